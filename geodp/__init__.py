@@ -1,0 +1,40 @@
+"""Simulate location privacy and spatial crowdsourcing."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from geodp._version import __version__
+
+if TYPE_CHECKING:
+    from geodp.errors import GeodpError
+    from geodp.plugins import plugin, plugins
+    from geodp.runs.result import open_run
+    from geodp.runs.run import run
+    from geodp.scenario import Scenario, load_scenario
+
+__all__ = ["GeodpError", "Scenario", "__version__", "load_scenario", "open_run", "plugin", "plugins", "run"]
+
+_HOMES = {
+    "GeodpError": "geodp.errors",
+    "Scenario": "geodp.scenario",
+    "load_scenario": "geodp.scenario",
+    "open_run": "geodp.runs.result",
+    "plugin": "geodp.plugins",
+    "plugins": "geodp.plugins",
+    "run": "geodp.runs.run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that `geodp --help` stays fast."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'geodp' has no attribute '{name}'")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,225 @@
+"""Commands: parse, call the library, print. Everything heavy is imported inside a command."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="geodp",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+INTERRUPTED = 130
+ANYWHERE = {"--debug", "--quiet"}
+"""Flags that may stand before or after the command."""
+_flags: set[str] = set()
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario file (YAML).")]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A finished run folder.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="PATH=VALUE", help="Override a dotted path, e.g. curator.mechanism.epsilon=0.5."
+    ),
+]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    _flags.clear()
+    _flags.update(ANYWHERE.intersection(words))
+    sys.exit(_exit_code([word for word in words if word not in ANYWHERE]))
+
+
+def _exit_code(words: list[str]) -> int:
+    from geodp.errors import GeodpError
+
+    wrong_usage = typer.BadParameter.__mro__[2]  # ClickException: newer typers carry their own copy of click
+
+    try:
+        return app(words, prog_name="geodp", standalone_mode=False) or 0
+    except (KeyboardInterrupt, typer.Abort):
+        typer.echo("interrupted; nothing was left half-written", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        return 1
+    except GeodpError as error:
+        if "--debug" in _flags:
+            traceback.print_exc()
+        else:
+            typer.echo(str(error), err=True)
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001 - the last resort before the user
+        if isinstance(error, wrong_usage):
+            error.show()  # type: ignore[attr-defined]
+            return int(error.exit_code)  # type: ignore[attr-defined]
+        if "--debug" in _flags:
+            traceback.print_exc()
+        else:
+            typer.echo(
+                f"unexpected {type(error).__name__}: {error}\nRun again with --debug for details.", err=True
+            )
+        return 1
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from geodp._version import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[  # noqa: ARG001
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,  # noqa: ARG001
+) -> None:
+    """Simulate location privacy and spatial crowdsourcing."""
+
+
+def _say(text: str) -> None:
+    if "--quiet" not in _flags:
+        typer.echo(text)
+
+
+def _overrides(settings: list[str] | None) -> dict[str, Any]:
+    from geodp.scenario_file import parse_override
+
+    return dict(parse_override(text) for text in settings or [])
+
+
+@app.command()
+def new(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the scenario; NAME.yaml is written here.")
+    ],
+) -> None:
+    """Write a commented scenario to start from."""
+    from geodp.scenario_template import write_template
+
+    path = write_template(name)
+    _say(f"wrote {path}\nRun it:  geodp run {path}")
+
+
+@app.command()
+def check(file: ScenarioFile, settings: Settings = None) -> None:
+    """Check a scenario: all its problems, or its privacy promise, budget, noise and size."""
+    from geodp.scenario import load_scenario
+    from geodp.scenario_report import report
+
+    _say(report(load_scenario(file, _overrides(settings)), str(file)))
+
+
+@app.command(name="list")
+def list_(
+    family: Annotated[str | None, typer.Argument(metavar="[FAMILY]", help="One family only.")] = None,
+) -> None:
+    """List the plug-ins with options, units, defaults, guarantee and reference."""
+    from geodp.plugin_list import plugin_list
+
+    typer.echo(plugin_list(family))
+
+
+@app.command()
+def run(
+    file: ScenarioFile,
+    seed: Annotated[int | None, typer.Option(min=0, help="Replace the scenario's seed.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder [default: runs/NAME-sSEED].")] = None,
+    settings: Settings = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing run folder.")] = False,
+) -> None:
+    """Run a scenario into a run folder."""
+    from geodp.progress import shown_progress
+
+    with shown_progress(quiet="--quiet" in _flags) as progress:
+        from geodp.runs.run import run as run_scenario
+
+        result = run_scenario(
+            file, out, seed=seed, overrides=_overrides(settings), force=force, progress=progress
+        )
+    _say(
+        f"{_headline(result.metrics)}\nsummary: {result.path / 'summary.md'}\nmap:     {result.path / 'map.html'}"
+    )
+
+
+def _headline(metrics: dict[str, float | None]) -> str:
+    success, planned = metrics.get("success_rate"), metrics.get("planned_success")
+    if success is None:
+        return "done"
+    text = f"success rate {success:.3f}"
+    if planned is not None:
+        text += f" (planned {planned:.3f})"
+    spent = metrics.get("epsilon_spent")
+    return text + (f", epsilon spent {spent:g} per person" if spent is not None else "")
+
+
+@app.command(name="map")
+def map_(
+    run: RunArgument,
+    public: Annotated[bool, typer.Option("--public", help="Embed released layers only.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="The page [default: RUN/map.html or RUN/map-public.html].")
+    ] = None,
+) -> None:
+    """Draw the map of a run as one page that opens with no network."""
+    from geodp.display.map import write_map
+    from geodp.runs.run_folder import RunFolder
+
+    path = out or run / ("map-public.html" if public else "map.html")
+    _say(f"wrote {write_map(RunFolder(run), path, public=public)}")
+
+
+@app.command()
+def metrics(run: RunArgument) -> None:
+    """Compute the metrics of a run again and print them."""
+    import json
+
+    from geodp.runs.measure import write_metrics
+    from geodp.runs.run_folder import RunFolder
+
+    values = write_metrics(RunFolder(run))
+    _say(json.dumps(values, indent=2))
+
+
+@app.command()
+def compare(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN…", help="Two or more run folders.")],
+    out: Annotated[Path | None, typer.Option(help="Write the table as csv, too.")] = None,
+) -> None:
+    """Compare runs: metrics side by side, with paired differences where they share their tasks."""
+    from geodp.runs.compare import compare_folders, comparison_text
+
+    table = compare_folders(runs)
+    if out is not None:
+        from geodp.runs.run_folder import write_text
+
+        write_text(out, table.to_csv(index=False))
+    typer.echo(comparison_text(table))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors."""
+    import json
+
+    from geodp.scenario import Scenario
+
+    typer.echo(json.dumps(Scenario.model_json_schema(), indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""The cellular provider: takes a snapshot, asks the ledger, publishes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from geodp.curator.mechanisms import Mechanism, Snapshot
+from geodp.errors import BudgetSpent
+from geodp.privacy.guarantee import Unit
+from geodp.privacy.ledger import Ledger
+from geodp.privacy.noise import Noise
+from geodp.release import Cells
+
+
+@dataclass
+class Curator:
+    """Trusted with true positions; whatever leaves it passes through `publish`."""
+
+    mechanism: Mechanism
+    ledger: Ledger
+    when_spent: Literal["stop", "reuse_last", "fail"]
+    current: Cells | None = field(default=None, init=False)
+    """What the server can see now: the newest release, or None."""
+
+    def publish(self, snapshot: Snapshot, noise: Noise) -> Cells | None:
+        """Publish a snapshot, or None when the ledger refuses (then `current` follows `when_spent`).
+
+        The ledger is asked before any noise is drawn. A mechanism that promises nothing is not charged: there
+        is no epsilon to add up, and its guarantee says so.
+        """
+        promise = self.mechanism.guarantee(snapshot.neighbours, snapshot.counts)
+        if promise.unit is not Unit.NOTHING:
+            try:
+                self.ledger.charge(promise, time_s=snapshot.time_s, mechanism=self.mechanism.kind)
+            except BudgetSpent:
+                if self.when_spent == "fail":
+                    raise
+                if self.when_spent == "stop":
+                    self.current = None
+                return None
+        self.current = self.mechanism.release(snapshot, noise)
+        return self.current

@@ -1,0 +1,57 @@
+"""What the curator publishes about where workers are now; verb: `release`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from geodp.geometry import Array, Region
+from geodp.plugins import Plugin
+from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.guarantee import Guarantee, Neighbours
+from geodp.privacy.noise import Noise
+from geodp.release import Cells
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everyone's position at one instant, and the public settings a mechanism may use.
+
+    `expected_workers` is public (never the true number).
+    """
+
+    time_s: float
+    x_m: Array
+    y_m: Array
+    region: Region
+    expected_workers: float
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    counts: str = "all"
+
+    @property
+    def floor_per_m2(self) -> float:
+        """A tenth of the public mean density, so that no place looks empty for ever."""
+        return self.expected_workers / (10 * self.region.area_m2)
+
+
+class Mechanism(Plugin):
+    """Family of snapshot mechanisms."""
+
+    family: ClassVar[str] = "mechanism"
+
+    @abstractmethod
+    def release(self, snapshot: Snapshot, noise: Noise) -> Cells:
+        """Publish a view of the snapshot, with noise from `noise` alone."""
+
+    @abstractmethod
+    def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
+        """Say what one release guarantees."""
+
+    @abstractmethod
+    def audit_cases(self) -> list[AuditCase]:
+        """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""
+
+    def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:  # noqa: ARG002
+        """Return the expected absolute noise per released count, for `geodp check`."""
+        return 0.0

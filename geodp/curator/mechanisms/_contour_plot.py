@@ -1,0 +1,81 @@
+"""The shared half of mechanisms that publish a contour plot: grid, surface, levels."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field
+
+from geodp.curator.mechanisms import Mechanism, Snapshot
+from geodp.geometry import Array, Grid
+from geodp.plugins import PublicFacts
+from geodp.privacy.guarantee import Guarantee
+from geodp.release import Contours
+
+MAX_CELLS = 25_000_000
+
+
+class ContourPlot(Mechanism):
+    """Counts on a grid, smoothed and drawn as contour lines."""
+
+    releases: ClassVar[frozenset[str]] = frozenset({"cells", "contours"})
+
+    cell_m: float | None = Field(default=None, gt=0)
+    """Side of a grid cell, metres; the book's text has 300. Default: the uniform-grid guideline, sqrt(N ε / 10)
+    cells per side with the public N."""
+    sigma_cells: float = Field(default=1.0, ge=0, le=20)
+    """Width of the Gaussian smoothing, in cells; 0 = none. Post-processing: costs nothing."""
+    levels: int | tuple[float, ...] = Field(default=8)
+    """Contour levels: how many (quantiles of the positive values), or a list in workers per km²."""
+    density: Literal["bilinear", "between_lines"] = "bilinear"
+    """How a density is read off the plot: interpolated, or as in the book (mean of the two lines around)."""
+
+    def resolve(self, facts: PublicFacts) -> Self:
+        """Write out the guideline's cell size."""
+        if self.cell_m is not None:
+            return self
+        cells_per_side = max(1.0, math.sqrt(facts.expected_workers * self._guideline_epsilon() / 10))
+        return self.model_copy(update={"cell_m": round(math.sqrt(facts.area_m2) / cells_per_side, 1)})
+
+    def _guideline_epsilon(self) -> float:
+        return 1.0
+
+    def _grid(self, snapshot: Snapshot) -> Grid:
+        """Return the public grid: it depends on the scenario alone, never on where people are."""
+        region = snapshot.region
+        facts = PublicFacts(snapshot.expected_workers, 0, 1, 0, region.width_m, region.height_m)
+        return Grid.fit(region, self.resolve(facts).cell_m or region.width_m)
+
+    def _plot(
+        self, snapshot: Snapshot, grid: Grid, count: Array, noise_scale: float, guarantee: Guarantee
+    ) -> Contours:
+        west_m, south_m, east_m, north_m = grid.edges()
+        plot = Contours(
+            time_s=snapshot.time_s,
+            mechanism=self.kind,
+            guarantee=guarantee,
+            west_m=west_m,
+            south_m=south_m,
+            east_m=east_m,
+            north_m=north_m,
+            count=count,
+            noise_scale=np.full(grid.size, noise_scale),
+            floor_per_m2=snapshot.floor_per_m2,
+            grid=grid,
+            sigma_cells=self.sigma_cells,
+            levels=np.empty(0),
+            reading=self.density,
+        )
+        return plot.with_levels(self._levels(plot, grid))
+
+    def _levels(self, plot: Contours, grid: Grid) -> Array:
+        """Return the levels in workers per cell: positive, ascending, without repeats."""
+        if isinstance(self.levels, tuple):
+            return np.unique(np.asarray(self.levels) * grid.cell_area_m2 / 1e6)
+        positive = plot.surface[plot.surface > 0]
+        if positive.size == 0:
+            return np.empty(0)
+        shares = np.arange(1, self.levels + 1) / (self.levels + 1)
+        return np.unique(np.quantile(positive, shares))

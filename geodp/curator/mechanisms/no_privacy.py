@@ -1,0 +1,47 @@
+"""Exact counts, for comparison."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from geodp.curator.mechanisms import Snapshot
+from geodp.curator.mechanisms._contour_plot import ContourPlot
+from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.guarantee import Guarantee, Neighbours
+from geodp.privacy.noise import Noise
+from geodp.release import Contours
+
+
+class NoPrivacy(ContourPlot):
+    """Exact counts per grid cell: the yardstick that every private release is compared with.
+
+    Guarantee
+    ---------
+    None: true counts are published.
+    """
+
+    kind: ClassVar[str] = "no_privacy"
+
+    sigma_cells: float = Field(default=0.0, ge=0, le=20)
+    """Width of the Gaussian smoothing, in cells; 0 = none."""
+
+    def release(self, snapshot: Snapshot, noise: Noise) -> Contours:  # noqa: ARG002
+        """Publish the exact counts."""
+        grid = self._grid(snapshot)
+        count = grid.count(snapshot.x_m, snapshot.y_m).astype(np.float64)
+        return self._plot(snapshot, grid, count, 0.0, self.guarantee())
+
+    def guarantee(
+        self,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,  # noqa: ARG002
+        counts: str = "all",  # noqa: ARG002
+    ) -> Guarantee:
+        """Promise nothing."""
+        return Guarantee.none("exact counts are published")
+
+    def audit_cases(self) -> list[AuditCase]:
+        """Claim nothing, so there is nothing to refute."""
+        return []

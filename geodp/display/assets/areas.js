@@ -1,0 +1,60 @@
+// Filled bands, such as contours: at any time those of the last release.
+(function (geodp) {
+  "use strict";
+
+  const scratch = document.createElement("canvas").getContext("2d");
+
+  geodp.styles.areas = class {
+    constructor(data, stage) {
+      this.data = data;
+      this.stage = stage;
+      this.paths = data.frames.map(() => null);
+    }
+
+    current(clock) {
+      const number = geodp.frameAt(this.data.frames, clock.t);
+      if (!this.paths[number]) {
+        this.paths[number] = this.data.frames[number].bands.map((band) => this.stage.projection.path(band, true));
+      }
+      return { frame: this.data.frames[number], paths: this.paths[number], number };
+    }
+
+    draw(ctx, view, clock) {
+      const { frame, paths } = this.current(clock);
+      ctx.translate(view.x, view.y);
+      ctx.scale(view.scale, view.scale);
+      ctx.lineJoin = "round";
+      frame.bands.forEach((band, n) => {
+        ctx.fillStyle = band.colour;
+        ctx.globalAlpha = 0.82;
+        ctx.fill(paths[n], "evenodd");
+      });
+      // The lines between bands also hide the hairlines that neighbouring fills leave.
+      ctx.globalAlpha = 0.55;
+      ctx.strokeStyle = "#0a2f5c";
+      ctx.lineWidth = 0.6 / view.scale;
+      for (const path of paths) ctx.stroke(path);
+    }
+
+    hit(world, pixel, clock) {
+      const { frame, paths, number } = this.current(clock);
+      for (let n = paths.length - 1; n >= 0; n--) {
+        if (!scratch.isPointInPath(paths[n], world.x, world.y, "evenodd")) continue;
+        const band = frame.bands[n];
+        const range =
+          band.high === null
+            ? "over " + geodp.number(band.low)
+            : geodp.number(band.low) + " to " + geodp.number(band.high);
+        const rows = [["Between lines", range + " " + this.data.unit]];
+        if (this.data.frames.length > 1) rows.push(["Release", this.stage.clock.text(frame.time) + " (" + (number + 1) + " of " + this.data.frames.length + ")"]);
+        return { title: this.data.name, rows };
+      }
+      return null;
+    }
+
+    // What the legend shows at a time: one step per band.
+    steps(clock) {
+      return this.data.frames[geodp.frameAt(this.data.frames, clock.t)].bands;
+    }
+  };
+})((window.geodp = window.geodp || {}));

@@ -1,0 +1,128 @@
+// Rectangles coloured by count per area. Regular grids are drawn as one small picture, row by row, because rows
+// that are equal in latitude are not equal on a Mercator map.
+(function (geodp) {
+  "use strict";
+
+  const SHADES = 64;
+
+  function shades(ramp) {
+    const anchors = ramp.map((colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
+    return Array.from({ length: SHADES }, (_, n) => {
+      const place = (n / (SHADES - 1)) * (anchors.length - 1);
+      const from = Math.min(Math.floor(place), anchors.length - 2);
+      return anchors[from].map((part, channel) => Math.round(part + (anchors[from + 1][channel] - part) * (place - from)));
+    });
+  }
+
+  geodp.styles.cells = class {
+    constructor(data, stage) {
+      this.data = data;
+      this.stage = stage;
+      this.shades = shades(data.ramp);
+      this.nothing = [1, 3, 5].map((at) => parseInt(data.nothing.slice(at, at + 2), 16));
+      this.prepared = data.frames.map(() => null);
+    }
+
+    colour(count, area_m2) {
+      if (count <= 0) return this.nothing;
+      const share = Math.sqrt(Math.min((1e6 * count) / area_m2 / this.data.top, 1)); // as colours.density_share
+      return this.shades[Math.round(share * (SHADES - 1))];
+    }
+
+    current(clock) {
+      const number = geodp.frameAt(this.data.frames, clock.t);
+      const frame = this.data.frames[number];
+      if (!this.prepared[number]) this.prepared[number] = frame.columns ? this.picture(frame) : this.rectangles(frame);
+      return { frame, number, prepared: this.prepared[number] };
+    }
+
+    picture(frame) {
+      const [west, south, east, north] = frame.box;
+      const area = ((east - west) * (north - south)) / (frame.columns * frame.rows);
+      const canvas = document.createElement("canvas");
+      canvas.width = frame.columns;
+      canvas.height = frame.rows;
+      const image = new ImageData(frame.columns, frame.rows);
+      for (let i = 0; i < frame.count.length; i++) {
+        image.data.set(this.colour(frame.count[i] * frame.step, area), 4 * i);
+        image.data[4 * i + 3] = 255;
+      }
+      canvas.getContext("2d").putImageData(image, 0, 0); // row 0 of the picture is the southern row
+      const edges = Array.from({ length: frame.rows + 1 }, (_, row) =>
+        this.stage.projection.worldY(south + ((north - south) * row) / frame.rows),
+      );
+      return { canvas, edges, west: this.stage.projection.worldX(west), east: this.stage.projection.worldX(east) };
+    }
+
+    rectangles(frame) {
+      const project = this.stage.projection;
+      return Array.from(frame.count, (count, i) => {
+        const area = (frame.east[i] - frame.west[i]) * (frame.north[i] - frame.south[i]);
+        return {
+          colour: "rgb(" + this.colour(count * frame.step, area).join(",") + ")",
+          west: project.worldX(frame.west[i]),
+          east: project.worldX(frame.east[i]),
+          south: project.worldY(frame.south[i]),
+          north: project.worldY(frame.north[i]),
+        };
+      });
+    }
+
+    draw(ctx, view, clock) {
+      const { frame, prepared } = this.current(clock);
+      const across = (world) => Math.round(world * view.scale + view.x);
+      const down = (world) => Math.round(world * view.scale + view.y);
+      ctx.globalAlpha = 0.85;
+      ctx.imageSmoothingEnabled = false;
+      if (frame.columns) {
+        const left = prepared.west * view.scale + view.x;
+        const width = (prepared.east - prepared.west) * view.scale;
+        for (let row = 0; row < frame.rows; row++) {
+          const top = down(prepared.edges[row + 1]);
+          const bottom = down(prepared.edges[row]);
+          if (bottom > 0 && top < view.height && bottom > top) {
+            ctx.drawImage(prepared.canvas, 0, row, frame.columns, 1, left, top, width, bottom - top);
+          }
+        }
+        return;
+      }
+      for (const cell of prepared) {
+        const left = across(cell.west);
+        const top = down(cell.north);
+        ctx.fillStyle = cell.colour;
+        ctx.fillRect(left, top, across(cell.east) - left, down(cell.south) - top);
+      }
+      ctx.globalAlpha = 0.35;
+      ctx.strokeStyle = "#fff";
+      ctx.lineWidth = 0.7;
+      for (const cell of prepared) {
+        const left = across(cell.west);
+        const top = down(cell.north);
+        ctx.strokeRect(left, top, across(cell.east) - left, down(cell.south) - top);
+      }
+    }
+
+    cellAt(frame, place) {
+      if (!frame.columns) {
+        return frame.count.findIndex(
+          (_, i) => place.x >= frame.west[i] && place.x < frame.east[i] && place.y >= frame.south[i] && place.y < frame.north[i],
+        );
+      }
+      const [west, south, east, north] = frame.box;
+      const column = Math.floor(((place.x - west) / (east - west)) * frame.columns);
+      const row = Math.floor(((place.y - south) / (north - south)) * frame.rows);
+      const inside = column >= 0 && column < frame.columns && row >= 0 && row < frame.rows;
+      return inside ? row * frame.columns + column : -1;
+    }
+
+    hit(world, pixel, clock) {
+      const { frame, number } = this.current(clock);
+      const cell = this.cellAt(frame, this.stage.projection.metres(this.stage.projection.latLng(world.x, world.y)));
+      if (cell < 0) return null;
+      const rows = [[this.data.name, geodp.number(frame.count[cell] * frame.step, 1)]];
+      if (frame.noise) rows.push(["Typical noise", "± " + geodp.number(frame.noise)]);
+      if (this.data.frames.length > 1) rows.push(["Release", clock.text(frame.time) + " (" + (number + 1) + " of " + this.data.frames.length + ")"]);
+      return { title: "Cell", rows };
+    }
+  };
+})((window.geodp = window.geodp || {}));

@@ -1,0 +1,68 @@
+"""The caption of a map: what it shows, what was promised, what was left out, and whether it may be published."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from geodp.errors import DataError
+
+if TYPE_CHECKING:
+    from geodp.runs.run_folder import RunFolder
+
+PUBLIC = "Released data only; made for publication."
+TRUTH = "Contains true positions: do not publish."
+
+
+def caption(run: RunFolder, notes: list[str], *, public: bool) -> str:
+    """Return the caption as HTML; every word of the user is escaped."""
+    scenario = run.scenario
+    promises = _shared({name: _promise(each) for name, each in (run.arms or {"": run}).items()})
+    parts = [
+        '<section id="geodp-caption" aria-label="About this map">',
+        f'<header><h1>{escape(scenario.name)}</h1></header>',
+        f'<p class="geodp-badge {"released" if public else "truth"}">{PUBLIC if public else TRUTH}</p>',
+        '<div class="geodp-body" id="geodp-about">',
+        f"<p>{escape(scenario.about)}</p>" if scenario.about else "",
+        "<h2>Privacy</h2>",
+        *(f"<p>{_headed(names)}{escape(promise)}</p>" for promise, names in promises.items()),
+    ]
+    if notes:
+        parts += ["<h2>Drawn</h2>", "<ul>", *(f"<li>{escape(note)}</li>" for note in notes), "</ul>"]
+    return "\n".join([*(part for part in parts if part), "</div>", "</section>"])
+
+
+def _shared(texts: dict[str, str]) -> dict[str, list[str]]:
+    """Return each text once, with the arms that share it."""
+    names: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        names.setdefault(text, []).append(name)
+    return names
+
+
+def _headed(names: list[str]) -> str:
+    return "" if names == [""] else f"<b>{escape(', '.join(names))}</b>: "
+
+
+def _promise(run: RunFolder) -> str:
+    """Say the guarantee of the releases, and what all of them spent."""
+    if not run.releases:
+        return "Nothing was released."
+    sentences = dict.fromkeys(release.guarantee.sentence() for release in run.releases)
+    count = len(run.releases)
+    return " ".join([*sentences, f"{count:,} release{'s' if count > 1 else ''}.", _spent(run)]).strip()
+
+
+def _spent(run: RunFolder) -> str:
+    """Say what each person's central account was charged, in both neighbour relations."""
+    try:
+        ledger = run.ledger
+    except DataError:
+        return ""
+    central = ledger[~ledger["unit"].isin(["point", "interaction", "nothing"])]
+    if central.empty:
+        return ""
+    # Replacing one record is removing one and adding one: twice the epsilon of add/remove.
+    total = float(central["total"].iloc[-1])
+    once = total / 2 if central["neighbours"].iloc[-1] == "replace" else total
+    return f"Spent per person: ε = {once:.6g} (add/remove), {2 * once:.6g} (replace)."

@@ -1,0 +1,117 @@
+"""The words in which a layer says what it draws: marks, facts, legends, bands, surfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.display.packing import whole
+
+Shape = Literal["circle", "cross", "square", "diamond", "triangle", "dot", "line", "ring", "fill"]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How one class of things looks; `name` is its line in the legend."""
+
+    name: str
+    colour: str
+    shape: Shape = "circle"
+    count: int | None = None
+    """How many there are in the run, drawn or not (None: not said)."""
+
+    def row(self) -> dict[str, Any]:
+        """Return the line of the legend."""
+        text = self.name if self.count is None else f"{self.name} ({self.count:,})"
+        return {"shape": self.shape, "colour": self.colour, "text": text}
+
+
+@dataclass(frozen=True, eq=False)
+class Fact:
+    """One line of a tooltip for every thing of a layer: a label and a value each.
+
+    Values are numbers with `digits` decimals and a unit, seconds shown as time of day (`clock`), or words. A number
+    that is missing or negative is left out.
+    """
+
+    label: str
+    values: Sequence[Any] | npt.NDArray[Any]
+    unit: str = ""
+    digits: int = 0
+    form: Literal["number", "clock", "words"] = "number"
+
+    def packed(self, index: npt.NDArray[np.int64]) -> dict[str, Any]:
+        """Return the values of the things that are drawn, as whole numbers."""
+        facts: dict[str, Any] = {"label": self.label, "unit": self.unit, "digits": self.digits, "form": self.form}
+        if self.form == "words":
+            texts = [str(self.values[place]) for place in index]
+            words = sorted(set(texts))
+            code = {word: number for number, word in enumerate(words)}
+            return facts | {"words": words, "values": np.array([code[text] for text in texts], dtype=np.int64)}
+        step = 10.0**-self.digits if self.form == "number" else 1.0
+        return facts | {"values": whole(np.asarray(self.values, dtype=np.float64)[index], step)}
+
+
+@dataclass(frozen=True)
+class Band:
+    """An area of one colour, between two densities in workers per square kilometre (`high` may be infinite)."""
+
+    low: float
+    high: float
+    colour: str
+    geometry: Any
+    """Shapely polygons in metres."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What an area layer shows from a time on, until the next moment."""
+
+    time_s: float
+    bands: list[Band]
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Rectangles with a number each, from a time on; all in metres."""
+
+    time_s: float
+    west_m: npt.NDArray[np.float64]
+    south_m: npt.NDArray[np.float64]
+    east_m: npt.NDArray[np.float64]
+    north_m: npt.NDArray[np.float64]
+    count: npt.NDArray[np.float64]
+    noise_scale: float | None = None
+    """Laplace scale of every number, where it is one and the same."""
+    columns: int = 0
+    """Columns of the regular grid that the rectangles form, south row first (0: they form none)."""
+
+    @property
+    def per_km2(self) -> npt.NDArray[np.float64]:
+        """Count per square kilometre."""
+        return 1e6 * self.count / ((self.east_m - self.west_m) * (self.north_m - self.south_m))
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """One entry of the layer panel, ready for the page."""
+
+    kind: str
+    title: str
+    group: str
+    """Arm of a comparison ('' = all arms)."""
+    style: str
+    """Which of our scripts draws it."""
+    level: int
+    public: bool
+    shown: bool
+    data: dict[str, Any]
+    legend: list[dict[str, Any]] = field(default_factory=list)
+    timed: bool = False
+    """Whether it changes with the clock."""
+    history: bool = False
+    """Whether it can show the whole day at once as well as one moment."""

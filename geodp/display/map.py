@@ -1,0 +1,128 @@
+"""One self-contained interactive map per run: it carries its data and opens with no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geodp.display import basemap
+from geodp.display.caption import caption
+from geodp.display.page import Page
+from geodp.display.packing import data_block, pack
+from geodp.display.released_only import ReleasedOnly
+from geodp.errors import OutputError
+from geodp.geometry import EARTH_RADIUS_M
+
+if TYPE_CHECKING:
+    from geodp.display.layers import Layer
+    from geodp.runs.run_folder import RunFolder
+
+_PUBLIC_LAYERS = ("region", "release")
+
+
+def build_map(run: RunFolder, *, public: bool = False) -> str:
+    """Return the map of a run as HTML.
+
+    Parameters
+    ----------
+    run
+        A finished run; the arms of a comparison become groups of layers on one map.
+    public
+        Whether to embed released data only. A layer that is not ticked is in the page all the same, so a map with a
+        true layer is the raw data; a public one has none, and cannot read any.
+    """
+    from geodp.display.offline import OfflineMap
+
+    if public:
+        run = ReleasedOnly(run.path)
+    scenario, region = run.scenario, run.region
+    page = Page(region, max_points=scenario.map.max_points, public=public)
+    tiles = scenario.map.basemap == "osm"
+    if scenario.map.basemap not in {"none", "osm"}:
+        basemap.draw_backdrop(_anchored(Path(scenario.map.basemap), run), page)
+    _draw(_layers(run, public=public), run, page)
+    shell = OfflineMap(
+        title=f"{scenario.name} (geodp)",
+        centre=(region.projection.lat, region.projection.lon),
+        tiles_host=basemap.TILES_HOST if tiles else None,
+    )
+    drawings = sorted(page.drawings, key=lambda drawing: drawing.level)
+    facts = _facts(run, page) | {
+        "tiles": basemap.TILES if tiles else None,
+        "layers": [
+            {
+                name: getattr(drawing, name)
+                for name in ("kind", "title", "group", "style", "level", "public", "shown", "legend", "timed", "history")
+            }
+            for drawing in drawings
+        ],
+    }
+    blocks = [data_block(number, pack(drawing.data)) for number, drawing in enumerate(drawings)]
+    shell.stage.fill(caption=caption(run, page.notes, public=public), facts=facts, blocks=blocks)
+    text: str = shell.get_root().render()
+    return text.replace("<html>", '<html lang="en">', 1)
+
+
+def write_map(run: RunFolder, path: Path, *, public: bool = False) -> Path:
+    """Write the map of a run to a file, whole or not at all, and return its path."""
+    text = build_map(run, public=public)
+    path = Path(path)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise OutputError(f"{path}: the map could not be written ({error.strerror or error})") from error
+    return path
+
+
+def _layers(run: RunFolder, *, public: bool) -> list[Layer]:
+    """Return the scenario's layers; on a public map those that hold released data only."""
+    from geodp.plugins import plugin
+
+    layers = list(run.scenario.map.layers)
+    if not public:
+        return layers
+    released = [layer for layer in layers if layer.public]
+    return released or [plugin(kind, "layer") for kind in _PUBLIC_LAYERS]
+
+
+def _draw(layers: list[Layer], run: RunFolder, page: Page) -> None:
+    """Draw every layer once, or once per arm where it differs between arms; arms after the first start unticked."""
+    arms = run.arms
+    for layer in layers:
+        if layer.shared or not arms:
+            layer.draw(run, page)
+    for number, (name, arm) in enumerate(arms.items()):
+        page.group, page.hidden = name, number > 0
+        for layer in layers:
+            if not layer.shared:
+                layer.draw(arm, page)
+    page.group, page.hidden = "", False
+
+
+def _facts(run: RunFolder, page: Page) -> dict[str, Any]:
+    region = page.region
+    return {
+        "name": run.scenario.name,
+        "public": page.public,
+        "box": [region.west, region.south, region.east, region.north],
+        "centre": [region.projection.lon, region.projection.lat],
+        "earth_radius_m": EARTH_RADIUS_M,
+        "step_m": page.step_m,
+        "start_s": run.scenario.start_s,
+        "duration_s": run.scenario.duration_s,
+        "groups": list(run.arms),
+        "release_times": [release.time_s for release in _first(run).releases],
+    }
+
+
+def _first(run: RunFolder) -> RunFolder:
+    """Return the run itself, or the first arm of a comparison."""
+    return next(iter(run.arms.values()), run)
+
+
+def _anchored(path: Path, run: RunFolder) -> Path:
+    """Return a basemap's path; a relative one is meant from the run folder."""
+    return path if path.is_absolute() else run.path / path

@@ -1,0 +1,81 @@
+"""Numbers in a web page, small: whole numbers as differences, as JSON, deflated, as base64.
+
+Differences of neighbouring places and times are short numbers, which deflate well; the browser undoes all of it with
+`DecompressionStream` (`assets/unpack.js` is the other half of this file).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_RAW_DEFLATE = -15  # window bits of a stream without header and checksum: `deflate-raw` in browsers
+_BLOCK = re.compile(r'<script type="application/geodp" id="geodp-data-(\d+)">([A-Za-z0-9+/=]*)</script>')
+
+
+def whole(values: npt.ArrayLike, step: float = 1.0) -> npt.NDArray[np.int64]:
+    """Return values as whole numbers of steps; what is not a number becomes -1 step (times and counts: absent)."""
+    numbers = np.asarray(values, dtype=np.float64) / step
+    return np.rint(np.where(np.isfinite(numbers), numbers, -1)).astype(np.int64)
+
+
+def pack(data: Any) -> str:
+    """Return plain values and arrays of whole numbers as one line of base64."""
+    text = json.dumps(_plain(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    squeezer = zlib.compressobj(9, zlib.DEFLATED, _RAW_DEFLATE)
+    return base64.b64encode(squeezer.compress(text.encode()) + squeezer.flush()).decode()
+
+
+def unpack(text: str) -> Any:
+    """Return what `pack` was given, with arrays as lists."""
+    return _revived(json.loads(zlib.decompress(base64.b64decode(text), _RAW_DEFLATE)))
+
+
+def contents(html: str) -> list[Any]:
+    """Return the data that a map carries, one entry per layer: all that it could ever disclose by drawing."""
+    return [unpack(block) for _, block in _BLOCK.findall(html)]
+
+
+def data_block(number: int, packed: str) -> str:
+    """Return the element that holds the packed data of one layer."""
+    return f'<script type="application/geodp" id="geodp-data-{number}">{packed}</script>'
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return _differences(value)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def _differences(values: npt.NDArray[Any]) -> dict[str, Any]:
+    """Take differences once, or twice where that makes the numbers shorter (steady movement)."""
+    flat = values.astype(np.int64).ravel()
+    once = np.diff(flat, prepend=0)
+    twice = np.diff(once, prepend=0)
+    if np.abs(twice).sum() < np.abs(once).sum():
+        return {"twice": twice.tolist()}
+    return {"once": once.tolist()}
+
+
+def _revived(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_revived(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"once"}:
+        return np.cumsum(value["once"], dtype=np.int64).tolist()
+    if set(value) == {"twice"}:
+        return np.cumsum(np.cumsum(value["twice"], dtype=np.int64)).tolist()
+    return {key: _revived(item) for key, item in value.items()}

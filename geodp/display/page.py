@@ -1,0 +1,310 @@
+"""The page on which layers draw: it samples what is too much, packs what is drawn, and remembers what to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.display.colours import NOTHING
+from geodp.display.drawing import Drawing, Fact, Mark, Moment, Surface
+from geodp.display.packing import whole
+
+if TYPE_CHECKING:
+    from geodp.display.layers import Layer
+    from geodp.geometry import Region
+
+Places = npt.NDArray[np.float64]
+_STEPS_ACROSS = 2**15  # places are kept to 1/32768 of the region, or to one metre where that is coarser
+
+
+class Page:
+    """Collects the drawings of all layers.
+
+    A layer calls `points`, `circles`, `lines`, `areas`, `cells`, `movers` or `ground`, each of which one of our own
+    scripts draws on a canvas, so a new layer needs no JavaScript. Places are in metres, times in seconds from the
+    start of the run.
+    """
+
+    def __init__(self, region: Region, *, max_points: int, public: bool) -> None:
+        self.region = region
+        self.max_points = max_points
+        self.public = public
+        self.group = ""
+        """Arm of a comparison whose layers are being drawn ('' = all arms)."""
+        self.hidden = False
+        """Whether layers start unticked whatever they say (arms after the first)."""
+        self.drawings: list[Drawing] = []
+        self._notes: dict[str, list[str]] = {}
+        self.step_m = max(1.0, max(region.width_m, region.height_m) / _STEPS_ACROSS)
+
+    def sample(self, total: int, what: str, *, limit: int | None = None) -> npt.NDArray[np.int64]:
+        """Return which of `total` things to draw: all, or evenly spaced ones, which the caption then says."""
+        limit = min(self.max_points, total if limit is None else limit)
+        if total <= limit:
+            return np.arange(total)
+        self.note(f"{limit:,} of {total:,} {what}")
+        return np.rint(np.linspace(0, total - 1, limit)).astype(np.int64)
+
+    def note(self, text: str) -> None:
+        """Say something in the caption; arms that say the same say it together."""
+        self._notes.setdefault(text, []).append(self.group)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the caption says was left out, each with the arms it is true of."""
+        return [f"{', '.join(dict.fromkeys(groups))}: {text}" if any(groups) else text for text, groups in self._notes.items()]
+
+    def points(
+        self,
+        layer: Layer,
+        x_m: Places,
+        y_m: Places,
+        *,
+        marks: Sequence[Mark],
+        mark: npt.ArrayLike = 0,
+        name: str = "",
+        ids: npt.ArrayLike | None = None,
+        facts: Sequence[Fact] = (),
+        radius_m: npt.ArrayLike | None = None,
+        appears_s: npt.ArrayLike = 0,
+        decided_s: npt.ArrayLike = -1,
+        waiting: Mark | None = None,
+        what: str = "points",
+    ) -> None:
+        """Draw points, each with one of the marks, a tooltip, and a circle of `radius_m` when pointed at.
+
+        As it happens, a point appears at `appears_s`, looks like `waiting` until `decided_s` and like its mark after.
+        """
+        index = self.sample(len(x_m), what)
+        data = self._places(x_m, y_m, index) | {
+            "name": name,
+            "ids": whole(np.arange(len(x_m)) if ids is None else ids)[index],
+            "mark": whole(np.broadcast_to(mark, len(x_m)))[index],
+            "marks": [{"colour": each.colour, "shape": each.shape, "name": each.name} for each in marks],
+            "facts": [fact.packed(index) for fact in facts],
+            "appears": whole(np.broadcast_to(appears_s, len(x_m)))[index],
+            "decided": whole(np.broadcast_to(decided_s, len(x_m)))[index],
+        }
+        if waiting is not None:
+            data["waiting"] = {"colour": waiting.colour, "shape": waiting.shape, "name": waiting.name}
+        if radius_m is not None:
+            data["radius"] = whole(np.asarray(radius_m, dtype=np.float64)[index])
+        legend = [each.row() for each in marks]
+        if waiting is not None:
+            legend.append(waiting.row() | {"moment": True})
+        self._add(layer, "points", data, legend, timed=True, history=True)
+
+    def circles(
+        self,
+        layer: Layer,
+        x_m: Places,
+        y_m: Places,
+        radius_m: Places,
+        *,
+        mark: Mark,
+        name: str = "",
+        ids: npt.ArrayLike | None = None,
+        facts: Sequence[Fact] = (),
+        from_s: npt.ArrayLike = 0,
+        until_s: npt.ArrayLike = -1,
+        what: str = "circles",
+        limit: int | None = None,
+    ) -> None:
+        """Draw circles; as it happens, each from `from_s` until `until_s` (-1: to the end)."""
+        index = self.sample(len(x_m), what, limit=limit)
+        data = self._places(x_m, y_m, index) | {
+            "name": name,
+            "colour": mark.colour,
+            "ids": whole(np.arange(len(x_m)) if ids is None else ids)[index],
+            "radius": whole(np.asarray(radius_m, dtype=np.float64)[index]),
+            "from": whole(np.broadcast_to(from_s, len(x_m)))[index],
+            "until": whole(np.broadcast_to(until_s, len(x_m)))[index],
+            "facts": [fact.packed(index) for fact in facts],
+        }
+        self._add(layer, "circles", data, [mark.row()], timed=True, history=True)
+
+    def lines(
+        self,
+        layer: Layer,
+        start: tuple[Places, Places],
+        end: tuple[Places, Places],
+        *,
+        mark: Mark,
+        name: str = "",
+        ids: npt.ArrayLike | None = None,
+        facts: Sequence[Fact] = (),
+        from_s: npt.ArrayLike = 0,
+        until_s: npt.ArrayLike = -1,
+        what: str = "lines",
+        limit: int | None = None,
+    ) -> None:
+        """Draw straight lines; as it happens, somebody moves along each from `from_s` until `until_s`."""
+        total = len(start[0])
+        index = self.sample(total, what, limit=limit)
+        x, y = (whole(place[index], self.step_m) for place in start)
+        to_x, to_y = (whole(place[index], self.step_m) for place in end)
+        data = {
+            "name": name,
+            "colour": mark.colour,
+            "ids": whole(np.arange(total) if ids is None else ids)[index],
+            "x": x,
+            "y": y,
+            "dx": to_x - x,
+            "dy": to_y - y,
+            "from": whole(np.broadcast_to(from_s, total))[index],
+            "until": whole(np.broadcast_to(until_s, total))[index],
+            "facts": [fact.packed(index) for fact in facts],
+        }
+        self._add(layer, "lines", data, [mark.row()], timed=True, history=True)
+
+    def areas(self, layer: Layer, moments: Sequence[Moment], *, name: str, unit: str) -> None:
+        """Draw filled bands; at any time those of the last moment."""
+        frames = [
+            {
+                "time": moment.time_s,
+                "bands": [
+                    {
+                        "low": _short(band.low),
+                        "high": _short(band.high) if np.isfinite(band.high) else None,
+                        "colour": band.colour,
+                        **self._rings(band.geometry),
+                    }
+                    for band in moment.bands
+                ],
+            }
+            for moment in moments
+        ]
+        legend = [{"steps": True, "unit": unit}]
+        self._add(layer, "areas", {"name": name, "unit": unit, "frames": frames}, legend, timed=len(frames) > 1)
+
+    def cells(
+        self, layer: Layer, surfaces: Sequence[Surface], *, ramp: Sequence[str], name: str, unit: str = "workers/km²"
+    ) -> None:
+        """Draw rectangles coloured by count per area; at any time those of the last surface."""
+        top = max((float(np.quantile(surface.per_km2, 0.995)) for surface in surfaces), default=0.0)
+        top = _short(max(top, 1e-9))
+        frames: list[dict[str, Any]] = []
+        for surface in surfaces:
+            coarse = surface.noise_scale is not None and surface.noise_scale >= 2
+            exact = bool(np.all(surface.count == np.rint(surface.count)))
+            step = 1.0 if coarse or exact else 0.1  # finer would show digits of noise
+            frames.append(
+                {
+                    "time": surface.time_s,
+                    "step": step,
+                    "noise": None if not surface.noise_scale else _short(surface.noise_scale),
+                    "count": whole(surface.count, step),
+                    **_rectangles(surface),
+                }
+            )
+        data = {"name": name, "ramp": list(ramp), "top": top, "nothing": NOTHING, "frames": frames}
+        legend = [
+            {"ramp": list(ramp), "top": top, "unit": unit},
+            {"shape": "fill", "colour": NOTHING, "text": "zero or below"},
+        ]
+        if all(bool(np.all(surface.count >= 0)) for surface in surfaces):
+            legend[1]["text"] = "none"
+        self._add(layer, "cells", data, legend, timed=len(frames) > 1)
+
+    def movers(
+        self, layer: Layer, times_s: Places, x_m: Places, y_m: Places, busy: npt.NDArray[np.bool_], *, marks: list[Mark]
+    ) -> None:
+        """Draw things that move: `x_m`, `y_m` and `busy` have one row per thing and one column per time."""
+        data = {
+            "times": whole(times_s),
+            "things": len(x_m),
+            "x": whole(x_m, self.step_m),
+            "y": whole(y_m, self.step_m),
+            "busy": whole(busy),
+            "marks": [{"colour": mark.colour, "name": mark.name} for mark in marks],
+        }
+        self._add(layer, "movers", data, [mark.row() for mark in marks], timed=True)
+
+    def ground(self, layer: Layer, *, graticule: bool) -> None:
+        """Draw the outline of the region over a shade outside it, and the graticule."""
+        import shapely
+
+        shape = self.region.polygon_m
+        outline = shapely.box(*self.region.box_m) if shape is None else shape
+        legend = [{"shape": "line", "colour": "#5a5f66", "text": "edge of the region"}]
+        self._add(layer, "ground", {"graticule": graticule, **self._rings(outline)}, legend)
+
+    def backdrop(self, polygons: Any, lines: Any) -> None:
+        """Draw the user's own basemap beneath everything."""
+        data = {"polygons": self._rings(polygons), "lines": self._rings(lines)}
+        self.drawings.append(
+            Drawing(
+                kind="basemap", title="Basemap", group="", style="backdrop", level=5, public=True, shown=True, data=data
+            )
+        )
+
+    def _places(self, x_m: Places, y_m: Places, index: npt.NDArray[np.int64]) -> dict[str, Any]:
+        return {
+            "x": whole(np.asarray(x_m)[index], self.step_m),
+            "y": whole(np.asarray(y_m)[index], self.step_m),
+        }
+
+    def _rings(self, geometry: Any) -> dict[str, Any]:
+        """Return every ring or line of a geometry one after the other, with their lengths."""
+        import shapely
+
+        parts = shapely.get_parts(np.atleast_1d(np.asarray(geometry, dtype=object)))
+        if len(parts) and shapely.get_dimensions(parts[0]) == 2:
+            parts = shapely.get_rings(parts)
+        points, ring = shapely.get_coordinates(parts, return_index=True)
+        rounded = np.rint(points / self.step_m).astype(np.int64)
+        # Points that rounding has put on their predecessor draw nothing.
+        fresh = np.ones(len(ring), dtype=np.bool_)
+        fresh[1:] = np.any(rounded[1:] != rounded[:-1], axis=1) | (ring[1:] != ring[:-1])
+        lengths = np.bincount(ring[fresh], minlength=len(parts))
+        return {"x": rounded[fresh, 0], "y": rounded[fresh, 1], "lengths": lengths}
+
+    def _add(
+        self,
+        layer: Layer,
+        style: str,
+        data: dict[str, Any],
+        legend: list[dict[str, Any]],
+        *,
+        timed: bool = False,
+        history: bool = False,
+    ) -> None:
+        self.drawings.append(
+            Drawing(
+                kind=layer.kind,
+                title=layer.title,
+                group=self.group,
+                style=style,
+                level=layer.level,
+                public=layer.public,
+                shown=layer.shown and not self.hidden,
+                data=data,
+                legend=legend,
+                timed=timed,
+                history=history,
+            )
+        )
+
+
+def _rectangles(surface: Surface) -> dict[str, Any]:
+    """Say where the rectangles lie: by rule for a regular grid, one by one otherwise."""
+    if surface.columns:
+        columns, rows = surface.columns, surface.count.size // surface.columns
+        return {
+            "columns": columns,
+            "rows": rows,
+            "box": [
+                round(float(edge), 2)
+                for edge in (surface.west_m[0], surface.south_m[0], surface.east_m[-1], surface.north_m[-1])
+            ],
+        }
+    edges = ("west", "south", "east", "north")
+    return {edge: whole(getattr(surface, f"{edge}_m")) for edge in edges}
+
+
+def _short(value: float) -> float:
+    """Round to four significant figures: legends and colours need no more."""
+    return float(f"{value:.4g}")

@@ -1,0 +1,41 @@
+"""A run folder whose truth is locked: what layers are given when a map is made for publication."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from geodp.errors import UsageError
+from geodp.runs.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PUBLIC_FILES = frozenset({"manifest.json", "ledger.parquet"})
+
+
+class ReleasedOnly(RunFolder):
+    """The scenario, the releases and the public ledger; everything else raises.
+
+    So a layer that calls itself public and reads the truth stops the map instead of leaking into it.
+    """
+
+    @property
+    def arms(self) -> dict[str, RunFolder]:
+        """The arms of a comparison, locked too."""
+        return {name: ReleasedOnly(arm.path) for name, arm in super().arms.items()}
+
+    def _table(self, name: str) -> pd.DataFrame:
+        _refuse_truth(name)
+        return super()._table(name)
+
+    def _json(self, name: str) -> Any:
+        _refuse_truth(name)
+        return super()._json(name)
+
+
+def _refuse_truth(name: str) -> None:
+    if name not in _PUBLIC_FILES:
+        raise UsageError(
+            f"a public map holds released data only, but a layer that calls itself public reads {name}. "
+            "Set `public = False` in that layer, or draw it from run.releases."
+        )

@@ -1,0 +1,79 @@
+"""Released cells as surfaces to draw: not too many at a time, not too fine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.display.drawing import Surface
+from geodp.release import Cells, GridCells
+
+if TYPE_CHECKING:
+    from geodp.display.page import Page
+    from geodp.geometry import Grid
+
+T = TypeVar("T")
+
+
+def thinned(releases: Sequence[T], limit: int, page: Page) -> list[tuple[int, T]]:
+    """Return at most `limit` releases with their number, evenly spaced; the caption says when some are left out."""
+    numbered = list(enumerate(releases))
+    if len(numbered) <= limit:
+        return numbered
+    page.note(f"{limit:,} of {len(numbered):,} releases")
+    return [numbered[place] for place in np.rint(np.linspace(0, len(numbered) - 1, limit)).astype(int)]
+
+
+def surface(release: Cells, count: npt.NDArray[np.float64], *, noisy: bool = True) -> Surface:
+    """Return the cells of a release with a number each (their noisy counts, or the true ones)."""
+    scales = np.unique(release.noise_scale)
+    return Surface(
+        release.time_s,
+        release.west_m,
+        release.south_m,
+        release.east_m,
+        release.north_m,
+        np.asarray(count, dtype=np.float64),
+        noise_scale=float(scales[0]) if noisy and scales.size == 1 else None,
+        columns=release.grid.columns if isinstance(release, GridCells) else 0,
+    )
+
+
+def coarsened(surfaces: Sequence[Surface], grids: Sequence[Grid | None], limit: int, page: Page) -> list[Surface]:
+    """Add neighbouring cells of regular grids up until all surfaces together hold at most `limit` numbers.
+
+    Sums of released counts are released too. Irregular cells are left as they are.
+    """
+    total = sum(each.count.size for each in surfaces)
+    side = math.ceil(math.sqrt(total / limit)) if total > limit else 1
+    if side == 1 or not any(grids):
+        return list(surfaces)
+    page.note(f"cells are drawn {side} × {side} at a time")
+    return [
+        _blocks(each, grid, side) if grid is not None else each for each, grid in zip(surfaces, grids, strict=True)
+    ]
+
+
+def _blocks(fine: Surface, grid: Grid, side: int) -> Surface:
+    """Return sums over blocks of side × side cells; blocks at the far edges hold what is left."""
+    across = np.arange(0, grid.columns, side)
+    along = np.arange(0, grid.rows, side)
+    table = fine.count.reshape(grid.rows, grid.columns)
+    sums = np.add.reduceat(np.add.reduceat(table, along, axis=0), across, axis=1)
+    west, south = grid.west_m + across * grid.cell_x_m, grid.south_m + along * grid.cell_y_m
+    east = np.append(west[1:], grid.west_m + grid.columns * grid.cell_x_m)
+    north = np.append(south[1:], grid.south_m + grid.rows * grid.cell_y_m)
+    even = grid.columns % side == 0 and grid.rows % side == 0
+    return Surface(
+        fine.time_s,
+        np.tile(west, along.size),
+        np.repeat(south, across.size),
+        np.tile(east, along.size),
+        np.repeat(north, across.size),
+        sums.ravel(),
+        columns=across.size if even else 0,
+    )

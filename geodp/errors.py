@@ -1,0 +1,87 @@
+"""Errors written for people: what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+
+class GeodpError(Exception):
+    """Base of every error that geodp raises on purpose.
+
+    `args` are always the arguments of the constructor: SimPy and process pools rebuild exceptions from them.
+    """
+
+    exit_code = 1
+
+
+class ScenarioError(GeodpError):
+    """A scenario file that cannot be run; lists all its problems at once.
+
+    Parameters
+    ----------
+    source
+        The file (or other origin) in which the problems stand.
+    problems
+        Pairs of dotted path and message, in the order of the file.
+    """
+
+    exit_code = 2
+
+    def __init__(self, source: str, problems: list[tuple[str, str]]) -> None:
+        self.source = source
+        self.problems = problems
+        super().__init__(source, problems)
+
+    def __str__(self) -> str:
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        width = min(max((len(path) for path, _ in self.problems), default=0), 40)
+        lines = [f"  {path:<{width}}  {message}".rstrip() for path, message in self.problems]
+        return "\n".join([f"{self.source}: {count}", *lines])
+
+
+class DataError(GeodpError):
+    """Input data that cannot be used as they are."""
+
+    exit_code = 2
+
+
+class OutputError(GeodpError):
+    """A place that cannot be written to, or that holds something already."""
+
+    exit_code = 2
+
+
+class UsageError(GeodpError):
+    """A call that asks for something that does not exist or makes no sense."""
+
+    exit_code = 2
+
+
+class BudgetSpent(GeodpError):
+    """A release that the ledger refuses; nothing was published.
+
+    Parameters
+    ----------
+    requested, remaining
+        Epsilon asked for and epsilon left in the account.
+    time_s
+        Simulated time of the request, when there is one.
+    """
+
+    def __init__(self, requested: float, remaining: float, time_s: float | None = None) -> None:
+        self.requested = requested
+        self.remaining = remaining
+        self.short_by = requested - remaining
+        self.time_s = time_s
+        super().__init__(requested, remaining, time_s)
+
+    def __str__(self) -> str:
+        when = "" if self.time_s is None else f" at t={self.time_s:g} s"
+        return (
+            f"BudgetSpent{when}: requested ε={self.requested:.6g}, remaining ε={self.remaining:.6g}, "
+            f"short by ε={self.short_by:.6g}.\n"
+            "Raise curator.budget.epsilon, release less often, "
+            "or set curator.budget.when_spent: reuse_last."
+        )
+
+
+class NotReleasable(GeodpError):
+    """Simulated noise, or a method that is not private, was about to leave as a release."""

@@ -1,0 +1,250 @@
+"""Regions, the local projection and regular grids: the only file that knows what a CRS is.
+
+Inside geodp a place is `x_m, y_m`: metres east and north of the centre of the region's bounding box, in an
+equirectangular projection about that centre (equirectangular). At the edges it is `lon, lat`, by keyword.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.errors import DataError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Array = npt.NDArray[np.float64]
+EARTH_RADIUS_M = 6_371_008.8  # mean radius (IUGG)
+MAX_SCALE_ERROR = 0.05  # beyond this a local projection misstates distances, hence privacy
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Equirectangular projection about one point: exact north-south, and east-west at that latitude."""
+
+    lon: float
+    lat: float
+
+    def to_m(self, *, lon: npt.ArrayLike, lat: npt.ArrayLike) -> tuple[Array, Array]:
+        """Project degrees to metres; longitudes are taken the short way round the 180th meridian."""
+        east = np.mod(np.asarray(lon, dtype=np.float64) - self.lon + 180.0, 360.0) - 180.0
+        north = np.asarray(lat, dtype=np.float64) - self.lat
+        return np.radians(east) * (EARTH_RADIUS_M * self._shrink), np.radians(north) * EARTH_RADIUS_M
+
+    def to_lonlat(self, *, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> tuple[Array, Array]:
+        """Project metres back to degrees, longitudes in [-180, 180)."""
+        east = np.degrees(np.asarray(x_m, dtype=np.float64) / (EARTH_RADIUS_M * self._shrink))
+        north = np.degrees(np.asarray(y_m, dtype=np.float64) / EARTH_RADIUS_M)
+        return np.mod(self.lon + east + 180.0, 360.0) - 180.0, self.lat + north
+
+    @property
+    def _shrink(self) -> float:
+        return math.cos(math.radians(self.lat))
+
+
+@dataclass(frozen=True)
+class Region:
+    """A public area: a box in degrees, or the polygon inside that box."""
+
+    west: float
+    south: float
+    east: float
+    north: float
+    polygon: Any = None
+    """Shapely polygon in degrees, or None for the whole box."""
+
+    @cached_property
+    def projection(self) -> Projection:
+        """The local projection about the centre of the box."""
+        return Projection((self.west + self.east) / 2, (self.south + self.north) / 2)
+
+    @cached_property
+    def box_m(self) -> tuple[float, float, float, float]:
+        """West, south, east and north edge in metres."""
+        x_m, y_m = self.projection.to_m(lon=[self.west, self.east], lat=[self.south, self.north])
+        return float(x_m[0]), float(y_m[0]), float(x_m[1]), float(y_m[1])
+
+    @property
+    def width_m(self) -> float:
+        """East-west side of the box."""
+        return self.box_m[2] - self.box_m[0]
+
+    @property
+    def height_m(self) -> float:
+        """North-south side of the box."""
+        return self.box_m[3] - self.box_m[1]
+
+    @cached_property
+    def polygon_m(self) -> Any:
+        """The polygon in metres (None for a box)."""
+        if self.polygon is None:
+            return None
+        import shapely
+
+        def project(points: Array) -> Array:
+            return np.column_stack(self.projection.to_m(lon=points[:, 0], lat=points[:, 1]))
+
+        return shapely.transform(self.polygon, project)
+
+    @cached_property
+    def area_m2(self) -> float:
+        """Area of the polygon, or of the box."""
+        return self.width_m * self.height_m if self.polygon is None else float(self.polygon_m.area)
+
+    @property
+    def scale_error(self) -> float:
+        """Largest relative error of an east-west distance inside the box."""
+        middle = math.cos(math.radians((self.south + self.north) / 2))
+        edges = [math.cos(math.radians(lat)) for lat in (self.south, self.north)]
+        return max(abs(middle / edge - 1) if edge > 0 else math.inf for edge in edges)
+
+    def contains(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Tell which points lie in the region, edges included."""
+        x, y = np.asarray(x_m, dtype=np.float64), np.asarray(y_m, dtype=np.float64)
+        west, south, east, north = self.box_m
+        inside = (x >= west) & (x <= east) & (y >= south) & (y <= north)
+        if self.polygon is not None:
+            import shapely
+
+            inside &= shapely.intersects_xy(self.polygon_m, x, y)
+        return np.asarray(inside, dtype=np.bool_)
+
+    def clamp(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> tuple[Array, Array]:
+        """Move points outside the box to its nearest point."""
+        west, south, east, north = self.box_m
+        x, y = np.asarray(x_m, dtype=np.float64), np.asarray(y_m, dtype=np.float64)
+        return np.clip(x, west, east), np.clip(y, south, north)
+
+    def sample(self, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Draw points uniformly in the region."""
+        west, south, east, north = self.box_m
+        if self.polygon is None:
+            return rng.uniform(west, east, count), rng.uniform(south, north, count)
+        x, y = np.empty(0), np.empty(0)
+        while x.size < count:  # rejection from the box; the share inside is the polygon's share of it
+            share = max(self.area_m2 / (self.width_m * self.height_m), 1e-3)
+            tries = int((count - x.size) / share * 1.1) + 16
+            new_x, new_y = rng.uniform(west, east, tries), rng.uniform(south, north, tries)
+            keep = self.contains(new_x, new_y)
+            x, y = np.concatenate([x, new_x[keep]]), np.concatenate([y, new_y[keep]])
+        return x[:count], y[:count]
+
+
+def region_from_file(path: Path) -> Region:
+    """Read a region from a file of polygons (GeoJSON, GeoParquet, …): the union of its areas."""
+    import geopandas
+
+    if not path.is_file():
+        raise DataError(f"{path}: no such file")
+    try:
+        frame = geopandas.read_parquet(path) if path.suffix == ".parquet" else geopandas.read_file(path)
+    except Exception as error:
+        raise DataError(f"{path}: cannot be read as polygons ({error})") from error
+    shape = frame.to_crs(4326).union_all() if frame.crs is not None else frame.union_all()
+    if shape.is_empty or shape.geom_type not in {"Polygon", "MultiPolygon"}:
+        raise DataError(f"{path}: holds no polygon (found {shape.geom_type})")
+    west, south, east, north = shape.bounds
+    return Region(west, south, east, north, polygon=shape)
+
+
+def region_problems(west: float, south: float, east: float, north: float) -> list[str]:
+    """Say everything that is wrong with a box in degrees."""
+    problems = []
+    if max(abs(south), abs(north)) > 90 and max(abs(west), abs(east)) <= 90:
+        problems.append(
+            f"latitudes must lie between -90 and 90, got south {south:g}, north {north:g}; "
+            "lat and lon look swapped: west and east are longitudes, south and north latitudes"
+        )
+    elif max(abs(south), abs(north)) >= 90:
+        problems.append(f"latitudes must lie between -90 and 90, got south {south:g}, north {north:g}")
+    if max(abs(west), abs(east)) > 180:
+        problems.append(
+            f"longitudes must lie between -180 and 180, got west {west:g}, east {east:g}; "
+            "a region across the 180th meridian is not supported: use the part on one side"
+        )
+    if south >= north:
+        problems.append(f"the region is empty: south ({south:g}) must be less than north ({north:g})")
+    if west == east:
+        problems.append(f"the region is empty: west ({west:g}) must be less than east ({east:g})")
+    elif west > east:
+        problems.append(
+            f"west ({west:g}) must be less than east ({east:g}); if the region lies across the 180th "
+            "meridian (the date line), that is not supported: use the part on one side"
+        )
+    if not problems:
+        error = Region(west, south, east, north).scale_error
+        if error > MAX_SCALE_ERROR:
+            problems.append(
+                f"the region is too large for a local projection (east-west distances would be off by "
+                f"{error:.0%}; at most {MAX_SCALE_ERROR:.0%}): choose a smaller box"
+            )
+    return problems
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Equal rectangular cells that tile a box; row 0 is the southern row, index = row * columns + column."""
+
+    west_m: float
+    south_m: float
+    cell_x_m: float
+    cell_y_m: float
+    columns: int
+    rows: int
+
+    @classmethod
+    def fit(cls, region: Region, cell_m: float) -> Grid:
+        """Tile the region's box with cells as near to squares of side `cell_m` as whole numbers allow.
+
+        Fitting instead of overhanging keeps edge cells as large as the others, so their density is unbiased.
+        """
+        columns = max(1, round(region.width_m / cell_m))
+        rows = max(1, round(region.height_m / cell_m))
+        west, south, _, _ = region.box_m
+        return cls(west, south, region.width_m / columns, region.height_m / rows, columns, rows)
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return self.columns * self.rows
+
+    @property
+    def cell_area_m2(self) -> float:
+        """Area of one cell."""
+        return self.cell_x_m * self.cell_y_m
+
+    def locate(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return each point's cell index; points on the outer edge belong to the edge cell, others get -1."""
+        x = (np.asarray(x_m, dtype=np.float64) - self.west_m) / self.cell_x_m
+        y = (np.asarray(y_m, dtype=np.float64) - self.south_m) / self.cell_y_m
+        edge = 1e-9  # the far edge may lie a rounding error beyond columns * cell
+        inside = (x >= -edge) & (x <= self.columns + edge) & (y >= -edge) & (y <= self.rows + edge)
+        column = np.clip(np.floor(x), 0, self.columns - 1).astype(np.int64)
+        row = np.clip(np.floor(y), 0, self.rows - 1).astype(np.int64)
+        return np.where(inside, row * self.columns + column, -1)
+
+    def count(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Count points per cell; points outside are not counted."""
+        cell = self.locate(x_m, y_m)
+        return np.bincount(cell[cell >= 0], minlength=self.size)
+
+    def edges(self) -> tuple[Array, Array, Array, Array]:
+        """Return west, south, east and north edge of every cell, in index order."""
+        column, row = (
+            np.tile(np.arange(self.columns), self.rows),
+            np.repeat(np.arange(self.rows), self.columns),
+        )
+        west, south = self.west_m + column * self.cell_x_m, self.south_m + row * self.cell_y_m
+        return west, south, west + self.cell_x_m, south + self.cell_y_m
+
+    def centres(self) -> tuple[Array, Array]:
+        """Return the x of every column's centre and the y of every row's centre."""
+        x = self.west_m + (np.arange(self.columns) + 0.5) * self.cell_x_m
+        y = self.south_m + (np.arange(self.rows) + 0.5) * self.cell_y_m
+        return x, y

@@ -1,0 +1,58 @@
+"""What happened to each task, as several metrics need it: plans, offers, and who was inside the circle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from geodp.runs.run_folder import RunFolder
+
+
+def first_plans(run: RunFolder) -> pd.DataFrame:
+    """Return the server's first decision on each task it came to (index: task), offered or not."""
+    plans = run.offers.sort_values(["task", "round"], kind="stable")
+    return plans.drop_duplicates("task", keep="first").set_index("task")
+
+
+def first_offers(run: RunFolder) -> pd.DataFrame:
+    """Return the first offer of each offered task (index: task)."""
+    return _offered(run).drop_duplicates("task", keep="first").set_index("task")
+
+
+def last_offers(run: RunFolder) -> pd.DataFrame:
+    """Return the last, hence widest, offer of each offered task (index: task)."""
+    return _offered(run).drop_duplicates("task", keep="last").set_index("task")
+
+
+def plans_circles(run: RunFolder) -> bool:
+    """Tell whether the server planned circles, instead of posting tasks for all to see."""
+    return run.scenario.server.mode == "server_assigned"
+
+
+def in_last_circle(run: RunFolder) -> pd.DataFrame:
+    """Return the workers asked in the last round of each task: task, worker, distance_m."""
+    events = run.events
+    offer_s = events[events["kind"] == "offer"].groupby("task")["time_s"].max()
+    answers = events[events["kind"].isin(["refusal", "acceptance"])]
+    answers = answers[answers["time_s"] >= answers["task"].map(offer_s)]
+    return answers[["task", "worker", "value"]].rename(columns={"value": "distance_m"})
+
+
+def noted(run: RunFolder, note: str) -> pd.Series:
+    """Tell for each planned task (index: task) whether the server's solver left this note in any round."""
+    notes = run.offers["notes"].fillna("").astype(str)
+    marked = notes.map(lambda text: note in text.split(";")).astype(bool)
+    return marked.groupby(run.offers["task"]).any()
+
+
+def decided(run: RunFolder) -> pd.DataFrame:
+    """Return the tasks whose fate was known before the run ended."""
+    return run.tasks[run.tasks["outcome"].isin(["success", "failure"])]
+
+
+def _offered(run: RunFolder) -> pd.DataFrame:
+    offers = run.offers
+    made = offers[offers["unreachable"].fillna("") == ""]
+    return made.sort_values(["task", "round"], kind="stable")

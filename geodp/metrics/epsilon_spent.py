@@ -1,0 +1,36 @@
+"""Privacy budget spent on every person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from geodp.metrics import Measured, Metric
+
+if TYPE_CHECKING:
+    from geodp.runs.run_folder import RunFolder
+
+
+class EpsilonSpent(Metric):
+    """Epsilon that the curator's releases cost each person over the whole run (central account).
+
+    The ledger's total, in the neighbour relation of the releases. Undefined (null), not zero, when something
+    was released without a guarantee that holds: no epsilon describes exact counts. Reports made under a
+    metric guarantee and what the protocol itself discloses (`interaction_leakage_mean`) are other accounts,
+    never added.
+    """
+
+    kind: ClassVar[str] = "epsilon_spent"
+    unit: ClassVar[str] = "epsilon"
+    better: ClassVar[str] = "lower"
+    topic: ClassVar[str] = "privacy"
+    public: ClassVar[bool] = True
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Read the total off the ledger."""
+        from geodp.privacy.guarantee import Unit
+
+        if not all(release.guarantee.holds for release in run.releases):
+            return {self.kind: Measured(None)}
+        charges = run.ledger
+        central = charges[~charges["unit"].astype(str).isin([str(Unit.POINT), "interaction"])]
+        return {self.kind: Measured(float(central["total"].max()) if len(central) else 0.0)}

@@ -1,0 +1,31 @@
+"""Radii that a solver got below zero."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from geodp.metrics import Measured, Metric
+from geodp.metrics._protocol import noted
+
+if TYPE_CHECKING:
+    from geodp.runs.run_folder import RunFolder
+
+
+class NegativeRadii(Metric):
+    """Number of tasks for which the solver returned a radius that is not positive.
+
+    The Taylor solution does so wherever density times reward is high.
+
+    Reference
+    ---------
+    Zhu et al. 2017, Differential Privacy and Applications, eq. (13.16).
+    """
+
+    kind: ClassVar[str] = "negative_radii"
+    unit: ClassVar[str] = "tasks"
+    better: ClassVar[str] = "lower"
+    topic: ClassVar[str] = "plan"
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Count tasks with such a radius in any round."""
+        return {self.kind: Measured(int(noted(run, "negative_radius").sum()))}

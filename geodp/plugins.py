@@ -1,0 +1,239 @@
+"""Plug-ins: one frozen class per file, registered by being defined, found by its `kind`.
+
+A family is a room: the package named in `ROOMS` holds its base class (in `__init__.py`) and one file
+per plug-in. Looking a kind up imports the room's files, so nothing has to be listed twice.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar, Self, TypeVar
+
+from pydantic import (
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+
+from geodp.errors import UsageError
+from geodp.model import Model, did_you_mean
+
+ROOMS = {
+    "source": "geodp.world.sources",
+    "mobility": "geodp.world.mobility",
+    "demand": "geodp.world.demand",
+    "acceptance": "geodp.acceptance",
+    "device": "geodp.device",
+    "mechanism": "geodp.curator.mechanisms",
+    "publication": "geodp.curator.publications",
+    "assignment": "geodp.server.assignment",
+    "attack": "geodp.attacks",
+    "metric": "geodp.metrics",
+    "layer": "geodp.display.layers",
+}
+
+_registered: dict[str, type[Plugin]] = {}
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """What everyone knows before a run: the only things from which a default may be derived.
+
+    `mean_reward` is W / E|T|, `expected_tasks` is E|T|, both from the scenario, never from the data.
+    """
+
+    expected_workers: float
+    expected_tasks: float
+    mean_reward: float
+    minimum_reward: float
+    width_m: float
+    height_m: float
+
+    @property
+    def area_m2(self) -> float:
+        """Area of the region's bounding box."""
+        return self.width_m * self.height_m
+
+
+class Plugin(Model):
+    """Base of every plug-in. Fields are YAML keys; every field has a default.
+
+    The first docstring line is what `geodp list` prints. A section *Guarantee* says what is hidden, from
+    whom and at what budget; a section *Reference* names paper, section and equation.
+    """
+
+    family: ClassVar[str]
+    kind: ClassVar[str]
+    reads: ClassVar[frozenset[str]] = frozenset()
+    """Kinds of release this plug-in can work from: points, cells, contours, visits, counts, trajectories."""
+    releases: ClassVar[frozenset[str]] = frozenset()
+    """Kinds of release this plug-in produces."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        if "kind" not in cls.__dict__:
+            return  # an abstract base: a family, or a shared half of several plug-ins
+        other = _registered.get(cls.kind)
+        if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise UsageError(
+                f"two plug-ins are called '{cls.kind}': {other.__module__}.{other.__qualname__} and "
+                f"{cls.__module__}.{cls.__qualname__}. Rename one of them."
+            )
+        missing = [name for name, field in cls.model_fields.items() if field.is_required()]
+        if missing:
+            raise UsageError(
+                f"plug-in '{cls.kind}': give every field a default; missing: {', '.join(missing)}"
+            )
+        _registered[cls.kind] = cls
+
+    @model_serializer(mode="wrap")
+    def _with_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {"kind": self.kind, **handler(self)}
+
+    def resolve(self, facts: PublicFacts) -> Self:  # noqa: ARG002 - subclasses read the facts
+        """Return a copy in which defaults that depend on public facts are written out."""
+        return self
+
+    @classmethod
+    def headline(cls) -> str:
+        """Return the first line of the docstring: what the plug-in does."""
+        return (inspect.getdoc(cls) or "").partition("\n")[0]
+
+    @classmethod
+    def section(cls, title: str) -> str:
+        """Return one titled section of the docstring as a single line ('' when absent)."""
+        doc = inspect.getdoc(cls) or ""
+        found = re.search(rf"^{title}\n-+\n(.*?)(?=\n\n[A-Z][\w ]*\n-+\n|\Z)", doc, re.S | re.M)
+        return " ".join(found.group(1).split()) if found else ""
+
+
+P = TypeVar("P", bound=Plugin)
+
+
+def room(family: str) -> None:
+    """Import every file of a family's room, so that its plug-ins are registered."""
+    if family not in ROOMS:
+        raise UsageError(
+            f"no family called '{family}'.{did_you_mean(family, ROOMS)} Families: {', '.join(ROOMS)}."
+        )
+    package = importlib.import_module(ROOMS[family])
+    for module in pkgutil.iter_modules(package.__path__):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+
+
+def plugins(family: str | None = None) -> dict[str, type[Plugin]]:
+    """Return the plug-ins of one family, or of all, by kind in alphabetical order."""
+    for name in ROOMS if family is None else [family]:
+        room(name)
+    return {kind: cls for kind, cls in sorted(_registered.items()) if family is None or cls.family == family}
+
+
+def find(kind: str, family: str | None = None) -> type[Plugin]:
+    """Return the class of a kind, or raise with the nearest known name."""
+    known = plugins(family)
+    if kind in known:
+        return known[kind]
+    what = family or "plug-in"
+    hint = did_you_mean(kind, known)
+    if not hint:
+        hint = f" Known: {', '.join(known)}." if known else f" No {what} exists in this version."
+    raise UsageError(f"no {what} called '{kind}'.{hint}")
+
+
+def plugin(kind: str, family: str | None = None, /, **fields: Any) -> Any:
+    """Build the plug-in `kind` from its fields: `geodp.plugin("contour", epsilon=0.3)`."""
+    return find(kind, family).model_validate(fields)
+
+
+class Slot:
+    """Marks a scenario field that holds a plug-in of one family: validates it, and describes it in the schema."""
+
+    def __init__(self, family: str, default: str | None = None) -> None:
+        self.family = family
+        self.default = default
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.build, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self,
+        schema: CoreSchema,  # noqa: ARG002 - pydantic's protocol
+        handler: GetJsonSchemaHandler,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        return {"anyOf": [_kind_schema(cls) for cls in plugins(self.family).values()] or [{"type": "object"}]}
+
+    def build(self, value: Any) -> Any:
+        """Build the plug-in from what the YAML holds: a mapping with `kind`, or the kind alone."""
+        if value is None or isinstance(value, Plugin):
+            return value
+        if isinstance(value, str):
+            value = {"kind": value}
+        if not isinstance(value, dict):
+            raise ValueError(f"must be a mapping with a key 'kind', got {value!r}")  # noqa: TRY004 - for pydantic
+        fields = dict(value)
+        kind = fields.pop("kind", self.default)
+        if kind is None:
+            raise ValueError(f"needs a key 'kind': one of {', '.join(plugins(self.family))}")
+        try:
+            cls = find(str(kind), self.family)
+        except UsageError as error:
+            line = PydanticCustomError("geodp", "{text}", {"text": str(error)})
+            details = InitErrorDetails(type=line, loc=("kind",), input=kind)
+            raise ValidationError.from_exception_data(self.family, [details]) from None
+        return cls.model_validate(fields)
+
+
+def _kind_schema(cls: type[Plugin]) -> dict[str, Any]:
+    schema = cls.model_json_schema()
+    schema["title"] = cls.kind
+    schema["description"] = cls.headline()
+    schema["properties"] = {"kind": {"const": cls.kind}, **schema.get("properties", {})}
+    schema["required"] = ["kind"]
+    return schema
+
+
+def load_file(path: Path) -> None:
+    """Run a user's own plug-in file once, which registers the classes it defines."""
+    path = path.resolve()
+    name = f"geodp_user_plugin_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
+    if name in sys.modules:
+        return
+    if not path.is_file():
+        raise UsageError(f"plugins: no file {path}")
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"plugins: {path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except UsageError:
+        del sys.modules[name]
+        raise
+    except Exception as error:  # noqa: BLE001 - a user's file may raise anything
+        del sys.modules[name]
+        raise UsageError(f"plugins: {path} failed: {type(error).__name__}: {error}") from error
+
+
+class _PluginsModule(ModuleType):
+    """Lets `geodp.plugins("mechanism")` work although `geodp.plugins` is also the name of this module."""
+
+    def __call__(self, family: str | None = None) -> dict[str, type[Plugin]]:
+        return plugins(family)
+
+
+sys.modules[__name__].__class__ = _PluginsModule

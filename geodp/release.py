@@ -1,0 +1,268 @@
+"""What may cross the border from the curator to the server: frozen, public, each with its guarantee.
+
+No true point, no true count and no number of workers is in any of these objects (a test walks them).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.geometry import Array, Grid
+from geodp.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True)
+class DensityLaw:
+    """A density estimate with the law of its noise: estimate = truth + a sum of weighted Laplace variables.
+
+    `variance` is the noise variance of the estimate; `terms` the effective number of Laplace terms in the
+    sum, (Σw²)²/Σw⁴: 1 is a plain Laplace, large is close to Gaussian (excess kurtosis 3/terms).
+    """
+
+    estimate_per_m2: Array
+    variance: Array
+    terms: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Rectangles of any size with a noisy count each: the common coin of all counts mechanisms.
+
+    Cells do not overlap. `noise_scale` is the public Laplace scale of each count (0: exact).
+    """
+
+    kind: ClassVar[str] = "cells"
+    time_s: float
+    mechanism: str
+    guarantee: Guarantee
+    west_m: Array
+    south_m: Array
+    east_m: Array
+    north_m: Array
+    count: Array
+    noise_scale: Array
+    floor_per_m2: float
+    """Public lower bound on any density: noise must not make a place empty for ever (a public tenth of the mean)."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    @property
+    def area_m2(self) -> Array:
+        """Area of each cell."""
+        return (self.east_m - self.west_m) * (self.north_m - self.south_m)
+
+    def locate(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return the cell that holds each point, -1 outside all of them."""
+        import shapely
+
+        points = shapely.points(np.asarray(x_m, dtype=np.float64), np.asarray(y_m, dtype=np.float64))
+        found = np.full(points.shape, -1, dtype=np.int64)
+        point, cell = self._tree.query(points, predicate="intersects")
+        found[point[::-1]] = cell[::-1]  # on a shared edge the first cell wins
+        return found
+
+    @cached_property
+    def _tree(self) -> Any:
+        import shapely
+
+        return shapely.STRtree(shapely.box(self.west_m, self.south_m, self.east_m, self.north_m))
+
+    def density(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> Array:
+        """Estimate workers per square metre at each point, never below the public floor."""
+        return np.maximum(self.density_law(x_m, y_m).estimate_per_m2, self.floor_per_m2)
+
+    def density_law(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> DensityLaw:
+        """Estimate the density at each point, unfloored, together with the law of its noise."""
+        cell = self.locate(x_m, y_m)
+        area = np.where(cell >= 0, self.area_m2[cell], 1.0)
+        estimate = np.where(cell >= 0, self.count[cell] / area, 0.0)
+        variance = np.where(cell >= 0, 2 * (self.noise_scale[cell] / area) ** 2, 0.0)
+        return DensityLaw(estimate, variance, np.ones_like(estimate))
+
+
+@dataclass(frozen=True, eq=False)
+class GridCells(Cells):
+    """Cells that form one regular grid, so that a point's cell is found by arithmetic."""
+
+    grid: Grid = field(kw_only=True)
+
+    def locate(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return the cell that holds each point, -1 outside the grid."""
+        return self.grid.locate(x_m, y_m)
+
+
+@dataclass(frozen=True, eq=False)
+class Contours(GridCells):
+    """A noisy grid with contour lines: the noisy counts, smoothed, at a few levels.
+
+    The surface and its lines are post-processing of `count`; they cost nothing.
+    """
+
+    kind: ClassVar[str] = "contours"
+    sigma_cells: float = field(kw_only=True)
+    levels: Array = field(kw_only=True)
+    """Levels of the lines, in workers per cell, ascending; all positive."""
+    reading: str = field(kw_only=True)
+    """How a density is read off: `bilinear`, or `between_lines` as in the book."""
+
+    def with_levels(self, levels: Array) -> Contours:
+        """Return the same plot with other lines."""
+        return replace(self, levels=np.array(levels, dtype=np.float64))
+
+    @cached_property
+    def surface(self) -> Array:
+        """Smoothed noisy counts, workers per cell, rows (south first) by columns."""
+        counts = self.count.reshape(self.grid.rows, self.grid.columns)
+        across, along = self._smoothing
+        smooth = np.asarray(along.matrix @ counts @ across.matrix.T)
+        smooth.setflags(write=False)
+        return smooth
+
+    @cached_property
+    def _smoothing(self) -> tuple[Smoothing, Smoothing]:
+        return (
+            Smoothing.gaussian(self.grid.columns, self.sigma_cells),
+            Smoothing.gaussian(self.grid.rows, self.sigma_cells),
+        )
+
+    def density_law(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> DensityLaw:
+        """Read the density off the surface, with the law of its noise.
+
+        Interpolating a smoothed grid is a weighted sum of noisy counts with separable weights, so Σw² and Σw⁴ are
+        products of a sum across columns and a sum along rows. Reading between the lines rounds this value to a
+        level; its noise is then described by the same law.
+        """
+        grid = self.grid
+        column, across = _between(x_m, grid.west_m, grid.cell_x_m, grid.columns)
+        row, along = _between(y_m, grid.south_m, grid.cell_y_m, grid.rows)
+        right, above = np.minimum(column + 1, grid.columns - 1), np.minimum(row + 1, grid.rows - 1)
+        lower = self.surface[row, column] * (1 - across) + self.surface[row, right] * across
+        upper = self.surface[above, column] * (1 - across) + self.surface[above, right] * across
+        value = lower * (1 - along) + upper * along
+        if self.reading == "between_lines":
+            value = self._between_lines(value)
+        in_x, in_y = self._smoothing
+        second = in_x.square_sum(column, across) * in_y.square_sum(row, along)
+        fourth = in_x.fourth_sum(column, across) * in_y.fourth_sum(row, along)
+        scale = float(self.noise_scale[0]) / grid.cell_area_m2
+        return DensityLaw(value / grid.cell_area_m2, 2 * scale**2 * second, second**2 / fourth)
+
+    def _between_lines(self, value: Array) -> Array:
+        """Return the mean of the two lines around a value; below the lowest line 0 stands for the lower one,
+        above the highest one its own level stands for both.
+        """
+        if self.levels.size == 0:
+            return np.zeros_like(value)
+        steps = np.concatenate([[0.0], self.levels, self.levels[-1:]])
+        place = np.searchsorted(self.levels, value, side="right")
+        on_line = (place > 0) & (self.levels[np.maximum(place, 1) - 1] == value)
+        return np.where(on_line, value, (steps[place] + steps[place + 1]) / 2)
+
+    def polygons(self) -> list[tuple[float, float, Any]]:
+        """Return the areas between neighbouring lines: lower and upper level (workers per cell) and a shapely
+        geometry in metres; the last area has no upper level (infinity).
+        """
+        import shapely
+        from contourpy import FillType, contour_generator
+
+        if self.levels.size == 0:
+            return []
+        x, y = self.grid.centres()
+        west, south = self.grid.west_m, self.grid.south_m
+        x = np.concatenate([[west], x, [west + self.grid.columns * self.grid.cell_x_m]])
+        y = np.concatenate([[south], y, [south + self.grid.rows * self.grid.cell_y_m]])
+        padded = np.pad(self.surface, 1, mode="edge")  # the surface is constant beyond the outermost centres
+        drawn = contour_generator(x, y, padded, fill_type=FillType.ChunkCombinedOffsetOffset)
+        areas = []
+        for low, high in zip(self.levels, [*self.levels[1:], np.inf], strict=True):
+            points, offsets, outer = (part[0] for part in drawn.filled(low, high))
+            if points is not None:
+                kind = shapely.GeometryType.POLYGON
+                parts = shapely.from_ragged_array(
+                    kind, points, (offsets.astype(np.int64), outer.astype(np.int64))
+                )
+                areas.append((float(low), float(high), shapely.multipolygons(parts)))
+        return areas
+
+    def lines(self) -> list[tuple[float, list[Array]]]:
+        """Return each level (workers per cell) with its contour lines, arrays of x_m, y_m."""
+        from contourpy import contour_generator
+
+        x, y = self.grid.centres()
+        if self.grid.rows < 2 or self.grid.columns < 2:
+            return [(float(level), []) for level in self.levels]
+        drawn = contour_generator(x, y, self.surface)
+        return [(float(level), list(drawn.lines(level))) for level in self.levels]
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """Gaussian smoothing along one axis as a banded matrix, with what interpolation does to noise.
+
+    At the border the weights are cut and scaled to sum to 1, so a constant stays a constant.
+    """
+
+    matrix: Any
+    powers: dict[tuple[int, int], Array]
+    """`powers[i, j][k]` = Σ a^i b^j over row k (a) and the row after it (b); the last row is its own successor."""
+
+    @classmethod
+    @cache  # the same grid is smoothed for every release of a run
+    def gaussian(cls, size: int, sigma_cells: float) -> Smoothing:
+        """Build the matrix for `size` cells; sigma 0 leaves everything as it is."""
+        from scipy import sparse
+
+        reach = min(int(np.ceil(4 * sigma_cells)), size - 1)
+        shifts = np.arange(-reach, reach + 1)
+        weight = np.exp(-0.5 * (shifts / sigma_cells) ** 2) if sigma_cells > 0 else np.ones(1)
+        bands = [np.full(size - abs(shift), w) for shift, w in zip(shifts, weight, strict=True)]
+        matrix = sparse.diags_array(bands, offsets=shifts, shape=(size, size)).tocsr()
+        matrix = sparse.diags_array(1 / matrix.sum(axis=1)) @ matrix
+        following = matrix[np.minimum(np.arange(size) + 1, size - 1)]
+        pairs = [(2, 0), (1, 1), (0, 2), (4, 0), (3, 1), (2, 2), (1, 3), (0, 4)]
+        powers = {
+            (i, j): np.asarray(
+                (
+                    matrix.power(i) * following.power(j)
+                    if i and j
+                    else matrix.power(i)
+                    if i
+                    else following.power(j)
+                ).sum(axis=1)
+            ).ravel()
+            for i, j in pairs
+        }
+        return cls(matrix, powers)
+
+    def square_sum(self, index: npt.NDArray[np.int64], share: Array) -> Array:
+        """Return Σ ((1-f) a + f b)² over the weights of an interpolated value."""
+        rest, p = 1 - share, self.powers
+        return rest**2 * p[2, 0][index] + 2 * rest * share * p[1, 1][index] + share**2 * p[0, 2][index]
+
+    def fourth_sum(self, index: npt.NDArray[np.int64], share: Array) -> Array:
+        """Return Σ ((1-f) a + f b)⁴ over the weights of an interpolated value."""
+        rest, p = 1 - share, self.powers
+        return (
+            rest**4 * p[4, 0][index]
+            + 4 * rest**3 * share * p[3, 1][index]
+            + 6 * rest**2 * share**2 * p[2, 2][index]
+            + 4 * rest * share**3 * p[1, 3][index]
+            + share**4 * p[0, 4][index]
+        )
+
+
+def _between(
+    place_m: npt.ArrayLike, edge_m: float, cell_m: float, size: int
+) -> tuple[npt.NDArray[np.int64], Array]:
+    """Return the cell centre at or before each place, and the share of the way to the next one."""
+    step = np.clip((np.asarray(place_m, dtype=np.float64) - edge_m) / cell_m - 0.5, 0, size - 1)
+    index = np.minimum(step.astype(np.int64), max(size - 2, 0))
+    return index, step - index

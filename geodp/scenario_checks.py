@@ -1,0 +1,142 @@
+"""What must fit together in a scenario: each check names the paths it looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from geodp.errors import GeodpError
+from geodp.geometry import region_problems
+from geodp.plugins import plugins
+from geodp.scenario import Scenario
+
+Finding = tuple[tuple[str, ...], str, str]
+"""Paths a check depends on, the path to report, and the message."""
+
+
+def cross_check(scenario: Scenario) -> Iterator[Finding]:
+    """Yield everything that is wrong although each field by itself is fine."""
+    yield from _files(scenario)
+    yield from _region_file(scenario)
+    yield from _assignment_can_read(scenario)
+    yield from _reward(scenario)
+    yield from _public_count(scenario)
+    yield from _budget(scenario)
+    yield from _times(scenario)
+
+
+def _files(scenario: Scenario) -> Iterator[Finding]:
+    named = [("workers.source.path", file) for file in scenario.workers.source.files()]
+    named += [("tasks.demand.path", file) for file in scenario.tasks.demand.files()]
+    if scenario.map.basemap not in ("none", "osm"):
+        named.append(("map.basemap", Path(scenario.map.basemap)))
+    for path, file in named:
+        if not file.is_file():
+            yield (path,), path, f"no such file: {file}"
+
+
+def _region_file(scenario: Scenario) -> Iterator[Finding]:
+    if scenario.region.file is None:
+        return
+    try:
+        area = scenario.area
+    except GeodpError as error:
+        yield ("region",), "region.file", str(error)
+        return
+    for problem in region_problems(area.west, area.south, area.east, area.north):
+        yield ("region",), "region.file", problem
+
+
+def _assignment_can_read(scenario: Scenario) -> Iterator[Finding]:
+    assignment = scenario.server.assignment
+    publisher = scenario.device.mechanism if scenario.curator is None else scenario.curator.mechanism
+    if scenario.server.mode == "worker_selected" or assignment.reads & publisher.releases:
+        return
+    able = [kind for kind, cls in plugins("assignment").items() if cls.reads & publisher.releases]
+    offered = " or ".join(sorted(publisher.releases)) or "nothing"
+    use = (
+        f"Use an assignment that reads {offered}: {', '.join(able)}."
+        if able
+        else f"No assignment of this version reads {offered}: choose another mechanism."
+    )
+    wants = " or ".join(sorted(assignment.reads))
+    path = "device.mechanism" if scenario.curator is None else "curator.mechanism"
+    yield (
+        ("server.assignment.kind", f"{path}.kind", "curator"),
+        "server.assignment",
+        f"'{assignment.kind}' reads {wants}, but '{publisher.kind}' releases {offered}. {use}",
+    )
+
+
+def _reward(scenario: Scenario) -> Iterator[Finding]:
+    reward = scenario.tasks.reward
+    if reward.total is None or reward.minimum is None:
+        return
+    tasks = _expected_tasks(scenario)
+    if tasks is not None and reward.total < reward.minimum * tasks:
+        yield (
+            ("tasks.reward", "tasks.demand", "duration_s"),
+            "tasks.reward.total",
+            f"{reward.total:g} cannot pay the minimum of {reward.minimum:g} to each of the {tasks:g} expected "
+            f"tasks: raise total to at least {reward.minimum * tasks:g}, or lower minimum",
+        )
+
+
+def _expected_tasks(scenario: Scenario) -> float | None:
+    try:
+        return scenario.expected_tasks()
+    except GeodpError:
+        return None  # an unreadable trace is reported as a file problem
+
+
+def _public_count(scenario: Scenario) -> Iterator[Finding]:
+    if scenario.curator is not None and scenario.expected_workers() is None:
+        yield (
+            ("workers.source", "curator.expected_workers"),
+            "curator.expected_workers",
+            f"is required with the source '{scenario.workers.source.kind}': how many workers a table holds is "
+            "private, so give a public estimate",
+        )
+
+
+def _budget(scenario: Scenario) -> Iterator[Finding]:
+    if scenario.curator is None or scenario.curator.budget.epsilon is None:
+        return
+    budget = scenario.curator.budget
+    cost = scenario.curator.mechanism.guarantee().epsilon
+    if math.isfinite(cost) and budget.epsilon is not None and budget.epsilon < cost:
+        yield (
+            ("curator.budget", "curator.mechanism"),
+            "curator.budget.epsilon",
+            f"{budget.epsilon:g} is less than one release costs ({cost:g}): nothing could ever be published",
+        )
+    releases = len(scenario.release_times())
+    if (
+        budget.when_spent == "fail"
+        and math.isfinite(cost)
+        and releases * cost > (budget.epsilon or 0) * (1 + 1e-9)
+    ):
+        yield (
+            ("curator.budget", "curator.mechanism", "curator.release_every_s", "duration_s"),
+            "curator.budget.epsilon",
+            f"the schedule's {releases} releases cost {releases * cost:g} and the budget is {budget.epsilon:g}: with "
+            "when_spent: fail the run could not finish. Raise it, release less often, or use reuse_last or stop",
+        )
+
+
+def _times(scenario: Scenario) -> Iterator[Finding]:
+    server = scenario.server
+    if server.batch_s > scenario.duration_s:
+        yield (
+            ("server.batch_s", "duration_s"),
+            "server.batch_s",
+            f"{server.batch_s:g} s is longer than the run ({scenario.duration_s:g} s): no offer would ever be made",
+        )
+    if scenario.tasks.patience_s <= server.answer_window_s:
+        yield (
+            ("tasks.patience_s", "server.answer_window_s"),
+            "tasks.patience_s",
+            f"{scenario.tasks.patience_s:g} s is not more than the answer window ({server.answer_window_s:g} s): "
+            "every task would be given up before an answer",
+        )

@@ -1,0 +1,292 @@
+"""Scenario files: reading YAML, overriding dotted paths, and one report of everything that is wrong."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from geodp.errors import DataError, ScenarioError, UsageError
+from geodp.plugins import Plugin, load_file
+from geodp.scenario import Scenario, anchored
+from geodp.scenario_checks import cross_check
+
+Problem = tuple[str, str]
+_STAND_IN: dict[str, Any] = {
+    "geodp": 1,
+    "name": "stand-in",
+    "region": {"west": 0.0, "south": 0.0, "east": 0.1, "north": 0.1},
+}
+
+
+def read_scenario(path: Path, overrides: dict[str, Any]) -> Scenario:
+    """Read and check a scenario file."""
+    raw = read_yaml(path)
+    for dotted, value in overrides.items():
+        set_path(raw, dotted, value)
+    return build_scenario(raw, source=str(path), folder=path.resolve().parent)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Read a YAML mapping, refusing keys that are written twice."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read ({error})") from error
+    try:
+        raw = yaml.load(text, Loader=_UniqueKeys)  # noqa: S506 - a subclass of SafeLoader
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = "" if mark is None else f" line {mark.line + 1}, column {mark.column + 1}:"
+        what = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise ScenarioError(str(path), [("(file)", f"not valid YAML:{where} {what}")]) from None
+    if not isinstance(raw, dict):
+        raise ScenarioError(
+            str(path), [("(file)", "must be a mapping of keys to values, such as 'geodp: 1'")]
+        )
+    return raw
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML without silent loss: a key written twice is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+            if isinstance(key, str | int | float) and key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key '{key}' is written twice", key_node.start_mark
+                )
+            seen.add(key if isinstance(key, str | int | float) else id(key_node))
+        return super().construct_mapping(node, deep)
+
+
+def set_path(raw: dict[str, Any], dotted: str, value: Any) -> None:
+    """Set a dotted path in a raw scenario; a new `kind` starts from its own defaults."""
+    keys = dotted.split(".")
+    if not all(keys):
+        raise UsageError(f"--set {dotted}: not a dotted path such as curator.mechanism.epsilon")
+    here: Any = raw
+    for depth, key in enumerate(keys[:-1]):
+        if isinstance(here, list):
+            here = here[_index(here, key, dotted)]
+            continue
+        if not isinstance(here.get(key), dict | list):
+            existing = here.get(key)
+            here[key] = {"kind": existing} if isinstance(existing, str) and depth else {}
+        here = here[key]
+    last = keys[-1]
+    if isinstance(here, list):
+        here[_index(here, last, dotted)] = value
+    elif last == "kind" and here.get("kind") != value:
+        here.clear()
+        here["kind"] = value
+    else:
+        here[last] = value
+
+
+def _index(items: list[Any], key: str, dotted: str) -> int:
+    if not key.isdigit() or int(key) >= len(items):
+        raise UsageError(f"--set {dotted}: '{key}' is not a place in a list of {len(items)} (0 is the first)")
+    return int(key)
+
+
+def parse_override(text: str) -> tuple[str, Any]:
+    """Read `dotted.path=value`; the value is YAML, so numbers, lists and `null` are what they look like."""
+    dotted, equals, value = text.partition("=")
+    if not equals or not dotted.strip():
+        raise UsageError(
+            f"--set {text}: write it as dotted.path=value, for example curator.mechanism.epsilon=0.5"
+        )
+    try:
+        return dotted.strip(), yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise UsageError(f"--set {text}: the value is not valid YAML") from None
+
+
+def build_scenario(raw: dict[str, Any], *, source: str, folder: Path) -> Scenario:
+    """Validate a raw scenario, with all problems of all its parts and arms in one report."""
+    raw = copy.deepcopy(raw)
+    problems = _load_plugin_files(raw, folder)
+    scenario, found = _validated(raw, folder)
+    problems += found
+    if isinstance(raw.get("compare"), dict):
+        problems += _arm_problems(raw, folder, {message for _, message in problems})
+    if problems or scenario is None:
+        raise ScenarioError(source, problems)
+    return scenario
+
+
+def _load_plugin_files(raw: dict[str, Any], folder: Path) -> list[Problem]:
+    names = raw.get("plugins", [])
+    if not isinstance(names, list):
+        return []  # the model says what is wrong with it
+    problems = []
+    for index, name in enumerate(names):
+        try:
+            load_file(folder / str(name))
+        except UsageError as error:
+            problems.append((f"plugins.{index}", str(error).removeprefix("plugins: ")))
+    return problems
+
+
+def _validated(raw: dict[str, Any], folder: Path) -> tuple[Scenario | None, list[Problem]]:
+    """Validate fields, then check what belongs together; wrong fields do not hide the second kind."""
+    problems: list[Problem] = []
+    broken: list[tuple[str | int, ...]] = []
+    try:
+        scenario = Scenario.model_validate(raw)
+    except ValidationError as error:
+        for line in error.errors(include_url=False):
+            problems.append((".".join(str(part) for part in line["loc"]) or "(file)", line["msg"]))
+            broken.append(line["loc"])
+        mended = _mended(raw, broken)
+        if mended is None:
+            return None, problems
+        scenario = mended
+    scenario = _with_absolute_paths(scenario, folder)
+    unsound = [".".join(str(part) for part in loc) for loc in broken]
+    for touched, path, message in cross_check(scenario):
+        if not any(_related(place, bad) for place in touched for bad in unsound):
+            problems.append((path, message))
+    return (None if problems else scenario), problems
+
+
+def _mended(raw: dict[str, Any], broken: list[tuple[str | int, ...]]) -> Scenario | None:
+    """Return the scenario without its broken parts, so that the rest can still be checked."""
+    rest = copy.deepcopy(raw)
+    for loc in broken:
+        _remove(rest, loc)
+    _drop_unknown_kinds(rest)
+    for key, value in _STAND_IN.items():
+        rest.setdefault(key, value)
+    try:
+        return Scenario.model_validate(rest)
+    except ValidationError:
+        return None
+
+
+def _remove(raw: dict[str, Any], loc: tuple[str | int, ...]) -> None:
+    """Remove one place from a raw scenario; the whole list when the place lies inside a list."""
+    here: Any = raw
+    for part, following in zip(loc[:-1], loc[1:], strict=True):
+        if not isinstance(here, dict) or part not in here:
+            return
+        if isinstance(following, int):
+            del here[part]
+            return
+        here = here[part]
+    if not isinstance(here, dict) or not loc:
+        return
+    if loc[-1] == "kind":  # an unknown kind makes its whole mapping meaningless
+        here.clear()
+        here["kind"] = ""
+    else:
+        here.pop(loc[-1], None)
+
+
+def _drop_unknown_kinds(raw: dict[str, Any]) -> None:
+    for key, value in list(raw.items()):
+        if isinstance(value, dict):
+            if value.get("kind") == "":
+                del raw[key]
+            else:
+                _drop_unknown_kinds(value)
+
+
+def _related(path: str, other: str) -> bool:
+    return path == other or path.startswith(other + ".") or other.startswith(path + ".")
+
+
+def _arm_problems(raw: dict[str, Any], folder: Path, known: set[str]) -> list[Problem]:
+    problems = []
+    for name in raw["compare"]:
+        try:
+            arm = arm_raw(raw, name)
+        except UsageError as error:
+            problems.append((f"compare.{name}", str(error)))
+            continue
+        _, found = _validated(arm, folder)
+        problems += [(f"compare.{name}: {path}", text) for path, text in found if text not in known]
+    return problems
+
+
+def arm_raw(raw: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the raw scenario of one arm of a comparison."""
+    from geodp.scenario import WORLD_PATHS
+
+    arm = copy.deepcopy(raw)
+    changes = arm.pop("compare")[name] or {}
+    if not isinstance(changes, dict):
+        raise UsageError("an arm is a mapping of dotted paths to values")
+    for dotted, value in changes.items():
+        if any(_related(str(dotted), path) for path in WORLD_PATHS):
+            raise UsageError(
+                f"'{dotted}' belongs to the world, which all arms share: arms differ in device, curator, server, "
+                "acceptance, reward or patience. To change the world, run two scenarios and use 'geodp compare'."
+            )
+        set_path(arm, str(dotted), value)
+    return arm
+
+
+def _with_absolute_paths(scenario: Scenario, folder: Path) -> Scenario:
+    """Return the scenario with every path made absolute, so that its resolved file runs from anywhere."""
+    workers, tasks = scenario.workers, scenario.tasks
+    updates: dict[str, Any] = {
+        "plugins": tuple(str((folder / name).resolve()) for name in scenario.plugins),
+        "workers": workers.model_copy(update={"source": anchored(workers.source, folder)}),
+        "tasks": tasks.model_copy(update={"demand": anchored(tasks.demand, folder)}),
+        "publish": tuple(anchored(item, folder) for item in scenario.publish),
+    }
+    if scenario.region.file is not None:
+        path = str((folder / scenario.region.file).resolve())
+        updates["region"] = scenario.region.model_copy(update={"file": path})
+    if scenario.map.basemap not in ("none", "osm"):
+        path = str((folder / scenario.map.basemap).resolve())
+        updates["map"] = scenario.map.model_copy(update={"basemap": path})
+    return scenario.model_copy(update=updates)
+
+
+def arms(scenario: Scenario) -> dict[str, Scenario]:
+    """Return the scenario of every arm; the scenario itself under '' when it compares nothing."""
+    if not scenario.compare:
+        return {"": scenario}
+    raw = dump(scenario)
+    return {
+        name: build_scenario(arm_raw(raw, name), source=f"arm {name}", folder=Path.cwd())
+        for name in scenario.compare
+    }
+
+
+def dump(scenario: Scenario) -> dict[str, Any]:
+    """Return the scenario as plain values, every default written out."""
+    values = scenario.model_dump(mode="json")
+    return values
+
+
+def write_scenario(scenario: Scenario, path: Path) -> None:
+    """Write a scenario as YAML that loads back to the same scenario."""
+    text = yaml.safe_dump(dump(scenario), sort_keys=False, allow_unicode=True, width=100)
+    path.write_text(text, encoding="utf-8")
+
+
+def used_plugins(scenario: Scenario) -> list[Plugin]:
+    """Return every plug-in a scenario uses."""
+    found: list[Plugin] = [
+        scenario.workers.source,
+        scenario.workers.mobility,
+        scenario.workers.acceptance,
+        scenario.tasks.demand,
+        scenario.device.mechanism,
+        scenario.server.assignment,
+        *scenario.publish,
+        *scenario.attacks,
+        *scenario.map.layers,
+    ]
+    return [*found, scenario.curator.mechanism] if scenario.curator is not None else found

@@ -1,0 +1,27 @@
+"""The commented scenario that `geodp new` writes."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+
+from geodp.errors import OutputError, UsageError
+
+
+def write_template(name: str) -> Path:
+    """Write NAME.yaml into the working folder, unless it exists."""
+    stem = Path(name).stem if name.endswith((".yaml", ".yml")) else Path(name).name
+    if not re.fullmatch(r"[\w-][\w.-]*", stem):
+        raise UsageError(f"'{name}': a scenario's name is letters, digits, '-', '_' and '.'")
+    path = Path(name).with_name(f"{stem}.yaml")
+    text = resources.files("geodp").joinpath("templates/scenario.yaml").read_text(encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text.replace("name: my_scenario", f"name: {stem}"))
+    except FileExistsError:
+        raise OutputError(f"{path} exists already; it was left as it is. Choose another name.") from None
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from error
+    return path

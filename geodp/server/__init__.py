@@ -1,0 +1,1 @@
+"""The untrusted server: sees releases and answers only, and assigns tasks from them."""

@@ -1,0 +1,21 @@
+"""How the server turns releases into offers; verb: `offers`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+from geodp.messages import Offer, Task
+from geodp.plugins import Plugin
+from geodp.server.view import ServerView
+
+
+class Assignment(Plugin):
+    """Family of assignments."""
+
+    family: ClassVar[str] = "assignment"
+
+    @abstractmethod
+    def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
+        """Decide reward and circle for every task of a batch, in order; rewards sum to at most the purse."""

@@ -1,0 +1,48 @@
+"""Sharing out a batch's purse: who is paid at all, and how much, never more than there is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.acceptance import ROUNDING_SLACK
+from geodp.geometry import Array
+
+
+def funded(arrived_s: Sequence[float], purse: float, minimum: float) -> npt.NDArray[np.bool_]:
+    """Tell which tasks get a reward: all if the purse holds a minimum for each, else the first to arrive."""
+    tasks = len(arrived_s)
+    chosen = np.zeros(tasks, dtype=np.bool_)
+    if purse <= 0:
+        return chosen
+    affordable = tasks
+    if purse < minimum * tasks * (1 - ROUNDING_SLACK / 2):
+        affordable = math.floor(purse / minimum * (1 + ROUNDING_SLACK / 2))
+    chosen[np.argsort(np.asarray(arrived_s), kind="stable")[:affordable]] = True
+    return chosen
+
+
+def by_radius(radius_m: Array, purse: float, minimum: float) -> Array:
+    """Return w0 + r/Σr · (W - w0 n): step 3 of the book's section 13.3.3.2.
+
+    Radii that are negative (Taylor's) or infinite (no reward helps) weigh nothing; if none weighs anything,
+    all tasks are treated alike.
+    """
+    weight = np.where(np.isfinite(radius_m), np.maximum(radius_m, 0.0), 0.0)
+    largest = weight.max(initial=0.0)
+    weight = weight / largest if largest > 0 else np.ones_like(weight)
+    spare = max(purse - minimum * weight.size, 0.0)
+    return np.asarray(minimum + weight / weight.sum() * spare, dtype=np.float64)
+
+
+def within(rewards: Array, purse: float) -> Array:
+    """Return rewards that add up to at most the purse, added exactly or one after the other.
+
+    Shares of a purse can exceed it by a rounding error; they are then shortened by as little.
+    """
+    while (total := max(math.fsum(rewards), float(np.cumsum(rewards)[-1]))) > purse:
+        rewards = rewards * (purse / total * (1 - 2 * rewards.size * np.finfo(np.float64).eps))
+    return rewards

@@ -1,0 +1,158 @@
+"""The untrusted server: keeps tasks and money, plans offers from what was released, remembers what it saw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from geodp.acceptance import Acceptance
+from geodp.geometry import Region
+from geodp.messages import Answer, Offer, Task
+from geodp.release import Cells
+from geodp.server.assignment import Assignment
+from geodp.server.reward_shares import funded
+from geodp.server.view import ServerView
+
+
+@dataclass
+class Purse:
+    """The reward budget W, shared out as tasks come (book section 13.3.3, made online).
+
+    |T| is not known before the run ends, so a batch of n tasks may promise W·n/E|T| plus what earlier batches left
+    over; rewards of tasks that nobody took return. `total` caps what can ever be paid.
+    """
+
+    total: float
+    expected_tasks: float
+    paid: float = 0.0
+    promised: float = 0.0
+    """Rewards of tasks that are offered and not yet taken or given up."""
+    carried: float = 0.0
+    """What earlier batches could have spent and did not."""
+
+    def draw(self, tasks: int) -> float:
+        """Return what a batch of new tasks may promise together, and count it as drawn."""
+        share = self.total * tasks / max(self.expected_tasks, 1.0) + self.carried
+        amount = max(0.0, min(share, self.total - self.paid - self.promised))
+        self.carried = 0.0
+        self.promised += amount
+        return amount
+
+    def give_back(self, amount: float) -> None:
+        """Return money that was promised and will not be paid."""
+        self.promised = max(0.0, self.promised - amount)
+        self.carried += amount
+
+    def pay(self, amount: float) -> None:
+        """Turn a promise into a payment."""
+        self.promised = max(0.0, self.promised - amount)
+        self.paid += amount
+
+
+@dataclass
+class Server:
+    """Honest but curious. Its records hold what it decided and what it was told, and nothing else."""
+
+    assignment: Assignment
+    acceptance: Acceptance
+    region: Region
+    purse: Purse
+    minimum_reward: float
+    records: list[dict[str, Any]] = field(default_factory=list)
+    _latest: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _rounds: dict[int, int] = field(default_factory=dict)
+
+    def plan(self, tasks: Sequence[Task], release: Cells | None, time_s: float) -> list[Offer]:
+        """Decide offers for a batch: tasks seen for the first time, and tasks nobody took the last time."""
+        offers: list[Offer] = []
+        by_round = sorted(tasks, key=lambda task: (self._rounds.get(task.task, 0), task.task))
+        for number, group in groupby(by_round, key=lambda task: self._rounds.get(task.task, 0)):
+            batch = list(group)
+            purse = self.purse.draw(len(batch)) if number == 0 else self._held(batch)
+            view = ServerView(
+                time_s=time_s,
+                region=self.region,
+                release=release,
+                acceptance=self.acceptance,
+                purse=purse,
+                uniform_reward=self.purse.total / max(self.purse.expected_tasks, 1.0),
+                minimum_reward=self.minimum_reward,
+                round=number,
+            )
+            planned = self.assignment.offers(batch, view)
+            self.purse.give_back(purse - sum(offer.reward for offer in planned))
+            for task, offer in zip(batch, planned, strict=True):
+                self._record(task, offer, number, time_s)
+            offers += planned
+        return offers
+
+    def post(self, tasks: Sequence[Task], time_s: float) -> list[Offer]:
+        """Post new tasks for everyone to see, each with the mean reward; nothing is read from any release."""
+        purse = self.purse.draw(len(tasks))
+        pays = funded([task.arrived_s for task in tasks], purse, self.minimum_reward)
+        mean = self.purse.total / max(self.purse.expected_tasks, 1.0)
+        reward = min(mean, purse / max(int(pays.sum()), 1))
+        offers = [
+            Offer(
+                task=task.task,
+                reward=reward if paid else 0.0,
+                radius_m=self.acceptance.max_travel_m,
+                uncapped_radius_m=math.nan,
+                planned_success=math.nan,
+                density_per_m2=math.nan,
+                expected_workers=math.nan,
+                unreachable="" if paid else "reward_exhausted",
+            )
+            for task, paid in zip(tasks, pays, strict=True)
+        ]
+        self.purse.give_back(purse - reward * int(pays.sum()))
+        for task, offer in zip(tasks, offers, strict=True):
+            self._record(task, offer, 0, time_s)
+        return offers
+
+    def hear(self, answer: Answer, pseudonym: str | None) -> None:
+        """Learn who takes a task, or that nobody does."""
+        record = self._latest[answer.task]
+        record["answered_s"] = answer.time_s
+        record["winner"] = pseudonym
+        if answer.winner is not None:
+            self.purse.pay(record["reward"])
+
+    def hear_completion(self, task: int, rounded_s: float) -> None:
+        """Learn, coarsely, when a task was done."""
+        self._latest[task]["completed_s"] = rounded_s
+
+    def give_up(self, task: int) -> None:
+        """Close a task that nobody took; its reward returns to the purse."""
+        record = self._latest.get(task)
+        if record is not None and record["winner"] is None:
+            self.purse.give_back(record["reward"])
+
+    def _held(self, batch: list[Task]) -> float:
+        return sum(self._latest[task.task]["reward"] for task in batch)
+
+    def _record(self, task: Task, offer: Offer, number: int, time_s: float) -> None:
+        record = {
+            "task": task.task,
+            "round": number,
+            "time_s": time_s,
+            "x_m": task.x_m,
+            "y_m": task.y_m,
+            "reward": offer.reward,
+            "radius_m": offer.radius_m,
+            "uncapped_radius_m": offer.uncapped_radius_m,
+            "planned_success": offer.planned_success,
+            "density_per_m2": offer.density_per_m2,
+            "expected_workers": offer.expected_workers,
+            "unreachable": offer.unreachable,
+            "notes": ";".join(offer.notes),
+            "winner": None,
+            "answered_s": None,
+            "completed_s": None,
+        }
+        self.records.append(record)
+        self._latest[task.task] = record
+        self._rounds[task.task] = number + 1

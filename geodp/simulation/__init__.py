@@ -1,0 +1,1 @@
+"""The SimPy clock: what happens when."""

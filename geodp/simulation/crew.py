@@ -1,0 +1,96 @@
+"""Where workers are and whether they are busy: their own movement, plus the tasks they took."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.geometry import Array
+from geodp.world.motion import Motion
+
+Ids = npt.NDArray[np.int64]
+
+
+class Crew:
+    """All workers as columns.
+
+    A worker on a task leaves her own schedule and walks straight to the task; afterwards she closes the gap to where
+    her schedule has her by then, at the same speed. So a task never changes where she would have been without it.
+    """
+
+    def __init__(self, motion: Motion, speed_mps: float) -> None:
+        self.motion = motion
+        self.speed_mps = speed_mps
+        self.busy = np.zeros(motion.workers, dtype=np.bool_)
+        self._trip: dict[int, _Trip] = {}
+
+    @property
+    def size(self) -> int:
+        """Number of workers."""
+        return self.motion.workers
+
+    def positions(self, time_s: float, workers: Ids | None = None) -> tuple[Array, Array]:
+        """Return the positions of all workers, or of the given ones."""
+        x, y = self.motion.at(time_s, workers)
+        for worker in [worker for worker, trip in self._trip.items() if trip.home_s <= time_s]:
+            del self._trip[worker]
+        if workers is None:
+            for worker, trip in self._trip.items():
+                x[worker], y[worker] = trip.at(time_s, float(x[worker]), float(y[worker]))
+        else:
+            for place, worker in enumerate(workers.tolist()):
+                trip_of = self._trip.get(worker)
+                if trip_of is not None:
+                    x[place], y[place] = trip_of.at(time_s, float(x[place]), float(y[place]))
+        return x, y
+
+    def depart(self, worker: int, time_s: float, to_x_m: float, to_y_m: float) -> tuple[float, float, float]:
+        """Send a worker to a task; returns where she is now and when she arrives."""
+        x, y = self.positions(time_s, np.array([worker]))
+        distance = float(np.hypot(to_x_m - x[0], to_y_m - y[0]))
+        arrives_s = time_s + distance / self.speed_mps
+        own_x, own_y = self.motion.at(arrives_s, np.array([worker]))
+        gap_x, gap_y = to_x_m - float(own_x[0]), to_y_m - float(own_y[0])
+        home_s = arrives_s + float(np.hypot(gap_x, gap_y)) / self.speed_mps
+        self._trip[worker] = _Trip(
+            time_s, float(x[0]), float(y[0]), arrives_s, to_x_m, to_y_m, home_s, gap_x, gap_y
+        )
+        self.busy[worker] = True
+        return float(x[0]), float(y[0]), arrives_s
+
+    def finish(self, worker: int) -> None:
+        """Make a worker available again."""
+        self.busy[worker] = False
+
+
+class _Trip:
+    """One way to a task and back to one's own schedule."""
+
+    __slots__ = ("arrives_s", "from_x", "from_y", "gap_x", "gap_y", "home_s", "left_s", "to_x", "to_y")
+
+    def __init__(
+        self,
+        left_s: float,
+        from_x: float,
+        from_y: float,
+        arrives_s: float,
+        to_x: float,
+        to_y: float,
+        home_s: float,
+        gap_x: float,
+        gap_y: float,
+    ) -> None:
+        self.left_s, self.from_x, self.from_y = left_s, from_x, from_y
+        self.arrives_s, self.to_x, self.to_y = arrives_s, to_x, to_y
+        self.home_s, self.gap_x, self.gap_y = home_s, gap_x, gap_y
+
+    def at(self, time_s: float, own_x: float, own_y: float) -> tuple[float, float]:
+        if time_s <= self.arrives_s:
+            way = self.arrives_s - self.left_s
+            share = 1.0 if way <= 0 else (time_s - self.left_s) / way
+            return self.from_x + share * (self.to_x - self.from_x), self.from_y + share * (
+                self.to_y - self.from_y
+            )
+        back = self.home_s - self.arrives_s
+        rest = 0.0 if back <= 0 else max(0.0, 1.0 - (time_s - self.arrives_s) / back)
+        return own_x + rest * self.gap_x, own_y + rest * self.gap_y

@@ -1,0 +1,343 @@
+"""The engine: SimPy schedules decisions, numpy holds the people.
+
+What happens when: the curator publishes at 0, P, 2P, …; tasks arrive; every `batch_s` the server plans offers; the
+curator broadcasts them and, when the answer window closes, picks one of those who accepted; the chosen worker
+travels; tasks run out of patience. Positions are functions of time, so nothing ticks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+import simpy
+
+from geodp.curator.curator import Curator
+from geodp.curator.mechanisms import Snapshot
+from geodp.errors import DataError
+from geodp.messages import Answer, Offer, Task
+from geodp.privacy.guarantee import Neighbours
+from geodp.privacy.ledger import Ledger
+from geodp.privacy.noise import SimulatedNoise
+from geodp.release import Cells
+from geodp.scenario import Scenario
+from geodp.server.server import Purse, Server
+from geodp.simulation.answers import Answers, Asked, ask_circle, browse_nearest
+from geodp.simulation.crew import Crew
+from geodp.simulation.event_log import EventLog, Kind, Reason
+from geodp.streams import Streams
+from geodp.world.demand import Arrivals
+from geodp.world.motion import Motion
+from geodp.world.population import Population
+
+Steps = Generator[simpy.Event, Any, None]
+
+
+@dataclass(frozen=True)
+class World:
+    """The truth of one run, the same for every method that is tried on it."""
+
+    population: Population
+    motion: Motion
+    arrivals: Arrivals
+
+
+def build_world(scenario: Scenario, streams: Streams) -> World:
+    """Draw people, movements and tasks, each from a stream of its own."""
+    region = scenario.area
+    times = {"start_s": scenario.start_s, "duration_s": scenario.duration_s}
+    workers = scenario.workers
+    population = workers.source.load(region, streams.generator("world.source"))
+    if population.size == 0:
+        raise DataError(f"workers.source: '{workers.source.kind}' gives no worker inside the region")
+    motion = workers.mobility.move(population, region, **times, rng=streams.generator("world.mobility"))
+    arrivals = scenario.tasks.demand.arrivals(
+        population, region, **times, rng=streams.generator("world.demand")
+    )
+    return World(population, motion, arrivals)
+
+
+class Engine:
+    """One run of a resolved scenario on a world."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        world: World,
+        streams: Streams,
+        log: EventLog,
+        *,
+        on_release: Callable[[Cells, np.ndarray[Any, Any]], None],
+        on_sample: Callable[[float, Crew], None],
+        on_progress: Callable[[float], None],
+        samples: int = 97,
+    ) -> None:
+        self.scenario, self.arrivals = scenario, world.arrivals
+        self.crew = Crew(world.motion, scenario.workers.travel_speed_mps)
+        self.streams, self.log = streams, log
+        self._on_release, self._on_sample, self._on_progress = on_release, on_sample, on_progress
+        self._samples = samples
+        self.env = simpy.Environment()
+        self.region = scenario.area
+        self.ledger = Ledger(scenario.curator.budget.epsilon if scenario.curator else None)
+        self.curator = (
+            Curator(scenario.curator.mechanism, self.ledger, scenario.curator.budget.when_spent)
+            if scenario.curator
+            else None
+        )
+        self.server = _server(scenario)
+        self.answers = Answers(
+            scenario.workers.acceptance,
+            streams,
+            scenario.workers.acceptance.eagerness(self.crew.size, streams.generator("world.eagerness")),
+            self.crew.size,
+        )
+        self.open: dict[int, Task] = {}
+        self.waiting: list[Task] = []
+        self.offered: dict[int, int] = {}
+        self._posted: dict[int, float] = {}
+
+    def run(self) -> None:
+        """Run to the end, then let the trips under way arrive."""
+        env, end = self.env, self.scenario.duration_s
+        for process in (
+            self._releases(),
+            self._task_arrivals(),
+            self._expiries(),
+            self._batches(),
+            self._sampling(),
+        ):
+            env.process(process)
+        env.run(until=end)
+        for task in self.open:
+            self.log.add(end, Kind.CENSORED, task=task, reason=Reason.RUN_ENDED)
+        env.run()
+
+    @property
+    def _over(self) -> bool:
+        return self.env.now >= self.scenario.duration_s
+
+    # -- the curator publishes ------------------------------------------------------------------------------
+
+    def _releases(self) -> Steps:
+        for index, time_s in enumerate(self.scenario.release_times()):
+            yield self.env.timeout(time_s - self.env.now)
+            self._publish(index)
+
+    def _publish(self, index: int) -> None:
+        section = self.scenario.curator
+        if section is None or self.curator is None:
+            return
+        now = self.env.now
+        x, y = self.crew.positions(now)
+        if section.counts == "idle":
+            idle = ~self.crew.busy
+            x, y = x[idle], y[idle]
+        reported_x, reported_y = self.scenario.device.mechanism.report(
+            x, y, rng=self.streams.generator(f"device.report.{index}"), region=self.region
+        )
+        snapshot = Snapshot(
+            time_s=now,
+            x_m=reported_x,
+            y_m=reported_y,
+            region=self.region,
+            expected_workers=section.expected_workers or 1.0,
+            neighbours=Neighbours(section.neighbours),
+            counts=section.counts,
+        )
+        noise = SimulatedNoise(self.streams.generator(f"curator.noise.{index}"))
+        release = self.curator.publish(snapshot, noise)
+        if release is None:
+            kept = self.curator.current is not None
+            self.log.add(now, Kind.RELEASE, value=0.0, reason=Reason.REUSED_LAST if kept else Reason.STOPPED)
+            return
+        self.log.add(now, Kind.RELEASE, value=release.guarantee.epsilon)
+        cell = release.locate(x, y)
+        self._on_release(release, np.bincount(cell[cell >= 0], minlength=release.count.size))
+
+    # -- tasks come and go ----------------------------------------------------------------------------------
+
+    def _task_arrivals(self) -> Steps:
+        patience = self.scenario.tasks.patience_s
+        self._to_expire: deque[Task] = deque()
+        columns = (self.arrivals.time_s.tolist(), self.arrivals.x_m.tolist(), self.arrivals.y_m.tolist())
+        for number, (time_s, x_m, y_m) in enumerate(zip(*columns, strict=True)):
+            yield self.env.timeout(max(0.0, time_s - self.env.now))
+            task = Task(number, x_m, y_m, time_s, time_s + patience)
+            self.open[number] = task
+            self.waiting.append(task)
+            self._to_expire.append(task)
+            self.log.add(self.env.now, Kind.TASK_ARRIVED, task=number, x_m=x_m, y_m=y_m)
+
+    def _expiries(self) -> Steps:
+        """Give up tasks whose patience ran out; patience is the same for all, so they go in order of arrival."""
+        yield self.env.timeout(self.scenario.tasks.patience_s)
+        while not self._over:
+            while self._to_expire and self._to_expire[0].expires_s <= self.env.now:
+                task = self._to_expire.popleft()
+                if task.task in self.open:
+                    self._give_up(task, Reason.OUT_OF_PATIENCE)
+            if self._to_expire:
+                yield self.env.timeout(max(self._to_expire[0].expires_s - self.env.now, 0.0))
+            else:
+                yield self.env.timeout(
+                    self.scenario.tasks.patience_s
+                )  # the next arrival lasts at least as long
+
+    def _give_up(self, task: Task, reason: Reason, kind: Kind = Kind.EXPIRY, value: float = np.nan) -> None:
+        del self.open[task.task]
+        self._posted.pop(task.task, None)
+        self.answers.forget(task.task)
+        self.server.give_up(task.task)
+        self.log.add(
+            self.env.now, kind, task=task.task, x_m=task.x_m, y_m=task.y_m, value=value, reason=reason
+        )
+
+    # -- the server plans, workers answer, one of them goes -------------------------------------------------
+
+    def _batches(self) -> Steps:
+        batch_s = self.scenario.server.batch_s
+        selected = self.scenario.server.mode == "worker_selected"
+        for number in range(1, ceil(self.scenario.duration_s / batch_s)):
+            yield self.env.timeout(number * batch_s - self.env.now)
+            yield self.env.timeout(0)  # a release due at this very moment comes first
+            self._on_progress(self.env.now / self.scenario.duration_s)
+            asked = self._post() if selected else self._offer()
+            if asked is not None:
+                self.env.process(self._answering(asked))
+
+    def _take_waiting(self) -> list[Task]:
+        """Return the open tasks that can still be answered in time; the others wait for their expiry."""
+        deadline = self.env.now + self.scenario.server.answer_window_s
+        waiting = [task for task in self.waiting if task.task in self.open]
+        self.waiting = []
+        return [task for task in waiting if task.expires_s >= deadline]
+
+    def _offer(self) -> Asked | None:
+        """Plan offers and broadcast them; the curator knows who is inside each circle, the server does not."""
+        tasks = self._take_waiting()
+        if not tasks:
+            return None
+        release = self.curator.current if self.curator is not None else None
+        made = self._announce(self.server.plan(tasks, release, self.env.now))
+        if not made:
+            return None
+        x, y = self.crew.positions(self.env.now)
+        return ask_circle(self.answers, [self.open[offer.task] for offer in made], made, x, y, self.crew.busy)
+
+    def _announce(self, offers: list[Offer]) -> list[Offer]:
+        """Log the offers and return those that are made; tasks without one are closed with their reason."""
+        made = []
+        for offer in offers:
+            task = self.open[offer.task]
+            if offer.unreachable:
+                self._give_up(task, Reason(offer.unreachable), Kind.UNREACHABLE, offer.uncapped_radius_m)
+                continue
+            made.append(offer)
+            place = {"x_m": task.x_m, "y_m": task.y_m}
+            self.log.add(self.env.now, Kind.OFFER, task=task.task, **place, value=offer.radius_m)
+        return made
+
+    def _post(self) -> Asked | None:
+        """Post new tasks for all to see; every idle worker looks at the nearest open task she has not declined."""
+        for offer in self._announce(self.server.post(self._take_waiting(), self.env.now)):
+            self._posted[offer.task] = offer.reward
+        deadline = self.env.now + self.scenario.server.answer_window_s
+        posted = [self.open[task] for task in self._posted if self.open[task].expires_s >= deadline]
+        if not posted:
+            return None
+        rewards = np.array([self._posted[task.task] for task in posted])
+        x, y = self.crew.positions(self.env.now)
+        return browse_nearest(self.answers, posted, rewards, x, y, self.crew.busy)
+
+    def _answering(self, asked: Asked) -> Steps:
+        """Wait for the window to close, then let the curator pick, task by task in order of arrival."""
+        yield self.env.timeout(self.scenario.server.answer_window_s)
+        if self._over:
+            return  # undecided: these tasks were censored
+        self.answers.log_refusals(asked, self.env.now, self.log)
+        for task, rows in asked.by_task():
+            self._decide(task, asked, rows)
+
+    def _decide(self, task: Task, asked: Asked, rows: slice) -> None:
+        if task.task not in self.open:
+            return
+        willing, distance, x, y = asked.acceptors(rows)
+        free = ~self.crew.busy[willing]
+        winner = self.answers.pick(task.task, willing[free]) if free.any() else None
+        if willing.size:
+            reasons = asked.acceptance_reasons(willing, free, winner)
+            self.log.add(
+                self.env.now,
+                Kind.ACCEPTANCE,
+                task=task.task,
+                worker=willing,
+                x_m=x,
+                y_m=y,
+                value=distance,
+                reason=reasons,
+            )
+        if winner is None:
+            self._nobody(task, notified=rows.stop > rows.start)
+            return
+        pseudonym = self.answers.pseudonym(winner)
+        self.server.hear(Answer(task.task, winner, self.env.now), pseudonym)
+        del self.open[task.task]
+        self._posted.pop(task.task, None)
+        self.answers.forget(task.task)
+        self.crew.busy[winner] = True  # at once: the next task of this batch must not pick her too
+        self.env.process(self._trip(task, winner, asked.reward_of(task.task)))
+
+    def _nobody(self, task: Task, *, notified: bool) -> None:
+        if task.task in self._posted:
+            return  # a posted task stays on the board until its patience runs out
+        self.server.hear(Answer(task.task, None, self.env.now), None)
+        rounds = self.offered.get(task.task, 0) + 1
+        if rounds <= self.scenario.server.reoffers:
+            self.offered[task.task] = rounds
+            self.waiting.append(task)
+            return
+        self._give_up(task, Reason.NO_ACCEPTANCE if notified else Reason.NOBODY_NOTIFIED)
+
+    def _trip(self, task: Task, worker: int, reward: float) -> Steps:
+        left_s = self.env.now
+        from_x, from_y, arrives_s = self.crew.depart(worker, left_s, task.x_m, task.y_m)
+        self.log.add(
+            left_s, Kind.DEPARTURE, task=task.task, worker=worker, x_m=from_x, y_m=from_y, value=reward
+        )
+        yield self.env.timeout(arrives_s - left_s)
+        self.crew.finish(worker)
+        distance = float(np.hypot(task.x_m - from_x, task.y_m - from_y))
+        self.log.add(
+            self.env.now,
+            Kind.COMPLETION,
+            task=task.task,
+            worker=worker,
+            x_m=task.x_m,
+            y_m=task.y_m,
+            value=distance,
+        )
+        step = self.scenario.server.completion_rounding_s
+        self.server.hear_completion(task.task, ceil(self.env.now / step) * step)
+
+    # -- a sample of positions for the map ------------------------------------------------------------------
+
+    def _sampling(self) -> Steps:
+        for time_s in np.linspace(0.0, self.scenario.duration_s, self._samples).tolist():
+            yield self.env.timeout(max(0.0, time_s - self.env.now))
+            self._on_sample(time_s, self.crew)
+
+
+def _server(scenario: Scenario) -> Server:
+    section, reward = scenario.server, scenario.tasks.reward
+    return Server(
+        assignment=section.assignment,
+        acceptance=section.assumed_acceptance or scenario.workers.acceptance,
+        region=scenario.area,
+        purse=Purse(reward.total or 0.0, scenario.expected_tasks()),
+        minimum_reward=reward.minimum or 0.0,
+    )

@@ -1,0 +1,161 @@
+"""Some columns of a csv or Parquet file, read in batches: memory holds one batch, however long the file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from geodp.errors import DataError
+from geodp.model import did_you_mean
+
+PARQUET = (".parquet", ".pq", ".geoparquet")
+CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
+_BLOCK_BYTES = 1 << 23
+_BLOCK_ROWS = 1 << 18
+_OTHER_NAMES = {
+    "lon": ("longitude", "lng", "long", "x"),
+    "lat": ("latitude", "y"),
+    "worker": ("user", "user_id", "uid", "driver", "taxi_id", "id"),
+    "time_s": ("time", "t", "timestamp", "seconds"),
+}
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the names of a file's columns."""
+    _look_at(path)
+    return _parquet_names(path) if _is_parquet(path) else _csv_names(path)
+
+
+def require_columns(path: Path, wanted: dict[str, str], found: list[str]) -> None:
+    """Refuse a file that lacks a column; `wanted` maps a plug-in's field (`lon_column`) to a column."""
+    for field, name in wanted.items():
+        if name in found:
+            continue
+        if len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
+            raise DataError(
+                f"{path.name}: no column '{name}': the columns are not separated by commas "
+                f"(the first line is {found[0]!r}). Save the file with commas."
+            )
+        raise DataError(
+            f"{path.name}: no column '{name}'.{_nearest(name, found)} Found: {', '.join(found)}.\n"
+            f"Rename the column, or name it in {field}."
+        )
+
+
+def batches(path: Path, numbers: list[str], names: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield the file's rows batch by batch: numeric columns as float arrays, names as pyarrow arrays.
+
+    A missing number is NaN.
+    """
+    read = _parquet_batches if _is_parquet(path) else _csv_batches
+    for batch in read(path, numbers, names):
+        columns = {name: _as_floats(path, name, batch.column(name)) for name in numbers}
+        yield columns | {name: _as_plain(batch.column(name)) for name in names}
+
+
+def _look_at(path: Path) -> None:
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; name a csv or Parquet file")
+    if not path.is_file():
+        near = (
+            did_you_mean(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else ""
+        )
+        raise DataError(f"{path}: no such file.{near}")
+    if not path.name.lower().endswith(PARQUET + CSV):
+        raise DataError(
+            f"{path.name}: is neither a csv nor a Parquet file by its name. "
+            f"Give it one of the endings {', '.join(CSV + PARQUET)}."
+        )
+    if path.stat().st_size == 0:
+        raise DataError(f"{path.name}: the file is empty")
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.name.lower().endswith(PARQUET)
+
+
+def other_name(name: str, found: list[str]) -> str | None:
+    """Return the column that goes by a common other name of the wanted one, if there is one."""
+    lower = {column.lower().strip(): column for column in found}
+    return next(
+        (lower[other] for other in (name.lower(), *_OTHER_NAMES.get(name, ())) if other in lower), None
+    )
+
+
+def _nearest(name: str, found: list[str]) -> str:
+    other = other_name(name, found)
+    return did_you_mean(name, found) if other is None else f" Did you mean '{other}'?"
+
+
+def _parquet_names(path: Path) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path.name}: cannot be read as Parquet ({error})") from error
+
+
+def _parquet_batches(path: Path, numbers: list[str], names: list[str]) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(batch_size=_BLOCK_ROWS, columns=numbers + names)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path.name}: cannot be read as Parquet ({error})") from error
+
+
+def _csv_names(path: Path) -> list[str]:
+    import pyarrow as pa
+
+    try:
+        with pa.input_stream(str(path)) as stream:  # unpacks by the name's ending
+            text = stream.read(1 << 16).decode("utf-8-sig", errors="replace")
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path.name}: cannot be read ({error})") from error
+    names = next(csv.reader(io.StringIO(text.partition("\0")[0])), [])
+    if "\0" in text or not names or any("\ufffd" in name for name in names):
+        raise DataError(f"{path.name}: is not a csv file in UTF-8 with a line of column names")
+    return names
+
+
+def _csv_batches(path: Path, numbers: list[str], names: list[str]) -> Iterator[Any]:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(names, pa.string())
+    try:
+        reader = arrow_csv.open_csv(
+            path,
+            read_options=arrow_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
+            convert_options=arrow_csv.ConvertOptions(column_types=types, include_columns=numbers + names),
+        )
+        yield from reader
+    except (pa.ArrowException, OSError) as error:
+        rule = ""
+        if "conversion" in str(error):
+            rule = f"\nMust hold numbers: {', '.join(numbers)} (places in degrees, times in seconds)."
+        raise DataError(f"{path.name}: {error}.{rule}") from error
+
+
+def _as_floats(path: Path, name: str, column: Any) -> Any:
+    import pyarrow as pa
+
+    kind, known = column.type, pa.types
+    tests = (known.is_integer, known.is_floating, known.is_decimal, known.is_null)
+    if not any(test(kind) for test in tests):
+        rule = " Turn dates into seconds from the start of the run." if known.is_temporal(kind) else ""
+        raise DataError(f"{path.name}: column '{name}' must hold numbers; it holds {kind}.{rule}")
+    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def _as_plain(column: Any) -> Any:
+    import pyarrow as pa
+
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column

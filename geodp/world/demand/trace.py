@@ -1,0 +1,96 @@
+"""Tasks read from a csv or Parquet file."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+from pydantic import Field
+
+from geodp.errors import DataError
+from geodp.geometry import Region
+from geodp.world import columns_file
+from geodp.world.demand import Arrivals, Demand
+from geodp.world.population import Population
+from geodp.world.positions_file import Columns, anchored_path, given_path, read_positions, read_times
+
+
+class Trace(Demand):
+    """Tasks from a csv or Parquet file with their place and time.
+
+    Required columns: lon, lat (degrees), time_s (seconds from the start of the run). Tasks outside the run's
+    time or outside the region are dropped, and their number is logged. The task list is the server's own
+    data, so the number of tasks in the run's time is public.
+    """
+
+    kind: ClassVar[str] = "trace"
+
+    path: str = ""
+    """A csv (also .csv.gz) or Parquet file; a relative path starts at the file that names it."""
+    lon_column: str = Field(default="lon", min_length=1)
+    """Column of longitudes (degrees)."""
+    lat_column: str = Field(default="lat", min_length=1)
+    """Column of latitudes (degrees)."""
+    time_column: str = Field(default="time_s", min_length=1)
+    """Column of arrival times (seconds from the start of the run)."""
+
+    def anchored(self, folder: Path) -> Self:
+        """Return a copy whose path starts at the given folder."""
+        return self.model_copy(update={"path": anchored_path(self.path, folder)})
+
+    def files(self) -> list[Path]:
+        """Return the data file."""
+        return [Path(self.path)] if self.path else []
+
+    def arrivals(
+        self,
+        population: Population,  # noqa: ARG002 - a trace follows nobody
+        region: Region,
+        *,
+        start_s: float,  # noqa: ARG002 - the file's times count from the start of the run
+        duration_s: float,
+        rng: np.random.Generator,  # noqa: ARG002 - nothing to draw
+    ) -> Arrivals:
+        """Return the file's tasks that fall in the run's time and region, in order of time."""
+        path = self._checked_path()
+        rows = read_positions(path, Columns(self.lon_column, self.lat_column, time=self.time_column), region)
+        time_s = np.empty(0) if rows.time_s is None else rows.time_s
+        order = np.argsort(time_s, kind="stable")
+        order = order[slice(*np.searchsorted(time_s[order], [0.0, duration_s]))]
+        if order.size == 0:
+            raise DataError(_nothing_in_time(path, duration_s, float(time_s.min()), float(time_s.max())))
+        if order.size < time_s.size:
+            logging.getLogger("geodp").info(
+                "%s: %d of %d tasks lie outside the run's time and are dropped",
+                path.name, time_s.size - order.size, time_s.size,
+            )  # fmt: skip
+        return Arrivals(time_s[order], rows.x_m[order], rows.y_m[order])
+
+    def expected_tasks(self, *, start_s: float, duration_s: float) -> float:  # noqa: ARG002 - see arrivals
+        """Return the number of the file's tasks in the run's time (those outside the region included)."""
+        path = self._checked_path()
+        count, low, high = 0, np.inf, -np.inf
+        for time_s in read_times(path, self.time_column):
+            count += int(np.count_nonzero((time_s >= 0) & (time_s < duration_s)))
+            low, high = min(low, time_s.min(initial=np.inf)), max(high, time_s.max(initial=-np.inf))
+        if count == 0 and low <= high:
+            raise DataError(_nothing_in_time(path, duration_s, low, high))
+        return float(count)
+
+    def _checked_path(self) -> Path:
+        path = given_path(self.path, self.kind)
+        fields = ("lon_column", "lat_column", "time_column")
+        columns_file.require_columns(
+            path, {name: getattr(self, name) for name in fields}, columns_file.column_names(path)
+        )
+        return path
+
+
+def _nothing_in_time(path: Path, duration_s: float, low_s: float, high_s: float) -> str:
+    return (
+        f"{path.name}: no task arrives in the run's 0 to {duration_s:g} s; its times run from {low_s:g} to "
+        f"{high_s:g}.\nTimes count in seconds from the start of the run: subtract the start, or name another "
+        "column in time_column."
+    )

@@ -1,0 +1,234 @@
+"""Workers who go to work in the morning and home in the evening."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, model_validator
+
+from geodp.geometry import Array, Region
+from geodp.world.mobility import Mobility
+from geodp.world.mobility._blocks import Places, blocks, distance_m, rounded
+from geodp.world.motion import Floats, Ids, Motion, joined
+from geodp.world.population import Population
+
+DAY_S = 86_400.0
+HOUR_S = 3_600.0
+_FURTHEST_SPREADS = 3.0  # departures further from the peak than this many standard deviations are drawn in
+_LEAST_STAY_S = HOUR_S  # nobody turns round at the office door
+_OPPORTUNITIES = 3  # a missing workplace is the nearest of this many random start places
+
+
+class Commuter(Mobility):
+    """Workers commute between home and work around two daily peaks, and some go out once during the day.
+
+    Departures are normal around the peaks (time of day). Those who do not commute stay at home; both may
+    make an errand near where they spend the day. Everyone keeps one speed and goes straight; in a region
+    with dents legs may cut across what lies outside it. A worker whose source knows no workplace works at
+    the start place of another, the nearest of three drawn at random.
+    """
+
+    kind: ClassVar[str] = "commuter"
+
+    morning_peak_h: float = Field(default=8.0, ge=0, lt=24)
+    """Middle of the departures to work (hour of the day)."""
+    evening_peak_h: float = Field(default=17.5, ge=0, lt=24)
+    """Middle of the departures home (hour of the day)."""
+    peak_spread_h: float = Field(default=1.0, ge=0, le=4)
+    """Standard deviation of a departure (hours)."""
+    commuting_share: float = Field(default=0.8, ge=0, le=1)
+    """Share of the workers who commute."""
+    errand_share: float = Field(default=0.3, ge=0, le=1)
+    """Probability of an errand between morning and evening."""
+    errand_m: float = Field(default=800.0, ge=0)
+    """Mean distance of an errand (m)."""
+    errand_s: float = Field(default=1800.0, ge=0)
+    """Mean time spent at an errand's place (s)."""
+    min_speed_mps: float = Field(default=3.0, gt=0)
+    """Least speed of a worker (m/s)."""
+    max_speed_mps: float = Field(default=12.0, gt=0)
+    """Greatest speed of a worker (m/s)."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.max_speed_mps < self.min_speed_mps:
+            low, high = self.min_speed_mps, self.max_speed_mps
+            raise ValueError(f"max_speed_mps must be at least min_speed_mps ({low:g}), got {high:g}")
+        if self.evening_peak_h <= self.morning_peak_h:
+            raise ValueError(
+                f"evening_peak_h must be later than morning_peak_h ({self.morning_peak_h:g}), "
+                f"got {self.evening_peak_h:g}"
+            )
+        return self
+
+    def move(
+        self,
+        population: Population,
+        region: Region,
+        *,
+        start_s: float,
+        duration_s: float,
+        rng: np.random.Generator,
+    ) -> Motion:
+        """Return everyone's days, cut to the run's time."""
+        days = self._days(region, start_s, duration_s)
+        return joined(
+            self._block(population, block, region, days=days, start_s=start_s, duration_s=duration_s, rng=rng)
+            for block in blocks(population.size)
+        )
+
+    def _days(self, region: Region, start_s: float, duration_s: float) -> range:
+        """Return the days that matter; the one before, when its last trips may end after the run's start."""
+        longest_trip_s = math.hypot(region.width_m, region.height_m) / self.min_speed_mps
+        spread_h = _FURTHEST_SPREADS * self.peak_spread_h
+        at_work_s = (self.morning_peak_h + spread_h) * HOUR_S + longest_trip_s
+        leaves_work_s = max((self.evening_peak_h + spread_h) * HOUR_S, at_work_s + _LEAST_STAY_S)
+        reaches_into_next_day = leaves_work_s + longest_trip_s > DAY_S + start_s
+        return range(-1 if reaches_into_next_day else 0, int((start_s + duration_s) // DAY_S) + 1)
+
+    def _block(
+        self,
+        population: Population,
+        block: slice,
+        region: Region,
+        *,
+        days: range,
+        start_s: float,
+        duration_s: float,
+        rng: np.random.Generator,
+    ) -> tuple[Ids, Array, Floats, Floats]:
+        people = self._people(population, block, region, rng)
+        table = _Timetable(people.home_x.size, 8 * len(days))
+        free_s = np.full(people.home_x.size, -np.inf)
+        for day in days:
+            midnight_s = day * DAY_S - start_s
+            free_s = self._spend_day(people, region, table, midnight_s=midnight_s, free_s=free_s, rng=rng)
+        motion = table.motion().within(duration_s)
+        return np.diff(motion.first), motion.time_s, motion.x_m, motion.y_m
+
+    def _people(
+        self, population: Population, block: slice, region: Region, rng: np.random.Generator
+    ) -> _People:
+        """Say who of a block lives and works where; those who do not commute spend the day at home."""
+        home = rounded(region, population.x_m[block], population.y_m[block])
+        if population.work_x_m is None or population.work_y_m is None:
+            work = rounded(region, *_nearest_of_some(population, block, rng))
+        else:
+            work = rounded(region, population.work_x_m[block], population.work_y_m[block])
+        commutes = rng.random(home[0].size) < self.commuting_share
+        work_x, work_y = np.where(commutes, work[0], home[0]), np.where(commutes, work[1], home[1])
+        speed_mps = rng.uniform(self.min_speed_mps, self.max_speed_mps, home[0].size)
+        trip_s = distance_m(*home, work_x, work_y) / speed_mps
+        return _People(*home, work_x, work_y, speed_mps, trip_s)
+
+    def _spend_day(
+        self,
+        people: _People,
+        region: Region,
+        table: _Timetable,
+        *,
+        midnight_s: float,
+        free_s: Array,
+        rng: np.random.Generator,
+    ) -> Array:
+        """Add a day to the timetable: home, work, errand, work, home; return when everyone is home again."""
+        count = people.home_x.size
+        leave_s = midnight_s + np.maximum(self._around(self.morning_peak_h, count, rng), 0.0)
+        leave_s = np.maximum(leave_s, free_s)  # only where a trip takes most of a night
+        arrive_s = leave_s + people.trip_s
+        return_s = midnight_s + self._around(self.evening_peak_h, count, rng)
+        return_s = np.maximum(return_s, arrive_s + _LEAST_STAY_S)
+        home_s = return_s + people.trip_s
+        goes, out_s, trip_s, stay_s, (errand_x, errand_y) = self._errand(
+            people, arrive_s, return_s, region, rng
+        )
+        at_home, at_work = (people.home_x, people.home_y), (people.work_x, people.work_y)
+        commutes = people.trip_s > 0
+        table.add(leave_s, *at_home, commutes)
+        table.add(arrive_s, *at_work, commutes)
+        table.add(out_s, *at_work, goes)
+        table.add(out_s + trip_s, errand_x, errand_y, goes)
+        table.add(out_s + trip_s + stay_s, errand_x, errand_y, goes)
+        table.add(out_s + 2 * trip_s + stay_s, *at_work, goes)
+        table.add(return_s, *at_work, commutes)
+        table.add(home_s, *at_home, commutes)
+        return home_s
+
+    def _around(self, peak_h: float, count: int, rng: np.random.Generator) -> Array:
+        """Draw departures around a peak (seconds after midnight)."""
+        spread = np.clip(rng.standard_normal(count), -_FURTHEST_SPREADS, _FURTHEST_SPREADS)
+        return (peak_h + self.peak_spread_h * spread) * HOUR_S
+
+    def _errand(
+        self, people: _People, arrive_s: Array, return_s: Array, region: Region, rng: np.random.Generator
+    ) -> tuple[npt.NDArray[np.bool_], Array, Array, Array, tuple[Places, Places]]:
+        """Draw who goes on an errand, when, how long the way and the stay are, and where.
+
+        An errand that would leave the region or outlast the day at work does not take place.
+        """
+        count = people.home_x.size
+        goes = rng.random(count) < self.errand_share
+        angle = rng.uniform(0.0, 2 * math.pi, count)
+        length_m = rng.exponential(self.errand_m, count)
+        x_m, y_m = people.work_x + length_m * np.cos(angle), people.work_y + length_m * np.sin(angle)
+        goes &= region.contains(x_m, y_m)
+        place = rounded(region, np.where(goes, x_m, people.work_x), np.where(goes, y_m, people.work_y))
+        trip_s = distance_m(people.work_x, people.work_y, *place) / people.speed_mps
+        stay_s = rng.exponential(self.errand_s, count)
+        spare_s = return_s - arrive_s - 2 * trip_s - stay_s
+        goes &= spare_s >= 0
+        out_s = arrive_s + np.maximum(spare_s, 0.0) * rng.random(count)
+        return goes, out_s, trip_s, stay_s, place
+
+
+@dataclass(frozen=True)
+class _People:
+    """One block of workers."""
+
+    home_x: Places
+    home_y: Places
+    work_x: Places
+    work_y: Places
+    speed_mps: Array
+    trip_s: Array
+
+
+class _Timetable:
+    """Knots of one block: a row per worker, a column per knot, ascending in time; not all take each knot."""
+
+    def __init__(self, workers: int, knots: int) -> None:
+        self._filled = 0
+        self._time_s = np.empty((workers, knots))
+        self._x_m, self._y_m = np.empty((workers, knots), np.float32), np.empty((workers, knots), np.float32)
+        self._taken = np.empty((workers, knots), dtype=np.bool_)
+
+    def add(self, time_s: Array, x_m: Places, y_m: Places, taken: npt.NDArray[np.bool_]) -> None:
+        """Add one knot per worker, which only some of them take; the first knot is everyone's start."""
+        column = self._filled
+        self._time_s[:, column], self._x_m[:, column], self._y_m[:, column] = time_s, x_m, y_m
+        self._taken[:, column] = taken if column else True
+        self._filled += 1
+
+    def motion(self) -> Motion:
+        """Return the movement of the block."""
+        taken = self._taken
+        first = np.append(0, np.cumsum(np.count_nonzero(taken, axis=1)))
+        return Motion(first, self._time_s[taken], self._x_m[taken], self._y_m[taken])
+
+
+def _nearest_of_some(population: Population, block: slice, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draw a workplace for each of a block among everyone's start places, with a liking for near ones."""
+    home_x, home_y = population.x_m[block], population.y_m[block]
+    best_x, best_y, best_m = home_x, home_y, np.full(home_x.size, np.inf)
+    for _ in range(_OPPORTUNITIES):
+        other = rng.integers(population.size, size=home_x.size)
+        x_m, y_m = population.x_m[other], population.y_m[other]
+        length_m = np.hypot(x_m - home_x, y_m - home_y)
+        nearer = length_m < best_m
+        best_x, best_y = np.where(nearer, x_m, best_x), np.where(nearer, y_m, best_y)
+        best_m = np.minimum(length_m, best_m)
+    return best_x, best_y

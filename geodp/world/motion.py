@@ -1,0 +1,197 @@
+"""Movement as a function of time: knots per worker, straight lines at constant speed between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.geometry import Array
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.floating]
+Column = TypeVar("Column", Array, Floats)
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Knots of all workers in one set of columns: worker i owns knots `first[i]` to `first[i + 1] - 1`.
+
+    Times ascend within a worker, and everyone has at least one knot. The first knot may lie before time 0
+    (the worker is on the way when the run starts). Before the first knot and after the last one a worker
+    stands still.
+    """
+
+    first: Ids
+    time_s: Array
+    x_m: Floats
+    y_m: Floats
+
+    @property
+    def workers(self) -> int:
+        """Number of workers."""
+        return int(self.first.size - 1)
+
+    @cached_property
+    def is_static(self) -> bool:
+        """Whether nobody ever moves."""
+        return self.time_s.size == self.workers
+
+    @cached_property
+    def max_speed_mps(self) -> float:
+        """The greatest speed on any leg: nobody gets further than this times a time."""
+        if self.is_static:
+            return 0.0
+        fastest = 0.0
+        block = 1 << 20  # double precision in blocks: a bound must not be rounded down, nor fill the memory
+        for begin in range(0, self.time_s.size - 1, block):
+            knots = slice(begin, min(begin + block + 1, self.time_s.size))
+            length = np.hypot(
+                np.diff(self.x_m[knots].astype(np.float64)), np.diff(self.y_m[knots].astype(np.float64))
+            )
+            moving = (length > 0) & ~self.starts_worker[knots][1:]  # the step to the next worker is no leg
+            time = np.maximum(np.diff(self.time_s[knots]), 1e-9)
+            fastest = max(fastest, float(np.max(length[moving] / time[moving], initial=0.0)))
+        return fastest
+
+    def at(self, time_s: float, workers: Ids | None = None) -> tuple[Array, Array]:
+        """Return the position of every worker, or of the given ones, at one time."""
+        return self.at_times(np.float64(time_s), workers)
+
+    def at_times(self, time_s: npt.ArrayLike, workers: Ids | None = None) -> tuple[Array, Array]:
+        """Return positions at one time per worker (or one time for all)."""
+        low = self.first[:-1] if workers is None else self.first[workers]
+        if self.is_static:
+            return self.x_m[low].astype(np.float64), self.y_m[low].astype(np.float64)
+        last = (self.first[1:] if workers is None else self.first[workers + 1]) - 1
+        time = np.asarray(time_s, dtype=np.float64)
+        knot = _last_knot_before(self.time_s, low, last, time)
+        following = np.minimum(knot + 1, last)
+        begin, end = self.time_s[knot], self.time_s[following]
+        span = end - begin
+        share = np.clip(np.divide(time - begin, span, out=np.zeros(span.shape), where=span > 0), 0.0, 1.0)
+        return _between(self.x_m, knot, following, share), _between(self.y_m, knot, following, share)
+
+    def within(self, duration_s: float) -> Motion:
+        """Return the same movement on [0, duration_s], without the knots that do not matter there."""
+        starts, time = self.starts_worker[1:], self.time_s
+        superseded = np.append((time[1:] <= 0) & ~starts, False)  # the next knot is reached before the start
+        beyond = np.append(False, (time[:-1] >= duration_s) & ~starts)
+        same_place = (self.x_m[1:] == self.x_m[:-1]) & (self.y_m[1:] == self.y_m[:-1])
+        standing_on = np.append(False, (time[1:] >= duration_s) & same_place & ~starts)
+        return self.keeping(~(superseded | beyond | standing_on))
+
+    def keeping(self, kept: npt.NDArray[np.bool_]) -> Motion:
+        """Return the movement through some of the knots; every worker must keep at least one."""
+        if kept.all():
+            return self
+        before = np.append(0, np.cumsum(kept))
+        return Motion(before[self.first], self.time_s[kept], self.x_m[kept], self.y_m[kept])
+
+    @cached_property
+    def starts_worker(self) -> npt.NDArray[np.bool_]:
+        """Whether a knot is the first of its worker."""
+        starts = np.zeros(self.time_s.size, dtype=np.bool_)
+        starts[self.first[:-1]] = True
+        return starts
+
+    def forward(self) -> Forward:
+        """Return a reader of everyone's positions at ascending times, about five times as fast as `at`."""
+        return Forward(self)
+
+
+class Forward:
+    """Everyone's position at times that never go back.
+
+    Each worker's present leg is kept as a place and a velocity; only those whose leg has ended since the
+    last call are looked up again.
+
+    Parameters
+    ----------
+    motion
+        The movement to follow.
+    """
+
+    def __init__(self, motion: Motion) -> None:
+        count = motion.workers
+        self._motion = motion
+        self._time_s = -np.inf
+        self._knot = motion.first[:-1].copy()
+        self._begin_s, self._end_s = np.empty(count), np.empty(count)
+        self._x, self._y = np.empty(count), np.empty(count)
+        self._vx, self._vy = np.empty(count), np.empty(count)
+        self._enter_legs(np.arange(count))
+
+    def at(self, time_s: float) -> tuple[Array, Array]:
+        """Return the position of every worker at a time not before that of the last call."""
+        if time_s < self._time_s:
+            raise ValueError(f"time goes back from {self._time_s:g} to {time_s:g} s: use Motion.at")
+        self._time_s = time_s
+        while (ended := np.flatnonzero(self._end_s <= time_s)).size:
+            self._knot[ended] += 1
+            self._enter_legs(ended)
+        elapsed = np.maximum(time_s - self._begin_s, 0.0)  # before the first knot a worker stands there
+        return self._x + self._vx * elapsed, self._y + self._vy * elapsed
+
+    def _enter_legs(self, workers: Ids) -> None:
+        """Read the leg that begins at each worker's present knot; the last knot's leg never ends."""
+        motion, knot = self._motion, self._knot[workers]
+        following = np.minimum(knot + 1, motion.first[workers + 1] - 1)
+        x, y = motion.x_m[knot].astype(np.float64), motion.y_m[knot].astype(np.float64)
+        begin = motion.time_s[knot]
+        span = motion.time_s[following] - begin
+        pace = np.divide(1.0, span, out=np.zeros(span.shape), where=span > 0)
+        self._x[workers], self._y[workers], self._begin_s[workers] = x, y, begin
+        self._vx[workers] = (motion.x_m[following] - x) * pace
+        self._vy[workers] = (motion.y_m[following] - y) * pace
+        self._end_s[workers] = np.where(following > knot, begin + span, np.inf)
+
+
+def joined(blocks: Iterable[tuple[Ids, Array, Floats, Floats]]) -> Motion:
+    """Put blocks of workers (knots per worker, then time, x and y of all their knots) into one movement."""
+    counts: list[Ids] = []
+    times: list[Array] = []
+    x: list[Floats] = []
+    y: list[Floats] = []
+    for count, time_s, x_m, y_m in blocks:
+        counts.append(count)
+        times.append(time_s)
+        x.append(x_m)
+        y.append(y_m)
+    if not counts:
+        return standing(np.empty(0), np.empty(0))
+    first = np.append(0, np.cumsum(np.concatenate(counts)))
+    # One column after the other, each freed at once: the peak is one column above the result.
+    return Motion(first, _concatenated(times), _concatenated(x), _concatenated(y))
+
+
+def standing(x_m: Array, y_m: Array) -> Motion:
+    """Return the movement of workers who stay where they are."""
+    return Motion(np.arange(x_m.size + 1), np.zeros(x_m.size), x_m, y_m)
+
+
+def _concatenated(column: list[Column]) -> Column:
+    whole = np.concatenate(column)
+    column.clear()
+    return whole
+
+
+def _between(values: Floats, knot: Ids, following: Ids, share: Array) -> Array:
+    begin = values[knot].astype(np.float64)
+    step: Array = values[following] - begin
+    return begin + share * step
+
+
+def _last_knot_before(times: Array, low: Ids, high: Ids, time_s: Array) -> Ids:
+    """Bisect, for all workers at once, for the last knot in [low, high] at or before the time."""
+    low, high = low.copy(), high.copy()
+    for _ in range(int(np.max(high - low, initial=0)).bit_length()):
+        middle = (low + high + 1) // 2
+        earlier = times[middle] <= time_s
+        low = np.where(earlier, middle, low)
+        high = np.where(earlier, high, middle - 1)
+    return low

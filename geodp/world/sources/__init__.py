@@ -1,0 +1,31 @@
+"""Where workers come from; verb: `load`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from geodp.geometry import Region
+from geodp.plugins import Plugin
+from geodp.world.population import Population
+
+
+class Source(Plugin):
+    """Family of worker sources."""
+
+    family: ClassVar[str] = "source"
+
+    @abstractmethod
+    def load(self, region: Region, rng: np.random.Generator) -> Population:
+        """Return the population inside the region."""
+
+    def public_count(self) -> int | None:
+        """Return the number of workers when the scenario itself states it, else None (it is private)."""
+        return None
+
+    def files(self) -> list[Path]:
+        """Return the data files this source reads, for checksums."""
+        return []

@@ -1,0 +1,9 @@
+from __future__ import annotations
+
+from geodp.metrics.reward_per_completed import RewardPerCompleted
+from geodp.runs.run_folder import RunFolder
+
+
+def test_completed_tasks_only(hand_made: RunFolder) -> None:
+    assert RewardPerCompleted().per_task(hand_made).to_dict() == {0: 2, 2: 3}
+    assert RewardPerCompleted().measure(hand_made)["reward_per_completed"].value == 2.5

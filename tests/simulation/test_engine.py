@@ -1,0 +1,190 @@
+"""The protocol's rules, checked on the event log of whole runs."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import geodp
+from geodp.errors import BudgetSpent, DataError
+from geodp.runs.run_folder import RunFolder
+from geodp.simulation.event_log import Kind, Reason
+from tests.small import small
+
+
+def made(tmp_path: Path, changes: dict[str, Any] | None = None, name: str = "run") -> RunFolder:
+    return geodp.run(small(changes), tmp_path / name, draw_map=False).folder
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return made(tmp_path_factory.mktemp("engine"))
+
+
+def test_every_task_that_arrives_ends_in_exactly_one_way(plain: RunFolder) -> None:
+    events = plain.events
+    ends = events[events["kind"].isin(["departure", "expiry", "unreachable", "censored"])]
+    arrived = events[events["kind"] == "task_arrived"]["task"]
+    assert sorted(ends["task"]) == sorted(arrived)
+    assert len(arrived) > 30
+
+
+def test_events_are_in_order_of_time_and_in_the_fixed_vocabulary(plain: RunFolder) -> None:
+    events = plain.events
+    assert events["time_s"].is_monotonic_increasing
+    assert set(events["kind"].astype(str)) <= set(Kind)
+    assert set(events["reason"].astype(str)) <= set(Reason)
+    failed = events[events["kind"].isin(["refusal", "expiry", "unreachable", "censored"])]
+    assert (failed["reason"].astype(str) != "").all()
+
+
+def test_everyone_in_the_circle_is_asked_and_nobody_outside(plain: RunFolder) -> None:
+    radius = plain.offers.set_index("task")["radius_m"]
+    asked = plain.notified
+    assert (asked["distance_m"] <= radius.reindex(asked["task"]).to_numpy()).all()
+    assert len(asked) > 200
+
+
+def test_a_worker_does_one_task_at_a_time(tmp_path: Path) -> None:
+    few = made(tmp_path, {"workers.source.count": 40, "workers.acceptance.ceiling": 1, "tasks.demand.per_hour": 400})
+    events = few.events
+    trips = events[events["kind"].isin(["departure", "completion"])]
+    for _, own in trips.groupby("worker"):
+        kinds = own["kind"].astype(str).tolist()
+        assert kinds == ["departure", "completion"] * (len(kinds) // 2)
+    assert "busy" in set(events["reason"].astype(str))
+
+
+def test_trips_take_distance_over_speed_and_all_arrive(plain: RunFolder) -> None:
+    tasks = plain.tasks[plain.tasks["outcome"] == "success"]
+    assert tasks["completed_s"].notna().all()
+    took = (tasks["completed_s"] - tasks["departed_s"]).to_numpy()
+    assert took == pytest.approx(tasks["travel_m"].to_numpy() / 4.0)
+
+
+def test_the_server_learns_coarse_completion_times_and_pseudonyms_only(plain: RunFolder) -> None:
+    view, tasks = plain.offers.set_index("task"), plain.tasks
+    done = view[view["completed_s"].notna()]
+    assert (done["completed_s"] % 300 == 0).all()
+    true = tasks.loc[done.index, "completed_s"]
+    assert ((done["completed_s"] - true) >= 0).all()
+    assert ((done["completed_s"] - true) < 300).all()
+    assert view["winner"].dropna().str.fullmatch(r"w[0-9a-f]{14}").all()
+    assert not {"notified", "accepted", "worker"} & set(view.columns)
+    by_worker = pd.DataFrame({"true": tasks["worker"], "seen": view["winner"]}).dropna()
+    by_worker = by_worker[by_worker["true"] >= 0].drop_duplicates()
+    assert by_worker["true"].is_unique == by_worker["seen"].is_unique
+
+
+def test_the_pick_among_acceptances_does_not_look_at_distance(tmp_path: Path) -> None:
+    """The rank of the winner's distance among acceptors is uniform: mean 1/2, false alarm 1e-6 (normal, 4.9 sd)."""
+    dense = made(tmp_path, {"workers.source.count": 8000, "tasks.demand.per_hour": 900, "duration_s": 3600})
+    yes = dense.events[dense.events["kind"] == "acceptance"]
+    ranks = yes.groupby("task")["value"].rank(method="first") - 0.5
+    share = ranks / yes.groupby("task")["value"].transform("size")
+    picked = share[yes["reason"].astype(str) == "picked"]
+    assert len(picked) > 400
+    assert abs(picked.mean() - 0.5) < 4.9 * np.sqrt(1 / 12 / len(picked))
+
+
+def test_a_reoffer_reaches_the_whole_wider_circle_those_asked_before_included(tmp_path: Path) -> None:
+    run = made(
+        tmp_path,
+        {"server.reoffers": 2, "server.assignment.target_success": 0.3, "workers.mobility.kind": "static"},
+    )
+    offers = run.offers.sort_values(["task", "round"])
+    again = offers[offers["round"] > 0]
+    assert len(again) > 5
+    first = offers[offers["round"] == 0].set_index("task")["radius_m"]
+    assert (again["radius_m"].to_numpy() >= first.reindex(again["task"]).to_numpy()).all()
+    refusals = run.events[run.events["kind"] == "refusal"]
+    task = int(again["task"].iloc[0])
+    rounds = [set(rows["worker"]) for _, rows in refusals[refusals["task"] == task].groupby("time_s")]
+    yes = set(run.events[(run.events["kind"] == "acceptance") & (run.events["task"] == task)]["worker"])
+    assert len(rounds) >= 1
+    assert all(earlier <= later | yes for earlier, later in zip(rounds, rounds[1:], strict=False))
+    assert run.tasks["reason"].isin(["no_acceptance", "", "undecided_at_end", "nobody_in_circle"]).all()
+
+
+def test_declining_twice_discloses_no_more_than_declining_the_larger_offer(tmp_path: Path) -> None:
+    changes = {"server.assignment.target_success": 0.3, "workers.mobility.kind": "static", "server.reoffers": 2}
+    run = made(tmp_path, changes)
+    scenario = run.scenario
+    refusals = run.events[(run.events["kind"] == "refusal") & (run.events["reason"].astype(str) == "unwilling")]
+    rewards = run.offers.assign(answered=run.offers["time_s"] + scenario.server.answer_window_s)
+    joined = refusals.merge(rewards[["task", "answered", "reward"]], left_on=["task", "time_s"],
+                            right_on=["task", "answered"])
+    cost = -scenario.workers.acceptance.log_refusal(joined["reward"].to_numpy(), joined["value"].to_numpy())
+    worst = joined.assign(cost=cost).groupby(["worker", "task"])["cost"].max().groupby("worker").sum()
+    charged = run.interaction.set_index("worker")["epsilon"]
+    assert charged.reindex(worst.index).to_numpy() == pytest.approx(worst.to_numpy())
+
+
+def test_the_purse_is_never_overdrawn(tmp_path: Path) -> None:
+    run = made(tmp_path, {"tasks.demand.per_hour": 600, "tasks.reward.total": 900})
+    assert run.tasks["reward"].sum() <= 900 + 1e-6
+    view = run.offers
+    assert (view.loc[view["unreachable"] == "", "reward"] >= 0.3 - 1e-9).all()  # w0 = 0.1 · 900 / 300
+
+
+@pytest.mark.parametrize(
+    ("when_spent", "reason", "releases"),
+    [("reuse_last", "budget_spent_last_release_reused", 2), ("stop", "budget_spent_releases_stopped", 2)],
+)
+def test_a_spent_budget_is_respected(tmp_path: Path, when_spent: str, reason: str, releases: int) -> None:
+    run = made(tmp_path, {"curator.budget": {"epsilon": 1.2, "when_spent": when_spent}})
+    assert len(run.releases) == releases
+    assert run.ledger["total"].tolist() == [0.5, 1.0]
+    published = run.events[run.events["kind"] == "release"]
+    assert published["reason"].astype(str).tolist() == ["", "", reason]
+    stopped = run.tasks["reason"] == "no_release_to_plan_from"
+    assert stopped.any() == (when_spent == "stop")
+
+
+def test_a_budget_that_runs_out_can_fail_the_run_and_leaves_nothing(tmp_path: Path) -> None:
+    scenario = small({"curator.budget": {"epsilon": 1.5, "when_spent": "fail"}})
+    curator = scenario.curator
+    assert curator is not None
+    short = curator.model_copy(update={"budget": curator.budget.model_copy(update={"epsilon": 1.0})})
+    with pytest.raises(BudgetSpent, match="short by"):
+        geodp.run(scenario.model_copy(update={"curator": short}), tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_idle_counts_leave_out_the_busy(tmp_path: Path) -> None:
+    base = {"workers.mobility.kind": "static", "workers.travel_speed_mps": 0.5, "tasks.demand.per_hour": 300}
+    everyone = made(tmp_path, {**base, "curator.counts": "all"}, "all")
+    idle = made(tmp_path, {**base, "curator.counts": "idle"}, "idle")
+    assert everyone.true_counts(2).sum() > idle.true_counts(2).sum()
+    assert "idle" in idle.releases[0].guarantee.sentence()
+
+
+def test_worker_selected_tasks_need_no_release_and_are_taken_by_those_nearby(tmp_path: Path) -> None:
+    run = made(tmp_path, {"server.mode": "worker_selected", "curator": None})
+    assert run.releases == []
+    assert len(run.ledger) == 0
+    tasks = run.tasks
+    assert (tasks["outcome"] == "success").mean() > 0.5
+    looked = run.events[run.events["kind"].isin(["refusal", "acceptance"])]
+    assert not looked[looked["kind"] == "refusal"].duplicated(["worker", "task"]).any()
+    at_once = looked.groupby(["time_s", "worker"])["task"].nunique()
+    assert (at_once == 1).all(), "a worker looks at one task at a time: the nearest"
+    assert set(tasks.loc[tasks["outcome"] == "failure", "reason"]) <= {"patience_ran_out", "reward_exhausted"}
+
+
+def test_tasks_run_out_of_patience_when_nothing_can_be_planned(tmp_path: Path) -> None:
+    run = made(tmp_path, {"server.batch_s": 600, "tasks.patience_s": 120})
+    late = run.tasks[run.tasks["reason"] == "patience_ran_out"]
+    assert len(late) > 10
+    assert (late["decided_s"] - late["arrived_s"]).to_numpy() == pytest.approx(120.0)
+
+
+def test_a_source_without_anyone_in_the_region_is_an_error(tmp_path: Path) -> None:
+    table = tmp_path / "far.csv"
+    table.write_text("lon,lat\n0.0,0.0\n")
+    scenario = small({"workers.source": {"kind": "table", "path": str(table)}, "curator.expected_workers": 10})
+    with pytest.raises(DataError, match="region"):
+        geodp.run(scenario, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

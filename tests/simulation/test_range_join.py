@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial import cKDTree
+
+from geodp.simulation import range_join as module
+from geodp.simulation.range_join import range_join
+
+
+def pairs_by_tree(points: np.ndarray, centres: np.ndarray, radius: np.ndarray) -> set[tuple[int, int]]:
+    found = cKDTree(points).query_ball_point(centres, radius)
+    return {(circle, point) for circle, inside in enumerate(found) for point in inside}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    points=st.integers(1, 400),
+    circles=st.integers(1, 40),
+    reach=st.sampled_from([0.0, 1.0, 30.0, 300.0, 5000.0]),
+)
+def test_the_pairs_are_those_of_a_tree(seed: int, points: int, circles: int, reach: float) -> None:
+    rng = np.random.default_rng(seed)
+    at = rng.uniform(-500, 500, (points, 2)).round(1)
+    centres = rng.uniform(-800, 800, (circles, 2)).round(1)
+    radius = reach * rng.uniform(0, 1, circles)
+    circle, point, distance = range_join(at[:, 0], at[:, 1], centres[:, 0], centres[:, 1], radius)
+    assert set(zip(circle.tolist(), point.tolist(), strict=True)) == pairs_by_tree(at, centres, radius)
+    assert np.all(np.diff(circle) >= 0)
+    assert distance == pytest.approx(np.linalg.norm(at[point] - centres[circle], axis=1))
+
+
+def test_small_pieces_give_the_same_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    at, centres = rng.uniform(0, 1000, (3000, 2)), rng.uniform(0, 1000, (50, 2))
+    radius = rng.uniform(0, 400, 50)
+    whole = range_join(at[:, 0], at[:, 1], centres[:, 0], centres[:, 1], radius)
+    monkeypatch.setattr(module, "CANDIDATES_AT_ONCE", 500)
+    pieces = range_join(at[:, 0], at[:, 1], centres[:, 0], centres[:, 1], radius)
+    for one, other in zip(whole, pieces, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_points_in_one_place_and_nobody_at_all() -> None:
+    same = np.full(5, 3.0)
+    circle, point, distance = range_join(
+        same, same, np.array([3.0, 9.0]), np.array([3.0, 9.0]), np.array([0.0, 1.0])
+    )
+    assert (circle.tolist(), point.tolist(), distance.tolist()) == ([0] * 5, [0, 1, 2, 3, 4], [0.0] * 5)
+    empty = np.empty(0)
+    assert range_join(empty, empty, same, same, same)[0].size == 0

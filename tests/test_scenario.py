@@ -1,0 +1,243 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from geodp.errors import DataError, ScenarioError, UsageError
+from geodp.scenario import Scenario, load_scenario, one_significant_figure
+from geodp.scenario_file import arms, build_scenario, parse_override, read_yaml, set_path, write_scenario
+from geodp.scenario_report import report
+from tests.small import small, small_file, small_raw
+
+SHIPPED = sorted(Path("scenarios").glob("*.yaml"))
+
+
+def problems(changes: dict[str, Any], drop: tuple[str, ...] = ()) -> dict[str, str]:
+    raw = small_raw(changes)
+    for key in drop:
+        del raw[key]
+    with pytest.raises(ScenarioError) as refused:
+        build_scenario(raw, source="small", folder=Path.cwd())
+    return dict(refused.value.problems)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_scenarios_are_valid_and_explain_themselves(path: Path) -> None:
+    scenario = load_scenario(path)
+    assert scenario.name == path.stem
+    assert len(scenario.about) > 40
+
+
+def test_all_problems_of_a_file_are_reported_at_once_with_path_and_nearest_name() -> None:
+    found = problems(
+        {
+            "durations": 100,
+            "workers.source.kind": "synthetic_cty",
+            "tasks.patience_s": -1,
+            "curator.mechanism.epsilonn": 0.3,
+            "server.assignment.model": "poison",
+            "map.layers": ["region", "tsks"],
+            "tasks.reward": {"total": 10, "minimum": 1},
+        }
+    )
+    assert found == {
+        "durations": "unknown key. Did you mean 'duration_s'?",
+        "workers.source.kind": "no source called 'synthetic_cty'. Did you mean 'synthetic_city'?",
+        "tasks.patience_s": "must be greater than 0, got -1",
+        "curator.mechanism.epsilonn": "unknown key. Did you mean 'epsilon'?",
+        "server.assignment.model": "must be 'poisson' or 'printed', got 'poison'. Did you mean 'poisson'?",
+        "map.layers.1.kind": "no layer called 'tsks'. Did you mean 'tasks'?",
+        "tasks.reward.total": "10 cannot pay the minimum of 1 to each of the 60 expected tasks: raise total to at "
+        "least 60, or lower minimum",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "words"),
+    [
+        ({"curator.mechanism.epsilon": -1}, "curator.mechanism.epsilon", "greater than 0"),
+        ({"curator.mechanism.epsilon": float("nan")}, "curator.mechanism.epsilon", "finite"),
+        ({"curator.mechanism.epsilon": "much"}, "curator.mechanism.epsilon", "a number"),
+        ({"curator.budget.epsilon": 0.1}, "curator.budget.epsilon", "less than one release costs (0.5)"),
+        (
+            {"curator.budget": {"epsilon": 1.0, "when_spent": "fail"}},
+            "curator.budget.epsilon",
+            "could not finish",
+        ),
+        ({"region.east": 9.0}, "region", "date line"),
+        ({"region": {"west": 50.0, "south": 100.0, "east": 50.1, "north": 100.1}}, "region", "swapped"),
+        ({"region.north": 50.0}, "region", "empty"),
+        ({"region": {"west": 0.0}}, "region", "needs west, south, east and north"),
+        ({"region": {"file": "absent.geojson"}}, "region.file", "no such file"),
+        ({"workers.source": {"kind": "table", "path": "absent.csv"}}, "workers.source.path", "no such file"),
+        ({"server.batch_s": 1e6}, "server.batch_s", "longer than the run"),
+        ({"tasks.patience_s": 10}, "tasks.patience_s", "answer window"),
+        ({"start_time": "25:00"}, "start_time", "time of day"),
+        ({"name": "a/b"}, "name", "letters, digits"),
+        ({"geodp": 2}, "geodp", "must be 1"),
+        ({"workers": []}, "workers", "a mapping"),
+        ({"curator.neighbours": "metric"}, "curator.neighbours", "'add_remove' or 'replace'"),
+        ({"plugins": ["absent.py"]}, "plugins.0", "no file"),
+    ],
+)
+def test_impossible_values_are_explained(changes: dict[str, Any], path: str, words: str) -> None:
+    assert words in problems(changes)[path]
+
+
+def test_a_missing_key_is_required_and_hides_nothing_else() -> None:
+    assert problems({"duration_s": 0}, drop=("region",)) == {
+        "region": "is required",
+        "duration_s": "must be greater than 0, got 0",
+    }
+
+
+def test_an_assignment_that_cannot_read_the_release_is_refused_by_name() -> None:
+    message = problems({"curator": None})["server.assignment"]
+    assert "'reward_radius' reads cells or contours, but 'none' releases points." in message
+
+
+def test_a_table_needs_a_public_estimate_of_the_number_of_workers(tmp_path: Path) -> None:
+    table = tmp_path / "people.csv"
+    table.write_text("lon,lat\n10.01,50.01\n")
+    source = {"kind": "table", "path": str(table)}
+    assert "private" in problems({"workers.source": source})["curator.expected_workers"]
+    scenario = small({"workers.source": source, "curator.expected_workers": 1000})
+    assert scenario.resolved().curator is not None
+
+
+def test_overrides_are_yaml_and_a_new_kind_starts_from_its_own_defaults(tmp_path: Path) -> None:
+    path = small_file(tmp_path)
+    settings = [
+        "curator.mechanism.kind=no_privacy",
+        "duration_s=60.5",
+        "map.layers=[region, tasks]",
+        "seed=9",
+    ]
+    scenario = load_scenario(path, dict(parse_override(text) for text in settings))
+    assert scenario.curator is not None
+    assert scenario.curator.mechanism.kind == "no_privacy"
+    assert (scenario.duration_s, scenario.seed, len(scenario.map.layers)) == (60.5, 9, 2)
+    with pytest.raises(ScenarioError, match="unknown key"):
+        load_scenario(path, {"tasks.patients_s": 3})
+    with pytest.raises(UsageError, match=r"dotted\.path=value"):
+        parse_override("seed 9")
+    with pytest.raises(UsageError, match="not valid YAML"):
+        parse_override("seed=[")
+
+
+def test_set_path_reaches_into_lists_and_says_when_it_cannot() -> None:
+    raw = {"publish": [{"kind": "a"}], "curator": None}
+    set_path(raw, "publish.0.epsilon", 1)
+    set_path(raw, "curator.release_every_s", 5)
+    assert raw == {"publish": [{"kind": "a", "epsilon": 1}], "curator": {"release_every_s": 5}}
+    with pytest.raises(UsageError, match="not a place in a list of 1"):
+        set_path(raw, "publish.1.epsilon", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("geodp: 1\nname: [x\n", "not valid YAML"),
+        ("name: x\nname: y\n", "written twice"),
+        ("- a\n", "must be a mapping"),
+        ("", "must be a mapping"),
+    ],
+)
+def test_files_that_are_no_scenario_are_refused_with_the_place(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(ScenarioError, match=words):
+        read_yaml(path)
+
+
+def test_a_missing_or_binary_file_is_a_data_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file"):
+        load_scenario(tmp_path / "absent.yaml")
+    path = tmp_path / "binary.yaml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match="cannot be read"):
+        load_scenario(path)
+
+
+def test_the_resolved_file_loads_back_to_itself(tmp_path: Path) -> None:
+    resolved = small().resolved()
+    write_scenario(resolved, tmp_path / "scenario.yaml")
+    again = load_scenario(tmp_path / "scenario.yaml")
+    assert again == resolved
+    assert again.resolved() == resolved
+    assert "null" not in (tmp_path / "scenario.yaml").read_text().replace("basemap: null", "").split("map:")[
+        0
+    ].replace("file: null", "").replace("profile: null", "")
+
+
+def test_derived_defaults_come_from_public_facts() -> None:
+    resolved = small().resolved()
+    assert resolved.curator is not None
+    assert resolved.curator.expected_workers == 2000  # 1,500 to one significant figure
+    assert resolved.curator.budget.epsilon == 1.5  # three releases of 0.5
+    assert resolved.tasks.reward.minimum == pytest.approx(1.0)  # a tenth of the mean reward 600 / 60
+    acceptance = resolved.workers.acceptance
+    assert acceptance.probability(10.0, 1000.0) == pytest.approx(0.4 * 0.25)
+    assert resolved.server.assumed_acceptance == acceptance
+
+
+@pytest.mark.parametrize(
+    ("value", "rounded"), [(1, 1), (14, 10), (15, 20), (10_000, 10_000), (6160, 6000), (95, 100)]
+)
+def test_one_significant_figure(value: float, rounded: float) -> None:
+    assert one_significant_figure(value) == rounded
+
+
+def test_arms_share_the_world_and_are_checked_like_scenarios() -> None:
+    scenario = small({"compare": {"plain": {}, "exact": {"curator.mechanism": {"kind": "no_privacy"}}}})
+    made = arms(scenario)
+    assert list(made) == ["plain", "exact"]
+    assert made["exact"].curator is not None
+    assert made["exact"].curator.mechanism.kind == "no_privacy"
+    assert made["plain"].compare == {}
+    found = problems(
+        {"compare": {"bad": {"curator.mechanism.epsilon": -1}, "worse": {"workers.source.count": 7}}}
+    )
+    assert found["compare.bad: curator.mechanism.epsilon"] == "must be greater than 0, got -1"
+    assert "belongs to the world" in found["compare.worse"]
+
+
+def test_releases_happen_at_0_p_2p_before_the_end() -> None:
+    assert small().release_times() == [0.0, 600.0, 1200.0]
+    assert small({"duration_s": 1801}).release_times()[-1] == 1800.0
+
+
+def test_an_unquoted_time_of_day_is_understood() -> None:
+    raw = small_raw()
+    raw["start_time"] = yaml.safe_load("8:30")  # YAML 1.1 reads this as 8 · 60 + 30
+    assert build_scenario(raw, source="small", folder=Path.cwd()).start_s == 8.5 * 3600
+
+
+def test_scenarios_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        small().seed = 3  # type: ignore[misc]
+
+
+def test_the_report_states_promise_budget_noise_and_size() -> None:
+    text = report(small(), "small.yaml")
+    for words in (
+        "small.yaml: ok",
+        "one worker's position at one instant",
+        "3 releases × ε 0.5 = ε 1.5 (add/remove), 3 (replace) per person",
+        "±2 workers per cell on average",
+        "about 2,000 workers, 60 tasks, 3 releases",
+    ):
+        assert words in text
+    assert "THE NOISE EXCEEDS THE COUNT" in report(small({"curator.mechanism.cell_m": 50}), "small.yaml")
+    spent = report(small({"curator.budget": {"epsilon": 1.0, "when_spent": "stop"}}), "small.yaml")
+    assert "2 releases" in spent
+    assert "afterwards: stop" in spent
+
+
+def test_the_schema_offers_every_kind_and_accepts_the_shipped_scenarios() -> None:
+    schema = Scenario.model_json_schema()
+    text = json.dumps(schema)
+    for kind in ("synthetic_city", "contour", "reward_radius", "tanh_reward", "trips"):
+        assert f'"const": "{kind}"' in text

@@ -1,0 +1,144 @@
+"""Commuters. Every statistical bound here is crossed by chance in fewer than 1e-6 of all seeds."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from scipy import stats
+
+from geodp.geometry import Region
+from geodp.plugins import plugin
+from geodp.world.motion import Motion
+from geodp.world.population import Population
+from tests.world.places import angle_shaped, box, uniform_population
+
+HOUR_S = 3600.0
+
+
+def town(region: Region, count: int) -> Population:
+    """Homes in the western half, workplaces in the eastern."""
+    rng = np.random.default_rng(0)
+    west, south, east, north = region.box_m
+    middle = (west + east) / 2
+    return Population(
+        rng.uniform(west, middle - 1, count), rng.uniform(south, north, count),
+        rng.uniform(middle + 1, east, count), rng.uniform(south, north, count),
+    )  # fmt: skip
+
+
+def commute(
+    population: Population, region: Region, start_h: float, hours: float, seed: int = 0, **fields: Any
+) -> Motion:
+    motion: Motion = plugin("commuter", **fields).move(
+        population,
+        region,
+        start_s=start_h * HOUR_S,
+        duration_s=hours * HOUR_S,
+        rng=np.random.default_rng(seed),
+    )
+    return motion
+
+
+def test_people_sleep_at_home_and_spend_the_day_at_work() -> None:
+    region = box(4000, 4000)
+    people = town(region, 3000)
+    motion = commute(people, region, 0, 48, commuting_share=1.0, errand_share=0.0)
+    for hour, x_m, y_m in [
+        (3, people.x_m, people.y_m),
+        (13, people.work_x_m, people.work_y_m),
+        (23, people.x_m, people.y_m),
+        (24 + 13, people.work_x_m, people.work_y_m),
+        (24 + 23, people.x_m, people.y_m),
+    ]:
+        here = motion.at(hour * HOUR_S)
+        np.testing.assert_allclose(here[0], x_m, atol=1e-3)  # single precision: 0.2 mm at 4 km
+        np.testing.assert_allclose(here[1], y_m, atol=1e-3)
+
+
+@pytest.mark.parametrize("start_h", [0.5, 7.9, 13.0, 17.2])
+def test_a_run_that_starts_later_meets_people_where_the_day_has_taken_them(start_h: float) -> None:
+    region = box(4000, 4000)
+    people = town(region, 20_000)
+    whole, later = commute(people, region, 0, 24), commute(people, region, start_h, 0.5, seed=1)
+    east = [np.count_nonzero(m.at(t)[0] > 0) for m, t in [(whole, start_h * HOUR_S), (later, 0.0)]]
+    # The two runs draw apart; the same share of people must be in the eastern half at the same time of day.
+    table = [[n, 20_000 - n] for n in east]
+    assert east == [0, 0] or stats.fisher_exact(table).pvalue > 1e-6
+
+
+def test_departures_are_normal_around_the_peak() -> None:
+    region = box(4000, 4000)
+    motion = commute(town(region, 5000), region, 0, 12, commuting_share=1.0, errand_share=0.0, peak_spread_h=0.5)
+    leaves_h = motion.time_s[motion.first[:-1]] / HOUR_S
+    clipped = np.clip((leaves_h - 8.0) / 0.5, -3, 3)
+    inside = clipped[np.abs(clipped) < 3 - 1e-9]
+    assert np.mean(np.abs(clipped) >= 3 - 1e-9) < 0.01
+    assert stats.kstest(inside, stats.truncnorm(-3, 3).cdf).pvalue > 1e-6
+
+
+def test_the_share_of_commuters_is_kept() -> None:
+    region, count = box(4000, 4000), 10_000
+    motion = commute(town(region, count), region, 0, 13, commuting_share=0.7, errand_share=0.0)
+    at_work = int(np.count_nonzero(motion.at(13 * HOUR_S)[0] > 0))
+    assert stats.binomtest(at_work, count, 0.7).pvalue > 1e-6
+
+
+def test_errands_lead_near_the_place_of_the_day_and_back() -> None:
+    region = box(8000, 8000)
+    people = town(region, 4000)
+    motion = commute(people, region, 0, 24, commuting_share=0.0, errand_share=1.0, errand_m=200.0)
+    x_m, y_m = (np.repeat(v, np.diff(motion.first)) for v in (people.x_m, people.y_m))
+    away_m = np.hypot(motion.x_m - x_m, motion.y_m - y_m)
+    furthest = np.maximum.reduceat(away_m, motion.first[:-1])
+    went = furthest > 0.01
+    assert np.mean(went) > 0.9  # the rest would have left the region or outlasted the day
+    assert 170 < furthest[went].mean() < 215  # 200 m, less those that would have left the region
+    np.testing.assert_allclose(motion.at(24 * HOUR_S)[0], people.x_m, atol=1e-3)
+
+
+def test_legs_have_the_speed_that_was_drawn_and_stay_in_the_region() -> None:
+    region = box(9000, 3000)
+    motion = commute(uniform_population(region, 70_000), region, 7, 3, min_speed_mps=2.0, max_speed_mps=9.0)
+    assert motion.workers == 70_000  # more than one block
+    assert motion.max_speed_mps <= 9.0 * (1 + 1e-9)
+    assert region.contains(motion.x_m, motion.y_m).all()
+    for hour in np.linspace(0, 3, 7):
+        assert region.contains(*motion.at(hour * HOUR_S)).all()
+
+
+@pytest.mark.parametrize("start_h", [0.0, 4.0, 23.5])
+def test_times_ascend_even_where_a_trip_takes_most_of_a_day(start_h: float) -> None:
+    region = box(90_000, 90_000)
+    motion = commute(uniform_population(region, 300), region, start_h, 72, min_speed_mps=1.0, max_speed_mps=2.0)
+    assert (np.diff(motion.time_s)[~motion.starts_worker[1:]] >= 0).all()
+    assert motion.max_speed_mps <= 2.0 * (1 + 1e-9)
+
+
+def test_those_without_a_workplace_get_one_among_the_places_of_others_and_rather_near() -> None:
+    region = box(10_000, 10_000)
+    people = uniform_population(region, 5000)
+    motion = commute(people, region, 0, 13, commuting_share=1.0, errand_share=0.0)
+    x_m, y_m = motion.at(13 * HOUR_S)
+    known = np.round(np.column_stack([people.x_m, people.y_m]), 2)
+    found = np.round(np.column_stack([x_m, y_m]), 2)
+    assert np.mean(np.isin(found[:, 0], known[:, 0])) > 0.99  # up to rounding at a half
+    # The nearest of three: well below the 5.2 km between two random places, yet no walk next door.
+    assert 1500 < np.median(np.hypot(x_m - people.x_m, y_m - people.y_m)) < 4000
+
+
+def test_in_a_polygon_people_stop_inside_it() -> None:
+    region = angle_shaped()
+    people = uniform_population(region, 2000)
+    motion = commute(people, region, 0, 24, errand_share=1.0, errand_m=2000.0)
+    assert np.mean(region.contains(motion.x_m, motion.y_m)) > 0.999  # within 2 mm of the outline: rounded
+
+
+def test_at_night_nobody_moves() -> None:
+    region = box(4000, 4000)
+    assert commute(town(region, 500), region, 1, 2).is_static
+
+
+def test_an_evening_before_the_morning_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"evening_peak_h must be later than morning_peak_h \(8\), got 6"):
+        plugin("commuter", evening_peak_h=6)
