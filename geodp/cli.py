@@ -27,9 +27,7 @@ ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario fil
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A finished run folder.")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", metavar="PATH=VALUE", help="Override a dotted path, e.g. curator.mechanism.epsilon=0.5."
-    ),
+    typer.Option("--set", metavar="PATH=VALUE", help="Override a dotted path, e.g. curator.mechanism.epsilon=0.5."),
 ]
 
 
@@ -47,7 +45,10 @@ def _exit_code(words: list[str]) -> int:
     wrong_usage = typer.BadParameter.__mro__[2]  # ClickException: newer typers carry their own copy of click
 
     try:
-        return app(words, prog_name="geodp", standalone_mode=False) or 0
+        code = app(words, prog_name="geodp", standalone_mode=False) or 0
+        if code == INTERRUPTED:  # some typers turn Ctrl-C into this code by themselves
+            raise KeyboardInterrupt  # noqa: TRY301
+        return code  # noqa: TRY300
     except (KeyboardInterrupt, typer.Abort):
         typer.echo("interrupted; nothing was left half-written", err=True)
         return INTERRUPTED
@@ -66,9 +67,7 @@ def _exit_code(words: list[str]) -> int:
         if "--debug" in _flags:
             traceback.print_exc()
         else:
-            typer.echo(
-                f"unexpected {type(error).__name__}: {error}\nRun again with --debug for details.", err=True
-            )
+            typer.echo(f"unexpected {type(error).__name__}: {error}\nRun again with --debug for details.", err=True)
         return 1
 
 
@@ -82,11 +81,11 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[  # noqa: ARG001
+    version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,  # noqa: ARG001
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
 ) -> None:
     """Simulate location privacy and spatial crowdsourcing."""
 
@@ -104,9 +103,7 @@ def _overrides(settings: list[str] | None) -> dict[str, Any]:
 
 @app.command()
 def new(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of the scenario; NAME.yaml is written here.")
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the scenario; NAME.yaml is written here.")],
 ) -> None:
     """Write a commented scenario to start from."""
     from geodp.scenario_template import write_template
@@ -148,12 +145,8 @@ def run(
     with shown_progress(quiet="--quiet" in _flags) as progress:
         from geodp.runs.run import run as run_scenario
 
-        result = run_scenario(
-            file, out, seed=seed, overrides=_overrides(settings), force=force, progress=progress
-        )
-    _say(
-        f"{_headline(result.metrics)}\nsummary: {result.path / 'summary.md'}\nmap:     {result.path / 'map.html'}"
-    )
+        result = run_scenario(file, out, seed=seed, overrides=_overrides(settings), force=force, progress=progress)
+    _say(f"{_headline(result.metrics)}\nsummary: {result.path / 'summary.md'}\nmap:     {result.path / 'map.html'}")
 
 
 def _headline(metrics: dict[str, float | None]) -> str:
@@ -171,9 +164,7 @@ def _headline(metrics: dict[str, float | None]) -> str:
 def map_(
     run: RunArgument,
     public: Annotated[bool, typer.Option("--public", help="Embed released layers only.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="The page [default: RUN/map.html or RUN/map-public.html].")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The page [default: RUN/map.html or RUN/map-public.html].")] = None,
 ) -> None:
     """Draw the map of a run as one page that opens with no network."""
     from geodp.display.map import write_map
@@ -201,14 +192,21 @@ def compare(
     out: Annotated[Path | None, typer.Option(help="Write the table as csv, too.")] = None,
 ) -> None:
     """Compare runs: metrics side by side, with paired differences where they share their tasks."""
-    from geodp.runs.compare import compare_folders, comparison_text
+    from geodp.runs.compare import compare_runs
+    from geodp.runs.run_folder import RunFolder, write_text
+    from geodp.runs.summary_comparison import differences_table, values_table
 
-    table = compare_folders(runs)
+    opened = {_run_name(path, runs): RunFolder(path) for path in runs}
+    table = compare_runs(opened)
     if out is not None:
-        from geodp.runs.run_folder import write_text
-
         write_text(out, table.to_csv(index=False))
-    typer.echo(comparison_text(table))
+    typer.echo(f"{values_table(table, list(opened))}\n\n{differences_table(table, list(opened))}")
+
+
+def _run_name(path: Path, among: list[Path]) -> str:
+    """Name a run after its folder, or after its whole path when another folder has the same name."""
+    same = [other for other in among if other.resolve().name == path.resolve().name]
+    return path.resolve().name if len(same) == 1 else str(path)
 
 
 @app.command()

@@ -236,15 +236,13 @@ class Grid:
 
     def edges(self) -> tuple[Array, Array, Array, Array]:
         """Return west, south, east and north edge of every cell, in index order."""
-        column, row = (
-            np.tile(np.arange(self.columns), self.rows),
-            np.repeat(np.arange(self.rows), self.columns),
-        )
+        column = np.tile(np.arange(self.columns, dtype=np.float64), self.rows)
+        row = np.repeat(np.arange(self.rows, dtype=np.float64), self.columns)
         west, south = self.west_m + column * self.cell_x_m, self.south_m + row * self.cell_y_m
         return west, south, west + self.cell_x_m, south + self.cell_y_m
 
     def centres(self) -> tuple[Array, Array]:
         """Return the x of every column's centre and the y of every row's centre."""
-        x = self.west_m + (np.arange(self.columns) + 0.5) * self.cell_x_m
-        y = self.south_m + (np.arange(self.rows) + 0.5) * self.cell_y_m
+        x = self.west_m + (np.arange(self.columns, dtype=np.float64) + 0.5) * self.cell_x_m
+        y = self.south_m + (np.arange(self.rows, dtype=np.float64) + 0.5) * self.cell_y_m
         return x, y

@@ -58,9 +58,7 @@ def _reworded(line: ErrorDetails, known: list[str]) -> InitErrorDetails:
         message = f"must be {_SHAPES[code]}, got {_shown(value)}"
     elif code == "value_error":
         message = message.removeprefix("Value error, ")
-    return InitErrorDetails(
-        type=PydanticCustomError("geodp", "{text}", {"text": message}), loc=loc, input=value
-    )
+    return InitErrorDetails(type=PydanticCustomError("geodp", "{text}", {"text": message}), loc=loc, input=value)
 
 
 _COMPARISONS = {

@@ -39,9 +39,7 @@ def _described(cls: type[Plugin]) -> str:
             lines.append(f"  {word}: {', '.join(sorted(kinds))}")
     for name, field in cls.model_fields.items():
         default = field.get_default(call_default_factory=True)
-        shown = (
-            "null" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
-        )
+        shown = "null" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
         unit = next((text for end, text in sorted(_UNITS.items(), key=_longest) if name.endswith(end)), "")
         about = " ".join((field.description or "").split())
         lines.append(f"  {name}: {_type(field.annotation)} = {shown}" + (f"  [{unit}]" if unit else ""))

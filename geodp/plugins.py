@@ -94,9 +94,7 @@ class Plugin(Model):
             )
         missing = [name for name, field in cls.model_fields.items() if field.is_required()]
         if missing:
-            raise UsageError(
-                f"plug-in '{cls.kind}': give every field a default; missing: {', '.join(missing)}"
-            )
+            raise UsageError(f"plug-in '{cls.kind}': give every field a default; missing: {', '.join(missing)}")
         _registered[cls.kind] = cls
 
     @model_serializer(mode="wrap")
@@ -126,9 +124,7 @@ P = TypeVar("P", bound=Plugin)
 def room(family: str) -> None:
     """Import every file of a family's room, so that its plug-ins are registered."""
     if family not in ROOMS:
-        raise UsageError(
-            f"no family called '{family}'.{did_you_mean(family, ROOMS)} Families: {', '.join(ROOMS)}."
-        )
+        raise UsageError(f"no family called '{family}'.{did_you_mean(family, ROOMS)} Families: {', '.join(ROOMS)}.")
     package = importlib.import_module(ROOMS[family])
     for module in pkgutil.iter_modules(package.__path__):
         if not module.name.startswith("_"):
@@ -171,8 +167,8 @@ class Slot:
 
     def __get_pydantic_json_schema__(
         self,
-        schema: CoreSchema,  # noqa: ARG002 - pydantic's protocol
-        handler: GetJsonSchemaHandler,  # noqa: ARG002
+        schema: CoreSchema,
+        handler: GetJsonSchemaHandler,
     ) -> dict[str, Any]:
         return {"anyOf": [_kind_schema(cls) for cls in plugins(self.family).values()] or [{"type": "object"}]}
 
@@ -224,7 +220,7 @@ def load_file(path: Path) -> None:
     except UsageError:
         del sys.modules[name]
         raise
-    except Exception as error:  # noqa: BLE001 - a user's file may raise anything
+    except Exception as error:
         del sys.modules[name]
         raise UsageError(f"plugins: {path} failed: {type(error).__name__}: {error}") from error
 

@@ -156,8 +156,9 @@ class Contours(GridCells):
         return DensityLaw(value / grid.cell_area_m2, 2 * scale**2 * second, second**2 / fourth)
 
     def _between_lines(self, value: Array) -> Array:
-        """Return the mean of the two lines around a value; below the lowest line 0 stands for the lower one,
-        above the highest one its own level stands for both.
+        """Return the mean of the two lines around a value.
+
+        Below the lowest line 0 stands for the lower one, above the highest its own level stands for both.
         """
         if self.levels.size == 0:
             return np.zeros_like(value)
@@ -166,9 +167,10 @@ class Contours(GridCells):
         on_line = (place > 0) & (self.levels[np.maximum(place, 1) - 1] == value)
         return np.where(on_line, value, (steps[place] + steps[place + 1]) / 2)
 
-    def polygons(self) -> list[tuple[float, float, Any]]:
-        """Return the areas between neighbouring lines: lower and upper level (workers per cell) and a shapely
-        geometry in metres; the last area has no upper level (infinity).
+    def polygons(self, *, nested: bool = False) -> list[tuple[float, float, Any]]:
+        """Return the areas between neighbouring lines.
+
+        Each is a lower and an upper level (workers per cell; infinity for the last) and a shapely geometry in metres.
         """
         import shapely
         from contourpy import FillType, contour_generator
@@ -180,15 +182,13 @@ class Contours(GridCells):
         x = np.concatenate([[west], x, [west + self.grid.columns * self.grid.cell_x_m]])
         y = np.concatenate([[south], y, [south + self.grid.rows * self.grid.cell_y_m]])
         padded = np.pad(self.surface, 1, mode="edge")  # the surface is constant beyond the outermost centres
-        drawn = contour_generator(x, y, padded, fill_type=FillType.ChunkCombinedOffsetOffset)
+        drawn: Any = contour_generator(x, y, padded, fill_type=FillType.ChunkCombinedOffsetOffset)
         areas = []
         for low, high in zip(self.levels, [*self.levels[1:], np.inf], strict=True):
-            points, offsets, outer = (part[0] for part in drawn.filled(low, high))
+            points, offsets, outer = (part[0] for part in drawn.filled(low, np.inf if nested else high))
             if points is not None:
                 kind = shapely.GeometryType.POLYGON
-                parts = shapely.from_ragged_array(
-                    kind, points, (offsets.astype(np.int64), outer.astype(np.int64))
-                )
+                parts = shapely.from_ragged_array(kind, points, (offsets.astype(np.int64), outer.astype(np.int64)))
                 areas.append((float(low), float(high), shapely.multipolygons(parts)))
         return areas
 
@@ -199,7 +199,7 @@ class Contours(GridCells):
         x, y = self.grid.centres()
         if self.grid.rows < 2 or self.grid.columns < 2:
             return [(float(level), []) for level in self.levels]
-        drawn = contour_generator(x, y, self.surface)
+        drawn: Any = contour_generator(x, y, self.surface)
         return [(float(level), list(drawn.lines(level))) for level in self.levels]
 
 
@@ -223,20 +223,16 @@ class Smoothing:
         reach = min(int(np.ceil(4 * sigma_cells)), size - 1)
         shifts = np.arange(-reach, reach + 1)
         weight = np.exp(-0.5 * (shifts / sigma_cells) ** 2) if sigma_cells > 0 else np.ones(1)
-        bands = [np.full(size - abs(shift), w) for shift, w in zip(shifts, weight, strict=True)]
-        matrix = sparse.diags_array(bands, offsets=shifts, shape=(size, size)).tocsr()
+        bands: Any = [np.full(size - abs(shift), w) for shift, w in zip(shifts, weight, strict=True)]
+        matrix: Any = sparse.diags_array(bands, offsets=shifts, shape=(size, size)).tocsr()
         matrix = sparse.diags_array(1 / matrix.sum(axis=1)) @ matrix
         following = matrix[np.minimum(np.arange(size) + 1, size - 1)]
         pairs = [(2, 0), (1, 1), (0, 2), (4, 0), (3, 1), (2, 2), (1, 3), (0, 4)]
         powers = {
             (i, j): np.asarray(
-                (
-                    matrix.power(i) * following.power(j)
-                    if i and j
-                    else matrix.power(i)
-                    if i
-                    else following.power(j)
-                ).sum(axis=1)
+                (matrix.power(i) * following.power(j) if i and j else matrix.power(i) if i else following.power(j)).sum(
+                    axis=1
+                )
             ).ravel()
             for i, j in pairs
         }
@@ -259,9 +255,7 @@ class Smoothing:
         )
 
 
-def _between(
-    place_m: npt.ArrayLike, edge_m: float, cell_m: float, size: int
-) -> tuple[npt.NDArray[np.int64], Array]:
+def _between(place_m: npt.ArrayLike, edge_m: float, cell_m: float, size: int) -> tuple[npt.NDArray[np.int64], Array]:
     """Return the cell centre at or before each place, and the share of the way to the next one."""
     step = np.clip((np.asarray(place_m, dtype=np.float64) - edge_m) / cell_m - 0.5, 0, size - 1)
     index = np.minimum(step.astype(np.int64), max(size - 2, 0))

@@ -79,9 +79,7 @@ class Box(Model):
 class Workers(Model):
     """The people who carry phones."""
 
-    source: Annotated[SerializeAsAny[Source], Slot("source", "synthetic_city")] = _default(
-        "synthetic_city", "source"
-    )
+    source: Annotated[SerializeAsAny[Source], Slot("source", "synthetic_city")] = _default("synthetic_city", "source")
     """Where workers come from."""
     mobility: Annotated[SerializeAsAny[Mobility], Slot("mobility", "static")] = _default("static", "mobility")
     """How they move."""
@@ -132,9 +130,7 @@ class Budget(Model):
 class CuratorSection(Model):
     """The trusted cellular provider."""
 
-    mechanism: Annotated[SerializeAsAny[Mechanism], Slot("mechanism", "contour")] = _default(
-        "contour", "mechanism"
-    )
+    mechanism: Annotated[SerializeAsAny[Mechanism], Slot("mechanism", "contour")] = _default("contour", "mechanism")
     """What is published about where workers are."""
     release_every_s: float = Field(default=600.0, gt=0)
     """Releases happen at 0, this, twice this, … before the end, seconds."""
@@ -287,9 +283,7 @@ class Scenario(Model):
                     "acceptance": acceptance,
                 }
             ),
-            "tasks": self.tasks.model_copy(
-                update={"reward": Reward(total=total, minimum=facts.minimum_reward)}
-            ),
+            "tasks": self.tasks.model_copy(update={"reward": Reward(total=total, minimum=facts.minimum_reward)}),
             "server": self.server.model_copy(
                 update={
                     "assignment": self.server.assignment.resolve(facts),

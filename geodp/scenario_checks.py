@@ -20,6 +20,7 @@ def cross_check(scenario: Scenario) -> Iterator[Finding]:
     yield from _files(scenario)
     yield from _region_file(scenario)
     yield from _assignment_can_read(scenario)
+    yield from _solver_fits(scenario)
     yield from _reward(scenario)
     yield from _public_count(scenario)
     yield from _budget(scenario)
@@ -69,6 +70,19 @@ def _assignment_can_read(scenario: Scenario) -> Iterator[Finding]:
     )
 
 
+def _solver_fits(scenario: Scenario) -> Iterator[Finding]:
+    """The book's own solvers are algebra for one acceptance model only."""
+    solver = getattr(scenario.server.assignment, "solver", "exact")
+    acceptance = scenario.server.assumed_acceptance or scenario.workers.acceptance
+    if solver != "exact" and acceptance.kind != "tanh_reward":
+        yield (
+            ("server.assignment", "server.assumed_acceptance", "workers.acceptance"),
+            "server.assignment.solver",
+            f"'{solver}' is algebra for the acceptance 'tanh_reward', but the server assumes '{acceptance.kind}': "
+            "use solver: exact",
+        )
+
+
 def _reward(scenario: Scenario) -> Iterator[Finding]:
     reward = scenario.tasks.reward
     if reward.total is None or reward.minimum is None:
@@ -112,11 +126,7 @@ def _budget(scenario: Scenario) -> Iterator[Finding]:
             f"{budget.epsilon:g} is less than one release costs ({cost:g}): nothing could ever be published",
         )
     releases = len(scenario.release_times())
-    if (
-        budget.when_spent == "fail"
-        and math.isfinite(cost)
-        and releases * cost > (budget.epsilon or 0) * (1 + 1e-9)
-    ):
+    if budget.when_spent == "fail" and math.isfinite(cost) and releases * cost > (budget.epsilon or 0) * (1 + 1e-9):
         yield (
             ("curator.budget", "curator.mechanism", "curator.release_every_s", "duration_s"),
             "curator.budget.epsilon",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         what = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise ScenarioError(str(path), [("(file)", f"not valid YAML:{where} {what}")]) from None
     if not isinstance(raw, dict):
-        raise ScenarioError(
-            str(path), [("(file)", "must be a mapping of keys to values, such as 'geodp: 1'")]
-        )
+        raise ScenarioError(str(path), [("(file)", "must be a mapping of keys to values, such as 'geodp: 1'")])
     return raw
 
 
@@ -58,7 +57,7 @@ class _UniqueKeys(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+            key = self.construct_object(key_node, deep=True)
             if isinstance(key, str | int | float) and key in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key '{key}' is written twice", key_node.start_mark
@@ -101,9 +100,7 @@ def parse_override(text: str) -> tuple[str, Any]:
     """Read `dotted.path=value`; the value is YAML, so numbers, lists and `null` are what they look like."""
     dotted, equals, value = text.partition("=")
     if not equals or not dotted.strip():
-        raise UsageError(
-            f"--set {text}: write it as dotted.path=value, for example curator.mechanism.epsilon=0.5"
-        )
+        raise UsageError(f"--set {text}: write it as dotted.path=value, for example curator.mechanism.epsilon=0.5")
     try:
         return dotted.strip(), yaml.safe_load(value)
     except yaml.YAMLError:
@@ -175,7 +172,7 @@ def _mended(raw: dict[str, Any], broken: list[tuple[str | int, ...]]) -> Scenari
 def _remove(raw: dict[str, Any], loc: tuple[str | int, ...]) -> None:
     """Remove one place from a raw scenario; the whole list when the place lies inside a list."""
     here: Any = raw
-    for part, following in zip(loc[:-1], loc[1:], strict=True):
+    for part, following in pairwise(loc):
         if not isinstance(here, dict) or part not in here:
             return
         if isinstance(following, int):
@@ -259,15 +256,14 @@ def arms(scenario: Scenario) -> dict[str, Scenario]:
         return {"": scenario}
     raw = dump(scenario)
     return {
-        name: build_scenario(arm_raw(raw, name), source=f"arm {name}", folder=Path.cwd())
-        for name in scenario.compare
+        name: build_scenario(arm_raw(raw, name), source=f"arm {name}", folder=Path.cwd()) for name in scenario.compare
     }
 
 
 def dump(scenario: Scenario) -> dict[str, Any]:
     """Return the scenario as plain values, every default written out."""
-    values = scenario.model_dump(mode="json")
-    return values
+    plain: dict[str, Any] = scenario.model_dump(mode="json")
+    return plain
 
 
 def write_scenario(scenario: Scenario, path: Path) -> None:

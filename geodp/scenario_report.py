@@ -46,7 +46,9 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
     budget = curator.budget.epsilon or math.inf
     affordable = min(scheduled, int(budget / guarantee.epsilon + 1e-9))
     total = affordable * guarantee.epsilon
-    text = f"{affordable} releases × ε {guarantee.epsilon:g} = {both_relations(total, guarantee)} per person over the run"
+    text = (
+        f"{affordable} releases × ε {guarantee.epsilon:g} = {both_relations(total, guarantee)} per person over the run"
+    )
     text += f", of a budget of ε {budget:g}"
     if affordable < scheduled:
         text += f"; the schedule has {scheduled} releases, afterwards: {curator.budget.when_spent}"

@@ -35,7 +35,7 @@ class Streams:
         with np.errstate(over="ignore"):
             state = _mixed(np.asarray(first, dtype=np.uint64) * _GOLDEN + salt)
             state = _mixed((state ^ np.asarray(second, dtype=np.uint64)) * _GOLDEN + salt)
-        return (state >> np.uint64(11)) * 2.0**-53
+        return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _words(name: str) -> list[int]:

@@ -24,9 +24,7 @@ def test_local_distances_agree_with_the_great_circle(lat: float) -> None:
 @given(lon=st.floats(-180, 180), lat=st.floats(-70, 70), x=st.floats(-5e4, 5e4), y=st.floats(-5e4, 5e4))
 def test_projecting_there_and_back_is_the_identity(lon: float, lat: float, x: float, y: float) -> None:
     projection = Projection(lon, lat)
-    back_x, back_y = projection.to_m(
-        **dict(zip(("lon", "lat"), projection.to_lonlat(x_m=x, y_m=y), strict=True))
-    )
+    back_x, back_y = projection.to_m(**dict(zip(("lon", "lat"), projection.to_lonlat(x_m=x, y_m=y), strict=True)))
     assert back_x == pytest.approx(x, abs=1e-5)
     assert back_y == pytest.approx(y, abs=1e-5)
 

@@ -89,9 +89,7 @@ def test_between_two_lines_the_density_is_the_mean_of_their_levels() -> None:
     plot = contours(counts, levels=(1.0, 10.0, 30.0), reading="between_lines")
     x, y = plot.grid.centres()
     read = plot.density(x, np.full(4, y[0])) * plot.grid.cell_area_m2
-    assert read == pytest.approx(
-        [0.5, 10.0, 20.0, 30.0]
-    )  # below the first; on a line; between two; above the last
+    assert read == pytest.approx([0.5, 10.0, 20.0, 30.0])  # below the first; on a line; between two; above the last
 
 
 def test_the_noise_law_of_an_interpolated_smoothed_density_is_right() -> None:
@@ -134,9 +132,7 @@ def test_the_areas_between_lines_partition_what_lies_above_the_lowest_line() -> 
     x, y = REGION.sample(300, rng)
     value = plot.density_law(x, y).estimate_per_m2 * plot.grid.cell_area_m2
     for low, high, shape in areas:
-        sure = (value > low + 0.3) & (
-            value < high - 0.3
-        )  # contour segments are straight, bilinear ones are curved
+        sure = (value > low + 0.3) & (value < high - 0.3)  # contour segments are straight, bilinear ones are curved
         assert shapely.contains_xy(shape, x[sure], y[sure]).all()
 
 

@@ -80,6 +80,14 @@ def test_all_problems_of_a_file_are_reported_at_once_with_path_and_nearest_name(
         ({"workers": []}, "workers", "a mapping"),
         ({"curator.neighbours": "metric"}, "curator.neighbours", "'add_remove' or 'replace'"),
         ({"plugins": ["absent.py"]}, "plugins.0", "no file"),
+        (
+            {
+                "server.assignment": {"kind": "reward_radius", "model": "printed", "solver": "taylor"},
+                "workers.acceptance": {"kind": "linear"},
+            },
+            "server.assignment.solver",
+            "use solver: exact",
+        ),
     ],
 )
 def test_impossible_values_are_explained(changes: dict[str, Any], path: str, words: str) -> None:
@@ -167,9 +175,9 @@ def test_the_resolved_file_loads_back_to_itself(tmp_path: Path) -> None:
     again = load_scenario(tmp_path / "scenario.yaml")
     assert again == resolved
     assert again.resolved() == resolved
-    assert "null" not in (tmp_path / "scenario.yaml").read_text().replace("basemap: null", "").split("map:")[
-        0
-    ].replace("file: null", "").replace("profile: null", "")
+    assert "null" not in (tmp_path / "scenario.yaml").read_text().replace("basemap: null", "").split("map:")[0].replace(
+        "file: null", ""
+    ).replace("profile: null", "")
 
 
 def test_derived_defaults_come_from_public_facts() -> None:
@@ -183,9 +191,7 @@ def test_derived_defaults_come_from_public_facts() -> None:
     assert resolved.server.assumed_acceptance == acceptance
 
 
-@pytest.mark.parametrize(
-    ("value", "rounded"), [(1, 1), (14, 10), (15, 20), (10_000, 10_000), (6160, 6000), (95, 100)]
-)
+@pytest.mark.parametrize(("value", "rounded"), [(1, 1), (14, 10), (15, 20), (10_000, 10_000), (6160, 6000), (95, 100)])
 def test_one_significant_figure(value: float, rounded: float) -> None:
     assert one_significant_figure(value) == rounded
 
@@ -197,9 +203,7 @@ def test_arms_share_the_world_and_are_checked_like_scenarios() -> None:
     assert made["exact"].curator is not None
     assert made["exact"].curator.mechanism.kind == "no_privacy"
     assert made["plain"].compare == {}
-    found = problems(
-        {"compare": {"bad": {"curator.mechanism.epsilon": -1}, "worse": {"workers.source.count": 7}}}
-    )
+    found = problems({"compare": {"bad": {"curator.mechanism.epsilon": -1}, "worse": {"workers.source.count": 7}}})
     assert found["compare.bad: curator.mechanism.epsilon"] == "must be greater than 0, got -1"
     assert "belongs to the world" in found["compare.worse"]
 

@@ -31,17 +31,13 @@ class Acceptance(Plugin):
         return self.model_copy(update={"minimum_reward": minimum})
 
     @abstractmethod
-    def probability(
-        self, reward: npt.ArrayLike, distance_m: npt.ArrayLike, eagerness: npt.ArrayLike = 1.0
-    ) -> Array:
+    def probability(self, reward: npt.ArrayLike, distance_m: npt.ArrayLike, eagerness: npt.ArrayLike = 1.0) -> Array:
         """Return the probability that a worker at that distance accepts that reward.
 
         `eagerness` scales a worker's taste for reward around 1 (models without such a taste ignore it).
         """
 
-    def log_refusal(
-        self, reward: npt.ArrayLike, distance_m: npt.ArrayLike, eagerness: npt.ArrayLike = 1.0
-    ) -> Array:
+    def log_refusal(self, reward: npt.ArrayLike, distance_m: npt.ArrayLike, eagerness: npt.ArrayLike = 1.0) -> Array:
         """Return ln(1 - probability), exactly where a model can do better than by subtraction."""
         with np.errstate(divide="ignore"):  # a certain acceptance is refused with probability 0: -inf
             return np.log1p(-self.probability(reward, distance_m, eagerness))

@@ -14,6 +14,7 @@ from geodp.acceptance._tanh_integral import inverse_tanh_integral, tanh_integral
 from geodp.plugins import PublicFacts
 
 HALF_WAY_SHARE = 0.4  # default c: at the mean reward and half the maximum distance, 0.4 of the ceiling accept
+_LEAST_PULL_M = 1e-9  # a reward worth less than a nanometre attracts nobody (and would overflow squares)
 _EAGERNESS_NODES = 32  # Gauss-Hermite nodes over the log-normal eagerness
 
 
@@ -57,18 +58,14 @@ class TanhReward(Acceptance):
         """Return c·w in metres: at that distance 0.76 of the ceiling accept; 0 below the minimum reward."""
         worth = np.asarray(reward, dtype=np.float64)
         pull = self._metres_per_reward() * worth * np.asarray(eagerness, dtype=np.float64)
-        return np.where(self.pays_enough(worth) & (worth > 0), pull, 0.0)
+        return np.where(self.pays_enough(worth) & (pull > _LEAST_PULL_M), pull, 0.0)
 
-    def probability(
-        self, reward: npt.ArrayLike, distance_m: npt.ArrayLike, eagerness: npt.ArrayLike = 1.0
-    ) -> Array:
+    def probability(self, reward: npt.ArrayLike, distance_m: npt.ArrayLike, eagerness: npt.ArrayLike = 1.0) -> Array:
         """Return the probability that a worker at that distance accepts that reward."""
         ratio = self._ratio(reward, distance_m, eagerness)
         return np.asarray(self.ceiling * np.tanh(ratio), dtype=np.float64)
 
-    def log_refusal(
-        self, reward: npt.ArrayLike, distance_m: npt.ArrayLike, eagerness: npt.ArrayLike = 1.0
-    ) -> Array:
+    def log_refusal(self, reward: npt.ArrayLike, distance_m: npt.ArrayLike, eagerness: npt.ArrayLike = 1.0) -> Array:
         """Return ln(1 - probability); with ceiling 1 it stays exact where the probability rounds to 1."""
         ratio = self._ratio(reward, distance_m, eagerness)
         if self.ceiling < 1:
@@ -78,9 +75,7 @@ class TanhReward(Acceptance):
 
     def _ratio(self, reward: npt.ArrayLike, distance_m: npt.ArrayLike, eagerness: npt.ArrayLike) -> Array:
         """Return c·w/d: infinite at distance 0, zero for whoever never accepts."""
-        pull, distance = np.broadcast_arrays(
-            self.pull_m(reward, eagerness), np.asarray(distance_m, dtype=np.float64)
-        )
+        pull, distance = np.broadcast_arrays(self.pull_m(reward, eagerness), np.asarray(distance_m, dtype=np.float64))
         ratio = np.where(pull > 0, np.inf, 0.0)
         np.divide(pull, distance, out=ratio, where=distance > 0)
         return np.where(distance <= self.max_travel_m, ratio, 0.0)
@@ -99,8 +94,7 @@ class TanhReward(Acceptance):
         pull, reach = np.broadcast_arrays(self.pull_m(reward), np.asarray(reach_m2, dtype=np.float64))
         some = pull > 0
         safe_pull = np.where(some, pull, 1.0)
-        with np.errstate(over="ignore", divide="ignore"):  # a vanishing pull needs an infinite radius
-            radius = safe_pull * inverse_tanh_integral(reach / (np.pi * self.ceiling * safe_pull**2))
+        radius = safe_pull * inverse_tanh_integral(reach / (np.pi * self.ceiling * safe_pull**2))
         radius = np.where(some, radius, np.where(reach > 0, np.inf, 0.0))
         return radius if self.spread == 0 else self._spread_radius(pull, reach, radius)
 

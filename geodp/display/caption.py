@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from geodp.display.released_only import ReleasedOnly
 from geodp.errors import DataError
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 PUBLIC = "Released data only; made for publication."
 TRUTH = "Contains true positions: do not publish."
+SIMULATED = "Its noise is simulated, predictable from the seed: it shows a method and protects no real person."
 
 
 def caption(run: RunFolder, notes: list[str], *, public: bool) -> str:
@@ -20,8 +22,9 @@ def caption(run: RunFolder, notes: list[str], *, public: bool) -> str:
     promises = _shared({name: _promise(each) for name, each in (run.arms or {"": run}).items()})
     parts = [
         '<section id="geodp-caption" aria-label="About this map">',
-        f'<header><h1>{escape(scenario.name)}</h1></header>',
+        f"<header><h1>{escape(scenario.name)}</h1></header>",
         f'<p class="geodp-badge {"released" if public else "truth"}">{PUBLIC if public else TRUTH}</p>',
+        f'<p class="geodp-stamp">{SIMULATED}</p>' if public and not run.manifest.get("releasable", False) else "",
         '<div class="geodp-body" id="geodp-about">',
         f"<p>{escape(scenario.about)}</p>" if scenario.about else "",
         "<h2>Privacy</h2>",
@@ -46,6 +49,9 @@ def _headed(names: list[str]) -> str:
 
 def _promise(run: RunFolder) -> str:
     """Say the guarantee of the releases, and what all of them spent."""
+    withheld = run.withheld if isinstance(run, ReleasedOnly) else 0
+    if withheld:
+        return f"{withheld:,} release{'s' if withheld > 1 else ''} left out: no privacy guarantee holds for them."
     if not run.releases:
         return "Nothing was released."
     sentences = dict.fromkeys(release.guarantee.sentence() for release in run.releases)

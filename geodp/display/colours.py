@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 # Released data are blue, the truth behind them is grey, tasks are green to red, people are dark or purple.
-RELEASED = ("#e4eff9", "#a9cde8", "#5b9fd0", "#22689f", "#0a2f5c")
+RELEASED = ("#e4eff9", "#b3d3ec", "#74aedb", "#3a83bd", "#1b5791")
 TRUE = ("#f0efec", "#c9c6bf", "#98948b", "#635f57", "#2b2924")
 NOTHING = "#f3efe6"
 """A cell whose noisy count is zero or below."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from geodp.display.packing import whole
+from geodp.display.packing import short, whole
 
 Shape = Literal["circle", "cross", "square", "diamond", "triangle", "dot", "line", "ring", "fill"]
 
@@ -58,7 +58,10 @@ class Fact:
 
 @dataclass(frozen=True)
 class Band:
-    """An area of one colour, between two densities in workers per square kilometre (`high` may be infinite)."""
+    """An area of one colour, between two densities in workers per square kilometre (`high` may be infinite).
+
+    Bands are painted in order, so a band may reach under those that follow it.
+    """
 
     low: float
     high: float
@@ -95,6 +98,22 @@ class Surface:
         """Count per square kilometre."""
         return 1e6 * self.count / ((self.east_m - self.west_m) * (self.north_m - self.south_m))
 
+    def packed(self) -> dict[str, Any]:
+        """Return the counts, and the rectangles: by rule for a regular grid, one by one otherwise."""
+        noisy = self.noise_scale is not None and self.noise_scale >= 2
+        step = 1.0 if noisy or bool(np.all(self.count == np.rint(self.count))) else 0.1  # finer shows digits of noise
+        facts = {
+            "time": self.time_s,
+            "step": step,
+            "noise": short(self.noise_scale) if self.noise_scale else None,
+            "count": whole(self.count, step),
+        }
+        if not self.columns:
+            return facts | {edge: whole(getattr(self, f"{edge}_m")) for edge in ("west", "south", "east", "north")}
+        box = (self.west_m[0], self.south_m[0], self.east_m[-1], self.north_m[-1])
+        rows = self.count.size // self.columns
+        return facts | {"columns": self.columns, "rows": rows, "box": [round(float(edge), 2) for edge in box]}
+
 
 @dataclass(frozen=True)
 class Drawing:
@@ -114,4 +133,8 @@ class Drawing:
     timed: bool = False
     """Whether it changes with the clock."""
     history: bool = False
-    """Whether it can show the whole day at once as well as one moment."""
+    """Whether it can show the whole run at once as well as one moment."""
+
+    def spec(self) -> dict[str, Any]:
+        """Return everything but the data: what the panel has to know before anything is unpacked."""
+        return {name: value for name, value in vars(self).items() if name != "data"}

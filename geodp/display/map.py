@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from geodp.display import basemap
 from geodp.display.caption import caption
-from geodp.display.page import Page
 from geodp.display.packing import data_block, pack
+from geodp.display.page import Page
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import OutputError
 from geodp.geometry import EARTH_RADIUS_M
@@ -49,13 +49,7 @@ def build_map(run: RunFolder, *, public: bool = False) -> str:
     drawings = sorted(page.drawings, key=lambda drawing: drawing.level)
     facts = _facts(run, page) | {
         "tiles": basemap.TILES if tiles else None,
-        "layers": [
-            {
-                name: getattr(drawing, name)
-                for name in ("kind", "title", "group", "style", "level", "public", "shown", "legend", "timed", "history")
-            }
-            for drawing in drawings
-        ],
+        "layers": [drawing.spec() for drawing in drawings],
     }
     blocks = [data_block(number, pack(drawing.data)) for number, drawing in enumerate(drawings)]
     shell.stage.fill(caption=caption(run, page.notes, public=public), facts=facts, blocks=blocks)

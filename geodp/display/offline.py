@@ -46,7 +46,7 @@ class OfflineMap(folium.Map):
     def __init__(self, *, title: str, centre: tuple[float, float], tiles_host: str | None) -> None:
         super().__init__(location=centre, tiles=None, zoom_start=11, zoom_control=False)
         self._id = "geodp"  # folium draws random names; the same run gives the same page
-        root = self.get_root()
+        root: Any = self.get_root()
         root._id = "geodp"
         root.title = html.escape(title)
         self.stage = Stage(self.get_name(), tiles_host)
@@ -86,7 +86,7 @@ class Stage(MacroElement):
     )
 
     def __init__(self, map_name: str, tiles_host: str | None) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._name = "Stage"
         self._id = "geodp"
         self.map_name = map_name
@@ -123,7 +123,9 @@ def _leaflet() -> tuple[str, str]:
     found = {Path(str(file)).name: file for file in files if Path(str(file)).name in {"leaflet.js", "leaflet.css"}}
     if len(found) != 2:
         raise UsageError("maps need Leaflet: install the package XStatic-Leaflet (pip install xstatic-leaflet)")
-    script, style = (Path(str(found[name].locate())).read_text(encoding="utf-8") for name in ("leaflet.js", "leaflet.css"))
+    script, style = (
+        Path(str(found[name].locate())).read_text(encoding="utf-8") for name in ("leaflet.js", "leaflet.css")
+    )
     script = re.sub(r"//# sourceMappingURL=.*", "", script)
     if "</script" in script:
         raise UsageError("this version of Leaflet cannot stand in a page: use xstatic-leaflet 1.9.3")

@@ -25,6 +25,27 @@ def whole(values: npt.ArrayLike, step: float = 1.0) -> npt.NDArray[np.int64]:
     return np.rint(np.where(np.isfinite(numbers), numbers, -1)).astype(np.int64)
 
 
+def short(value: float) -> float:
+    """Round to four significant figures: legends and colours need no more."""
+    return float(f"{value:.4g}")
+
+
+def rings(geometry: Any, step_m: float) -> dict[str, Any]:
+    """Return all rings or lines of shapely geometries one after the other, in steps, with their lengths."""
+    import shapely
+
+    parts = shapely.get_parts(np.atleast_1d(np.asarray(geometry, dtype=object)))
+    if len(parts) and shapely.get_dimensions(parts[0]) == 2:
+        parts = shapely.get_rings(parts)
+    points, ring = shapely.get_coordinates(parts, return_index=True)
+    rounded = np.rint(points / step_m).astype(np.int64)
+    # Points that rounding has put on their predecessor draw nothing.
+    fresh = np.ones(len(ring), dtype=np.bool_)
+    fresh[1:] = np.any(rounded[1:] != rounded[:-1], axis=1) | (ring[1:] != ring[:-1])
+    lengths = np.bincount(ring[fresh], minlength=len(parts))
+    return {"x": rounded[fresh, 0], "y": rounded[fresh, 1], "lengths": lengths}
+
+
 def pack(data: Any) -> str:
     """Return plain values and arrays of whole numbers as one line of base64."""
     text = json.dumps(_plain(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from geodp.display.colours import NOTHING
 from geodp.display.drawing import Drawing, Fact, Mark, Moment, Surface
-from geodp.display.packing import whole
+from geodp.display.packing import rings, short, whole
 
 if TYPE_CHECKING:
     from geodp.display.layers import Layer
@@ -37,7 +37,7 @@ class Page:
         self.hidden = False
         """Whether layers start unticked whatever they say (arms after the first)."""
         self.drawings: list[Drawing] = []
-        self._notes: dict[str, list[str]] = {}
+        self._notes: dict[str, dict[str, None]] = {}  # text -> the arms that say it, in order
         self.step_m = max(1.0, max(region.width_m, region.height_m) / _STEPS_ACROSS)
 
     def sample(self, total: int, what: str, *, limit: int | None = None) -> npt.NDArray[np.int64]:
@@ -50,12 +50,12 @@ class Page:
 
     def note(self, text: str) -> None:
         """Say something in the caption; arms that say the same say it together."""
-        self._notes.setdefault(text, []).append(self.group)
+        self._notes.setdefault(text, {})[self.group] = None
 
     @property
     def notes(self) -> list[str]:
         """What the caption says was left out, each with the arms it is true of."""
-        return [f"{', '.join(dict.fromkeys(groups))}: {text}" if any(groups) else text for text, groups in self._notes.items()]
+        return [f"{', '.join(groups)}: {text}" if any(groups) else text for text, groups in self._notes.items()]
 
     def points(
         self,
@@ -160,17 +160,20 @@ class Page:
         }
         self._add(layer, "lines", data, [mark.row()], timed=True, history=True)
 
-    def areas(self, layer: Layer, moments: Sequence[Moment], *, name: str, unit: str) -> None:
-        """Draw filled bands; at any time those of the last moment."""
+    def areas(
+        self, layer: Layer, moments: Sequence[Moment], *, name: str, unit: str, step_m: float | None = None
+    ) -> None:
+        """Draw filled bands, places kept to `step_m`; at any time those of the last moment."""
+        step_m = max(self.step_m, step_m or 0.0)
         frames = [
             {
                 "time": moment.time_s,
                 "bands": [
                     {
-                        "low": _short(band.low),
-                        "high": _short(band.high) if np.isfinite(band.high) else None,
+                        "low": short(band.low),
+                        "high": short(band.high) if np.isfinite(band.high) else None,
                         "colour": band.colour,
-                        **self._rings(band.geometry),
+                        **rings(band.geometry, step_m),
                     }
                     for band in moment.bands
                 ],
@@ -178,36 +181,30 @@ class Page:
             for moment in moments
         ]
         legend = [{"steps": True, "unit": unit}]
-        self._add(layer, "areas", {"name": name, "unit": unit, "frames": frames}, legend, timed=len(frames) > 1)
+        data = {"name": name, "unit": unit, "step_m": step_m, "frames": frames}
+        self._add(layer, "areas", data, legend, timed=len(frames) > 1)
 
     def cells(
-        self, layer: Layer, surfaces: Sequence[Surface], *, ramp: Sequence[str], name: str, unit: str = "workers/km²"
+        self,
+        layer: Layer,
+        surfaces: Sequence[Surface],
+        *,
+        ramp: Sequence[str],
+        name: str,
+        title: str | None = None,
+        unit: str = "workers/km²",
     ) -> None:
         """Draw rectangles coloured by count per area; at any time those of the last surface."""
-        top = max((float(np.quantile(surface.per_km2, 0.995)) for surface in surfaces), default=0.0)
-        top = _short(max(top, 1e-9))
-        frames: list[dict[str, Any]] = []
-        for surface in surfaces:
-            coarse = surface.noise_scale is not None and surface.noise_scale >= 2
-            exact = bool(np.all(surface.count == np.rint(surface.count)))
-            step = 1.0 if coarse or exact else 0.1  # finer would show digits of noise
-            frames.append(
-                {
-                    "time": surface.time_s,
-                    "step": step,
-                    "noise": None if not surface.noise_scale else _short(surface.noise_scale),
-                    "count": whole(surface.count, step),
-                    **_rectangles(surface),
-                }
-            )
+        brightest = [float(np.quantile(surface.per_km2, 0.995)) for surface in surfaces]
+        top = short(max([*brightest, 1e-9]))
+        frames = [surface.packed() for surface in surfaces]
         data = {"name": name, "ramp": list(ramp), "top": top, "nothing": NOTHING, "frames": frames}
-        legend = [
+        negative = any(bool(np.any(surface.count < 0)) for surface in surfaces)
+        legend: list[dict[str, Any]] = [
             {"ramp": list(ramp), "top": top, "unit": unit},
-            {"shape": "fill", "colour": NOTHING, "text": "zero or below"},
+            {"shape": "fill", "colour": NOTHING, "text": "zero or below" if negative else "none"},
         ]
-        if all(bool(np.all(surface.count >= 0)) for surface in surfaces):
-            legend[1]["text"] = "none"
-        self._add(layer, "cells", data, legend, timed=len(frames) > 1)
+        self._add(layer, "cells", data, legend, timed=len(frames) > 1, title=title)
 
     def movers(
         self, layer: Layer, times_s: Places, x_m: Places, y_m: Places, busy: npt.NDArray[np.bool_], *, marks: list[Mark]
@@ -230,11 +227,11 @@ class Page:
         shape = self.region.polygon_m
         outline = shapely.box(*self.region.box_m) if shape is None else shape
         legend = [{"shape": "line", "colour": "#5a5f66", "text": "edge of the region"}]
-        self._add(layer, "ground", {"graticule": graticule, **self._rings(outline)}, legend)
+        self._add(layer, "ground", {"graticule": graticule, **rings(outline, self.step_m)}, legend)
 
     def backdrop(self, polygons: Any, lines: Any) -> None:
         """Draw the user's own basemap beneath everything."""
-        data = {"polygons": self._rings(polygons), "lines": self._rings(lines)}
+        data = {"polygons": rings(polygons, self.step_m), "lines": rings(lines, self.step_m)}
         self.drawings.append(
             Drawing(
                 kind="basemap", title="Basemap", group="", style="backdrop", level=5, public=True, shown=True, data=data
@@ -247,21 +244,6 @@ class Page:
             "y": whole(np.asarray(y_m)[index], self.step_m),
         }
 
-    def _rings(self, geometry: Any) -> dict[str, Any]:
-        """Return every ring or line of a geometry one after the other, with their lengths."""
-        import shapely
-
-        parts = shapely.get_parts(np.atleast_1d(np.asarray(geometry, dtype=object)))
-        if len(parts) and shapely.get_dimensions(parts[0]) == 2:
-            parts = shapely.get_rings(parts)
-        points, ring = shapely.get_coordinates(parts, return_index=True)
-        rounded = np.rint(points / self.step_m).astype(np.int64)
-        # Points that rounding has put on their predecessor draw nothing.
-        fresh = np.ones(len(ring), dtype=np.bool_)
-        fresh[1:] = np.any(rounded[1:] != rounded[:-1], axis=1) | (ring[1:] != ring[:-1])
-        lengths = np.bincount(ring[fresh], minlength=len(parts))
-        return {"x": rounded[fresh, 0], "y": rounded[fresh, 1], "lengths": lengths}
-
     def _add(
         self,
         layer: Layer,
@@ -271,11 +253,12 @@ class Page:
         *,
         timed: bool = False,
         history: bool = False,
+        title: str | None = None,
     ) -> None:
         self.drawings.append(
             Drawing(
                 kind=layer.kind,
-                title=layer.title,
+                title=layer.title if title is None else title,
                 group=self.group,
                 style=style,
                 level=layer.level,
@@ -287,24 +270,3 @@ class Page:
                 history=history,
             )
         )
-
-
-def _rectangles(surface: Surface) -> dict[str, Any]:
-    """Say where the rectangles lie: by rule for a regular grid, one by one otherwise."""
-    if surface.columns:
-        columns, rows = surface.columns, surface.count.size // surface.columns
-        return {
-            "columns": columns,
-            "rows": rows,
-            "box": [
-                round(float(edge), 2)
-                for edge in (surface.west_m[0], surface.south_m[0], surface.east_m[-1], surface.north_m[-1])
-            ],
-        }
-    edges = ("west", "south", "east", "north")
-    return {edge: whole(getattr(surface, f"{edge}_m")) for edge in edges}
-
-
-def _short(value: float) -> float:
-    """Round to four significant figures: legends and colours need no more."""
-    return float(f"{value:.4g}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from geodp.errors import UsageError
@@ -9,6 +10,8 @@ from geodp.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from geodp.release import Cells
 
 _PUBLIC_FILES = frozenset({"manifest.json", "ledger.parquet"})
 
@@ -18,6 +21,16 @@ class ReleasedOnly(RunFolder):
 
     So a layer that calls itself public and reads the truth stops the map instead of leaking into it.
     """
+
+    @cached_property
+    def releases(self) -> list[Cells]:
+        """The releases whose guarantee holds; exact counts are the truth under another name."""
+        return [release for release in super().releases if release.guarantee.holds]
+
+    @property
+    def withheld(self) -> int:
+        """How many releases promise nothing, and are therefore not shown."""
+        return len(super().releases) - len(self.releases)
 
     @property
     def arms(self) -> dict[str, RunFolder]:

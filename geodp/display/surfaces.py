@@ -53,9 +53,7 @@ def coarsened(surfaces: Sequence[Surface], grids: Sequence[Grid | None], limit: 
     if side == 1 or not any(grids):
         return list(surfaces)
     page.note(f"cells are drawn {side} × {side} at a time")
-    return [
-        _blocks(each, grid, side) if grid is not None else each for each, grid in zip(surfaces, grids, strict=True)
-    ]
+    return [_blocks(each, grid, side) if grid is not None else each for each, grid in zip(surfaces, grids, strict=True)]
 
 
 def _blocks(fine: Surface, grid: Grid, side: int) -> Surface:

@@ -46,9 +46,7 @@ class Ledger:
     budget_epsilon: float | None = None
     charges: list[Charge] = field(default_factory=list)
 
-    def charge(
-        self, guarantee: Guarantee, *, time_s: float, mechanism: str, scope: str = "everyone"
-    ) -> Charge:
+    def charge(self, guarantee: Guarantee, *, time_s: float, mechanism: str, scope: str = "everyone") -> Charge:
         """Record one charge, or raise `BudgetSpent` and record nothing."""
         total = self._sum(_account(guarantee.unit)) + Decimal(repr(guarantee.epsilon))
         if self.budget_epsilon is not None and total > Decimal(repr(self.budget_epsilon)):

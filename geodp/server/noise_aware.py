@@ -99,8 +99,8 @@ class GammaPrior:
 def prior(release: Cells) -> GammaPrior:
     """Return the law of the density over the region that fits a release; every place counts alike.
 
-    Unevenness counts only beyond one standard error of what noise and chance alone would show: cut off at zero
-    without that margin, an even world would look uneven in every second release.
+    Unevenness counts only beyond one standard error of what noise and chance alone would show: cut off at
+    zero without that margin, an even world would look uneven in every second release.
     """
     x_m, y_m = (release.west_m + release.east_m) / 2, (release.south_m + release.north_m) / 2
     law, chance = _law_at(release, x_m, y_m)

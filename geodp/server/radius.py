@@ -66,12 +66,13 @@ def printed_tanh_radius_m(k_m: npt.ArrayLike, load_m2: npt.ArrayLike, ceiling: f
     radius = np.empty_like(flat_k)
     for start in range(0, radius.size, _CHUNK):
         part = slice(start, start + _CHUNK)
-        radius[part] = _newton(flat_k[part], flat_load[part], *_bracket(flat_k[part], flat_load[part], ceiling))
+        bracket = _bracket(flat_k[part], flat_load[part], ceiling)
+        radius[part] = _newton(flat_k[part], flat_load[part], ceiling, bracket)
     return np.where(solvable, radius.reshape(k.shape), np.inf)
 
 
-def _bracket(k: Array, load: Array, ceiling: float) -> tuple[Array, Array, Array, float]:
-    """Return a lower bound, an upper bound and a first guess of the radius, and the ceiling."""
+def _bracket(k: Array, load: Array, ceiling: float) -> tuple[Array, Array, Array]:
+    """Return a lower bound, an upper bound and a first guess of the radius."""
     low = load / k
     if ceiling == 1:
         high = 2 * low
@@ -81,10 +82,11 @@ def _bracket(k: Array, load: Array, ceiling: float) -> tuple[Array, Array, Array
         low = np.maximum(low, np.sqrt(load / -np.log1p(-ceiling)))
         guess = np.sqrt(low * high)
     slack = 1e-9  # a root on a bound must not be lost to rounding
-    return low * (1 - slack), high * (1 + slack), guess, ceiling
+    return low * (1 - slack), high * (1 + slack), guess
 
 
-def _newton(k: Array, load: Array, low: Array, high: Array, radius: Array, ceiling: float) -> Array:
+def _newton(k: Array, load: Array, ceiling: float, bracket: tuple[Array, Array, Array]) -> Array:
+    low, high, radius = bracket
     for _ in range(100):
         value, slope = printed_load_m2(radius, k, ceiling)
         short = value < load
@@ -131,9 +133,7 @@ def first_radius_m(acceptance: Acceptance, reward: npt.ArrayLike, load_m2: npt.A
     The left side need not increase there (θ falls to 0 at the maximum travel distance), so the first crossing
     is bracketed on a grid and then halved; infinite where there is none.
     """
-    worth, load = np.broadcast_arrays(
-        np.asarray(reward, dtype=np.float64), np.asarray(load_m2, dtype=np.float64)
-    )
+    worth, load = np.broadcast_arrays(np.asarray(reward, dtype=np.float64), np.asarray(load_m2, dtype=np.float64))
 
     def reaches(radius: Array, tasks: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         return np.asarray(-(radius**2) * acceptance.log_refusal(worth[tasks], 2 / 3 * radius) >= load[tasks])

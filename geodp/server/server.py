@@ -132,7 +132,7 @@ class Server:
             self.purse.give_back(record["reward"])
 
     def _held(self, batch: list[Task]) -> float:
-        return sum(self._latest[task.task]["reward"] for task in batch)
+        return float(sum(self._latest[task.task]["reward"] for task in batch))
 
     def _record(self, task: Task, offer: Offer, number: int, time_s: float) -> None:
         record = {

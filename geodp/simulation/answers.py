@@ -44,12 +44,11 @@ class Asked:
         yes = np.flatnonzero(self.answer[rows] == _YES) + rows.start
         return self.worker[yes], self.distance_m[yes], self.x_m[yes], self.y_m[yes]
 
-    def acceptance_reasons(
-        self, willing: Ids, free: npt.NDArray[np.bool_], winner: int | None
-    ) -> npt.NDArray[np.int8]:
+    def acceptance_reasons(self, willing: Ids, free: npt.NDArray[np.bool_], winner: int | None) -> npt.NDArray[np.int8]:
         """Return what became of each acceptance."""
         picked, passed, taken = reason_codes([Reason.PICKED, Reason.NOT_PICKED, Reason.TAKEN])
-        return np.where(free, np.where(willing == winner, picked, passed), taken).astype(np.int8)
+        fate = np.where(free, np.where(willing == winner, picked, passed), taken)
+        return np.asarray(fate, dtype=np.int8)
 
     def reward_of(self, task: int) -> float:
         """Return what was promised for a task."""
@@ -59,9 +58,7 @@ class Asked:
 class Answers:
     """The true willingness of everyone, and what declining tells the server about those who were asked."""
 
-    def __init__(
-        self, acceptance: Acceptance, streams: Streams, eagerness: Array | None, workers: int
-    ) -> None:
+    def __init__(self, acceptance: Acceptance, streams: Streams, eagerness: Array | None, workers: int) -> None:
         self.acceptance, self.streams, self.eagerness = acceptance, streams, eagerness
         self.leakage = np.zeros(workers)
         self._declined: dict[int, tuple[Ids, Array]] = {}
@@ -75,13 +72,15 @@ class Answers:
         draw = self.streams.uniform("worker.answer", worker, task)
         answer = np.where(draw < chance, _YES, _UNWILLING).astype(np.int8)
         answer[distance_m > self.acceptance.max_travel_m] = _FAR
-        answer[reward < (self.acceptance.minimum_reward or 0.0)] = _LOW
+        answer[~self.acceptance.pays_enough(reward)] = _LOW
         answer[busy] = _BUSY
         return answer
 
     def charge_declining(self, task: int, worker: Ids, reward: Array, distance_m: Array) -> None:
-        """Charge -ln(1 - θ) to each who could have accepted and did not: by so much the likelihood of what the server
-        sees would change without her. A second offer of the same task adds only what goes beyond the first.
+        """Charge -ln(1 - θ) to each who could have accepted and did not.
+
+        By so much would the likelihood of what the server sees change without her. A second offer of the same task
+        adds only what goes beyond the first.
         """
         eager = 1.0 if self.eagerness is None else self.eagerness[worker]
         cost = -self.acceptance.log_refusal(reward, distance_m, eager)

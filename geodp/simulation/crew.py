@@ -52,9 +52,7 @@ class Crew:
         own_x, own_y = self.motion.at(arrives_s, np.array([worker]))
         gap_x, gap_y = to_x_m - float(own_x[0]), to_y_m - float(own_y[0])
         home_s = arrives_s + float(np.hypot(gap_x, gap_y)) / self.speed_mps
-        self._trip[worker] = _Trip(
-            time_s, float(x[0]), float(y[0]), arrives_s, to_x_m, to_y_m, home_s, gap_x, gap_y
-        )
+        self._trip[worker] = _Trip(time_s, float(x[0]), float(y[0]), arrives_s, to_x_m, to_y_m, home_s, gap_x, gap_y)
         self.busy[worker] = True
         return float(x[0]), float(y[0]), arrives_s
 
@@ -88,9 +86,7 @@ class _Trip:
         if time_s <= self.arrives_s:
             way = self.arrives_s - self.left_s
             share = 1.0 if way <= 0 else (time_s - self.left_s) / way
-            return self.from_x + share * (self.to_x - self.from_x), self.from_y + share * (
-                self.to_y - self.from_y
-            )
+            return self.from_x + share * (self.to_x - self.from_x), self.from_y + share * (self.to_y - self.from_y)
         back = self.home_s - self.arrives_s
         rest = 0.0 if back <= 0 else max(0.0, 1.0 - (time_s - self.arrives_s) / back)
         return own_x + rest * self.gap_x, own_y + rest * self.gap_y

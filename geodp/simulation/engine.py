@@ -55,9 +55,7 @@ def build_world(scenario: Scenario, streams: Streams) -> World:
     if population.size == 0:
         raise DataError(f"workers.source: '{workers.source.kind}' gives no worker inside the region")
     motion = workers.mobility.move(population, region, **times, rng=streams.generator("world.mobility"))
-    arrivals = scenario.tasks.demand.arrivals(
-        population, region, **times, rng=streams.generator("world.demand")
-    )
+    arrivals = scenario.tasks.demand.arrivals(population, region, **times, rng=streams.generator("world.demand"))
     return World(population, motion, arrivals)
 
 
@@ -184,18 +182,14 @@ class Engine:
             if self._to_expire:
                 yield self.env.timeout(max(self._to_expire[0].expires_s - self.env.now, 0.0))
             else:
-                yield self.env.timeout(
-                    self.scenario.tasks.patience_s
-                )  # the next arrival lasts at least as long
+                yield self.env.timeout(self.scenario.tasks.patience_s)  # the next arrival lasts at least as long
 
     def _give_up(self, task: Task, reason: Reason, kind: Kind = Kind.EXPIRY, value: float = np.nan) -> None:
         del self.open[task.task]
         self._posted.pop(task.task, None)
         self.answers.forget(task.task)
         self.server.give_up(task.task)
-        self.log.add(
-            self.env.now, kind, task=task.task, x_m=task.x_m, y_m=task.y_m, value=value, reason=reason
-        )
+        self.log.add(self.env.now, kind, task=task.task, x_m=task.x_m, y_m=task.y_m, value=value, reason=reason)
 
     # -- the server plans, workers answer, one of them goes -------------------------------------------------
 
@@ -238,8 +232,7 @@ class Engine:
                 self._give_up(task, Reason(offer.unreachable), Kind.UNREACHABLE, offer.uncapped_radius_m)
                 continue
             made.append(offer)
-            place = {"x_m": task.x_m, "y_m": task.y_m}
-            self.log.add(self.env.now, Kind.OFFER, task=task.task, **place, value=offer.radius_m)
+            self.log.add(self.env.now, Kind.OFFER, task=task.task, x_m=task.x_m, y_m=task.y_m, value=offer.radius_m)
         return made
 
     def _post(self) -> Asked | None:
@@ -306,9 +299,7 @@ class Engine:
     def _trip(self, task: Task, worker: int, reward: float) -> Steps:
         left_s = self.env.now
         from_x, from_y, arrives_s = self.crew.depart(worker, left_s, task.x_m, task.y_m)
-        self.log.add(
-            left_s, Kind.DEPARTURE, task=task.task, worker=worker, x_m=from_x, y_m=from_y, value=reward
-        )
+        self.log.add(left_s, Kind.DEPARTURE, task=task.task, worker=worker, x_m=from_x, y_m=from_y, value=reward)
         yield self.env.timeout(arrives_s - left_s)
         self.crew.finish(worker)
         distance = float(np.hypot(task.x_m - from_x, task.y_m - from_y))

@@ -7,6 +7,8 @@ no circle touches are dropped before sorting, and each circle reads whole runs o
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,17 +19,13 @@ MOST_CELLS_PER_SIDE = 256  # 256 * 256 keys fit 16 bits
 CANDIDATES_AT_ONCE = 4_000_000  # bounds memory; about 200 MB of temporary arrays
 
 
-def range_join(
-    x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array, radius_m: Array
-) -> tuple[Ids, Ids, Array]:
+def range_join(x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array, radius_m: Array) -> tuple[Ids, Ids, Array]:
     """Return all pairs (circle, point, distance) with distance <= radius, ordered by circle."""
     empty = np.empty(0, dtype=np.int64)
     if x_m.size == 0 or centre_x_m.size == 0:
         return empty, empty, np.empty(0)
     bins = _Bins(x_m, y_m, centre_x_m, centre_y_m, radius_m)
-    found: list[tuple[Ids, Ids, Array]] = []
-    for runs in bins.chunks():
-        found.append(bins.pairs(runs))
+    found = [bins.pairs(runs) for runs in bins.chunks()]
     circle, point, distance = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return circle, point, distance
 
@@ -95,13 +93,9 @@ class _Bins:
             upto = int(np.searchsorted(total, base + CANDIDATES_AT_ONCE, side="right"))
             if upto < self.circle.size:  # back to a border between circles, but always at least one circle
                 back = int(np.searchsorted(self.circle, self.circle[upto], side="left"))
-                upto = (
-                    back
-                    if back > cuts[-1]
-                    else int(np.searchsorted(self.circle, self.circle[upto], side="right"))
-                )
+                upto = back if back > cuts[-1] else int(np.searchsorted(self.circle, self.circle[upto], side="right"))
             cuts.append(max(upto, cuts[-1] + 1))
-        return [slice(first, last) for first, last in zip(cuts, cuts[1:], strict=False)]
+        return [slice(first, last) for first, last in pairwise(cuts)]
 
     def pairs(self, runs: slice) -> tuple[Ids, Ids, Array]:
         """Read the points of some runs and keep those inside their circle."""

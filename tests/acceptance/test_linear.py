@@ -46,8 +46,6 @@ def test_a_certain_acceptance_has_no_refusal() -> None:
 
 
 def test_the_minimum_reward_comes_from_the_scenario() -> None:
-    facts = PublicFacts(
-        expected_workers=1, expected_tasks=1, mean_reward=5, minimum_reward=0.5, width_m=1, height_m=1
-    )
+    facts = PublicFacts(expected_workers=1, expected_tasks=1, mean_reward=5, minimum_reward=0.5, width_m=1, height_m=1)
     assert Linear().resolve(facts).minimum_reward == 0.5
     assert MODEL.resolve(facts).minimum_reward == 1

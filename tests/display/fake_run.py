@@ -76,8 +76,9 @@ class FakeRun:
         spread = np.array([0.09, 0.06, 0.05, 0.05, 0.07])
         which = rng.choice(6, count, p=[0.38, 0.15, 0.12, 0.1, 0.1, 0.15])
         safe = np.minimum(which, 4)
-        x = np.where(which < 5, rng.normal(centres[safe, 0], spread[safe] * width), rng.uniform(-width / 2, width / 2, count))
-        y = np.where(which < 5, rng.normal(centres[safe, 1], spread[safe] * height), rng.uniform(-height / 2, height / 2, count))
+        near = rng.normal(centres[safe], spread[safe, None] * [width, height])
+        anywhere = rng.uniform(-0.5, 0.5, (count, 2)) * [width, height]
+        x, y = np.where((which < 5)[:, None], near, anywhere).T
         return self.region.clamp(x, y)
 
     def _write_releases(self, folder: Path, rng: np.random.Generator) -> None:
@@ -144,7 +145,13 @@ class FakeRun:
         view.assign(completed_s=0.0).to_parquet(folder / "server_view.parquet")
 
     def _write_trip(
-        self, log: EventLog, rng: np.random.Generator, task: int, place: tuple[float, float], radius: float, decided: float
+        self,
+        log: EventLog,
+        rng: np.random.Generator,
+        task: int,
+        place: tuple[float, float],
+        radius: float,
+        decided: float,
     ) -> None:
         angle, distance = rng.uniform(0, 2 * np.pi), radius * np.sqrt(rng.uniform(0.05, 1))
         start = {"x_m": place[0] + distance * np.cos(angle), "y_m": place[1] + distance * np.sin(angle)}

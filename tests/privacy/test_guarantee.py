@@ -15,9 +15,7 @@ def test_the_sentence_names_what_is_hidden_from_whom_and_how_well() -> None:
 
 
 def test_a_guarantee_that_fails_says_so() -> None:
-    broken = Guarantee(
-        1.0, Unit.USER, Neighbours.REPLACE, Trust.CENTRAL, holds=False, why_not="the cap is observed"
-    )
+    broken = Guarantee(1.0, Unit.USER, Neighbours.REPLACE, Trust.CENTRAL, holds=False, why_not="the cap is observed")
     assert "DOES NOT HOLD: the cap is observed" in broken.sentence()
     assert "No privacy guarantee: exact counts" in Guarantee.none("exact counts").sentence()
 

@@ -21,9 +21,7 @@ def test_three_charges_of_a_tenth_fit_three_tenths_exactly() -> None:
 def test_a_refusal_says_requested_remaining_and_short_by_and_records_nothing() -> None:
     ledger = Ledger(0.5)
     ledger.charge(promise(0.3), time_s=0, mechanism="contour")
-    with pytest.raises(
-        BudgetSpent, match=r"t=600 s: requested ε=0\.3, remaining ε=0\.2, short by ε=0\.1"
-    ) as refused:
+    with pytest.raises(BudgetSpent, match=r"t=600 s: requested ε=0\.3, remaining ε=0\.2, short by ε=0\.1") as refused:
         ledger.charge(promise(0.3), time_s=600, mechanism="contour")
     assert refused.value.short_by == pytest.approx(0.1)
     assert len(ledger.charges) == 1

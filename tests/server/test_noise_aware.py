@@ -90,9 +90,7 @@ def test_one_laplace_term_is_laplace() -> None:
 
 
 @pytest.mark.parametrize(("terms", "chance"), [(1.0, 0.5), (3.0, 0.0), (6.3, 0.2), (40.0, 0.0), (500.0, 0.1)])
-def test_the_likelihood_is_a_density_with_the_moments_of_noise_and_chance(
-    terms: float, chance: float
-) -> None:
+def test_the_likelihood_is_a_density_with_the_moments_of_noise_and_chance(terms: float, chance: float) -> None:
     density, noise = 10.0, 30.0
     variance = noise + chance * density
 
@@ -152,9 +150,7 @@ def test_an_even_world_looks_even() -> None:
 
 
 @pytest.mark.parametrize(("smoothing", "success", "area"), [(None, 0.842, 3.05), (1.0, 0.890, 1.39)])
-def test_plain_planning_on_noise_misses_the_target(
-    smoothing: float | None, success: float, area: float
-) -> None:
+def test_plain_planning_on_noise_misses_the_target(smoothing: float | None, success: float, area: float) -> None:
     """An even field of 35 workers per km², ε = 0.3, 300 m cells: the shortfall and the mean size of discs."""
     rng = np.random.default_rng(4)
     realised, sizes = [], []
@@ -190,9 +186,7 @@ def test_noise_aware_planning_closes_most_of_the_gap(smoothing: float | None) ->
         for name, belief in beliefs.items():
             reach = belief.reach_for(TARGET)
             radius_m = np.minimum(acceptance.radius_for(1.0, reach), 2_500)
-            success[name] += realised_success(
-                acceptance, 1.0, x_m, y_m, radius_m=radius_m, workers_m=workers
-            ).tolist()
+            success[name] += realised_success(acceptance, 1.0, x_m, y_m, radius_m=radius_m, workers_m=workers).tolist()
             sizes[name] += (reach * DENSITY_PER_M2 / NEED).tolist()
     gap = {name: TARGET - float(np.mean(values)) for name, values in success.items()}
     # standard error of each gap: 0.003 over 20 releases; six of them: false alarm 2e-9

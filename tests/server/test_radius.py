@@ -74,9 +74,7 @@ def test_success_of_equation_13_14_as_printed() -> None:
 
 @settings(deadline=None, derandomize=True)
 @given(st.floats(-2, 2), st.floats(-1, 4), st.floats(0.05, 0.999), st.sampled_from([0.05, 0.25, 0.999, 1.0]))
-def test_exact_solver_agrees_with_brentq(
-    log_cw: float, log_den: float, target: float, ceiling: float
-) -> None:
+def test_exact_solver_agrees_with_brentq(log_cw: float, log_den: float, target: float, ceiling: float) -> None:
     k, load = 3000 * 10**log_cw, load_m2(10**log_den, target)
 
     def missing(log_r: float) -> float:
@@ -131,9 +129,7 @@ def test_the_printed_model_fails_where_reward_and_density_are_high() -> None:
     assert float(radius_m) == pytest.approx(26.0, abs=0.05)
     truth = -np.expm1(-100e-6 * BOOK.reach_m2(0.1, radius_m))
     assert float(truth) == pytest.approx(0.19, abs=0.005)
-    rng = np.random.default_rng(
-        5
-    )  # the same by drawing Poisson fields; six standard errors: false alarm 2e-9
+    rng = np.random.default_rng(5)  # the same by drawing Poisson fields; six standard errors: false alarm 2e-9
     trials = 20_000
     counts = rng.poisson(100e-6 * math.pi * float(radius_m) ** 2, trials)
     distance_m = float(radius_m) * np.sqrt(rng.random(counts.sum()))

@@ -1,5 +1,6 @@
 """The protocol's rules, checked on the event log of whole runs."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -104,18 +105,23 @@ def test_a_reoffer_reaches_the_whole_wider_circle_those_asked_before_included(tm
     rounds = [set(rows["worker"]) for _, rows in refusals[refusals["task"] == task].groupby("time_s")]
     yes = set(run.events[(run.events["kind"] == "acceptance") & (run.events["task"] == task)]["worker"])
     assert len(rounds) >= 1
-    assert all(earlier <= later | yes for earlier, later in zip(rounds, rounds[1:], strict=False))
+    assert all(earlier <= later | yes for earlier, later in pairwise(rounds))
     assert run.tasks["reason"].isin(["no_acceptance", "", "undecided_at_end", "nobody_in_circle"]).all()
 
 
 def test_declining_twice_discloses_no_more_than_declining_the_larger_offer(tmp_path: Path) -> None:
-    changes = {"server.assignment.target_success": 0.3, "workers.mobility.kind": "static", "server.reoffers": 2}
+    changes = {
+        "server.assignment.target_success": 0.3,
+        "workers.mobility.kind": "static",
+        "server.reoffers": 2,
+    }
     run = made(tmp_path, changes)
     scenario = run.scenario
     refusals = run.events[(run.events["kind"] == "refusal") & (run.events["reason"].astype(str) == "unwilling")]
     rewards = run.offers.assign(answered=run.offers["time_s"] + scenario.server.answer_window_s)
-    joined = refusals.merge(rewards[["task", "answered", "reward"]], left_on=["task", "time_s"],
-                            right_on=["task", "answered"])
+    joined = refusals.merge(
+        rewards[["task", "answered", "reward"]], left_on=["task", "time_s"], right_on=["task", "answered"]
+    )
     cost = -scenario.workers.acceptance.log_refusal(joined["reward"].to_numpy(), joined["value"].to_numpy())
     worst = joined.assign(cost=cost).groupby(["worker", "task"])["cost"].max().groupby("worker").sum()
     charged = run.interaction.set_index("worker")["epsilon"]

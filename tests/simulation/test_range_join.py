@@ -44,9 +44,7 @@ def test_small_pieces_give_the_same_pairs(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_points_in_one_place_and_nobody_at_all() -> None:
     same = np.full(5, 3.0)
-    circle, point, distance = range_join(
-        same, same, np.array([3.0, 9.0]), np.array([3.0, 9.0]), np.array([0.0, 1.0])
-    )
+    circle, point, distance = range_join(same, same, np.array([3.0, 9.0]), np.array([3.0, 9.0]), np.array([0.0, 1.0]))
     assert (circle.tolist(), point.tolist(), distance.tolist()) == ([0] * 5, [0, 1, 2, 3, 4], [0.0] * 5)
     empty = np.empty(0)
     assert range_join(empty, empty, same, same, same)[0].size == 0

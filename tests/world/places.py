@@ -17,7 +17,7 @@ def box(width_m: float, height_m: float) -> Region:
 def angle_shaped() -> Region:
     """An L of about 33 by 28 km: a region with a dent."""
     shape = shapely.Polygon([(0, 0), (0.3, 0), (0.3, 0.1), (0.1, 0.1), (0.1, 0.25), (0, 0.25)])
-    return Region(*shape.bounds, polygon=shape)
+    return Region(0.0, 0.0, 0.3, 0.25, polygon=shape)
 
 
 def uniform_population(region: Region, count: int, seed: int = 0) -> Population:

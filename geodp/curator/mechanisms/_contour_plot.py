@@ -48,9 +48,7 @@ class ContourPlot(Mechanism):
         facts = PublicFacts(snapshot.expected_workers, 0, 1, 0, region.width_m, region.height_m)
         return Grid.fit(region, self.resolve(facts).cell_m or region.width_m)
 
-    def _plot(
-        self, snapshot: Snapshot, grid: Grid, count: Array, noise_scale: float, guarantee: Guarantee
-    ) -> Contours:
+    def _plot(self, snapshot: Snapshot, grid: Grid, count: Array, noise_scale: float, guarantee: Guarantee) -> Contours:
         west_m, south_m, east_m, north_m = grid.edges()
         plot = Contours(
             time_s=snapshot.time_s,

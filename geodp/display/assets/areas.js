@@ -7,6 +7,7 @@
   geodp.styles.areas = class {
     constructor(data, stage) {
       this.data = data;
+      this.opacity = 0.85;
       this.stage = stage;
       this.paths = data.frames.map(() => null);
     }
@@ -14,7 +15,7 @@
     current(clock) {
       const number = geodp.frameAt(this.data.frames, clock.t);
       if (!this.paths[number]) {
-        this.paths[number] = this.data.frames[number].bands.map((band) => this.stage.projection.path(band, true));
+        this.paths[number] = this.data.frames[number].bands.map((band) => this.stage.projection.path(band, true, this.data.step_m));
       }
       return { frame: this.data.frames[number], paths: this.paths[number], number };
     }
@@ -24,16 +25,14 @@
       ctx.translate(view.x, view.y);
       ctx.scale(view.scale, view.scale);
       ctx.lineJoin = "round";
+      ctx.strokeStyle = "rgba(10, 40, 80, 0.55)";
+      ctx.lineWidth = 0.7 / view.scale;
+      // Each band reaches under the next, so no hairline shows between them.
       frame.bands.forEach((band, n) => {
         ctx.fillStyle = band.colour;
-        ctx.globalAlpha = 0.82;
         ctx.fill(paths[n], "evenodd");
+        ctx.stroke(paths[n]);
       });
-      // The lines between bands also hide the hairlines that neighbouring fills leave.
-      ctx.globalAlpha = 0.55;
-      ctx.strokeStyle = "#0a2f5c";
-      ctx.lineWidth = 0.6 / view.scale;
-      for (const path of paths) ctx.stroke(path);
     }
 
     hit(world, pixel, clock) {

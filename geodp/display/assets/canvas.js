@@ -30,6 +30,7 @@
     onAdd: function () {
       this._canvas = L.DomUtil.create("canvas", "geodp-canvas leaflet-zoom-animated", this.getPane());
       this._canvas.dataset.kind = this.spec.kind;
+      this._canvas.style.opacity = this.style.opacity || 1; // of the whole picture: parts that overlap do not add up
       this._place();
     },
 

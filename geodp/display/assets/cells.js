@@ -17,6 +17,7 @@
   geodp.styles.cells = class {
     constructor(data, stage) {
       this.data = data;
+      this.opacity = 0.85;
       this.stage = stage;
       this.shades = shades(data.ramp);
       this.nothing = [1, 3, 5].map((at) => parseInt(data.nothing.slice(at, at + 2), 16));
@@ -72,7 +73,6 @@
       const { frame, prepared } = this.current(clock);
       const across = (world) => Math.round(world * view.scale + view.x);
       const down = (world) => Math.round(world * view.scale + view.y);
-      ctx.globalAlpha = 0.85;
       ctx.imageSmoothingEnabled = false;
       if (frame.columns) {
         const left = prepared.west * view.scale + view.x;

@@ -13,7 +13,7 @@
     }
 
     isThere(i, clock) {
-      return clock.allDay || (this.data.from[i] <= clock.t && (this.data.until[i] < 0 || clock.t <= this.data.until[i]));
+      return clock.wholeRun || (this.data.from[i] <= clock.t && (this.data.until[i] < 0 || clock.t <= this.data.until[i]));
     }
 
     draw(ctx, view, clock) {

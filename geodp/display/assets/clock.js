@@ -12,7 +12,7 @@
       this.duration = facts.duration_s;
       this.releases = facts.release_times;
       this.t = 0;
-      this.allDay = true;
+      this.wholeRun = true;
       this.playing = false;
       this.speed = 1;
       this.listeners = [];
@@ -31,8 +31,8 @@
       this.changed();
     }
 
-    setAllDay(allDay) {
-      this.allDay = allDay;
+    setWholeRun(wholeRun) {
+      this.wholeRun = wholeRun;
       this.changed();
     }
 
@@ -44,7 +44,7 @@
       if (this.playing) return;
       if (this.t >= this.duration) this.t = 0;
       this.playing = true;
-      this.allDay = false; // to play is to see it happen; the box brings the whole day back
+      this.wholeRun = false; // to play is to see it happen; the box brings the whole run back
       let before = performance.now();
       const tick = (now) => {
         if (!this.playing) return;
@@ -75,12 +75,12 @@
     const release = element("span", { class: "geodp-release" });
     const speed = element("select", { "aria-label": "Speed of the player", onchange: () => (clock.speed = Number(speed.value)) });
     for (const factor of [0.5, 1, 2, 4]) speed.append(element("option", { value: factor, selected: factor === 1 }, factor + "×"));
-    const whole = element("input", { type: "checkbox", onchange: () => clock.setAllDay(whole.checked) });
+    const whole = element("input", { type: "checkbox", onchange: () => clock.setWholeRun(whole.checked) });
     const history = stage.facts.layers.some((layer) => layer.history);
     const marks = clock.releases.map((time) => element("i", { style: "left:" + ((100 * time) / clock.duration).toFixed(2) + "%" }));
     const track = element("div", { class: "geodp-track" }, range, element("div", { class: "geodp-marks", "aria-hidden": "true" }, ...marks));
     const strip = element("div", { id: "geodp-player", role: "group", "aria-label": "Time player" }, play, now, track, release, speed);
-    if (history) strip.append(element("label", { title: "Show the tasks, offers and trips of the whole run, not only those of the moment" }, whole, element("span", {}, "all day")));
+    if (history) strip.append(element("label", { title: "Show the tasks, offers and trips of the whole run, not only those of the moment" }, whole, element("span", {}, "whole run")));
     const update = () => {
       play.textContent = clock.playing ? "❚❚" : "▶";
       play.setAttribute("aria-label", clock.playing ? "Pause" : "Play");
@@ -88,7 +88,7 @@
       range.value = Math.round((clock.t / clock.duration) * STEPS);
       range.setAttribute("aria-valuetext", clock.text(clock.t));
       now.textContent = clock.text(clock.t);
-      whole.checked = clock.allDay;
+      whole.checked = clock.wholeRun;
       const number = clock.releases.filter((time) => time <= clock.t + 1e-9).length;
       release.textContent = clock.releases.length ? "release " + Math.max(number, 1) + " of " + clock.releases.length : "";
     };

@@ -83,7 +83,7 @@
     // A triangle is hollow: dark on white, where everything else is colour within white.
     const hollow = shape === "triangle";
     ctx.lineJoin = "round";
-    ctx.lineWidth = hollow ? Math.max(1.2, size * 0.4) : Math.max(0.8, size * 0.25);
+    ctx.lineWidth = hollow ? Math.max(1.2, size * 0.4) : Math.max(0.5, size * 0.25);
     ctx.fillStyle = hollow ? "#fff" : colour;
     ctx.strokeStyle = hollow ? colour : "#fff";
     ctx.fill();

@@ -52,11 +52,11 @@
 
   // Fill `place` with the legend of an entry at the time of the clock, unless it stands there already.
   geodp.drawLegend = function (place, entry, clock) {
-    const state = entry.layer && entry.layer.style.steps ? entry.layer.style.steps(clock) : clock.allDay;
+    const state = entry.layer && entry.layer.style.steps ? entry.layer.style.steps(clock) : clock.wholeRun;
     if (entry.legendState === state) return;
     entry.legendState = state;
     const rows = entry.spec.legend.map((row) => {
-      if (row.moment && clock.allDay) return null;
+      if (row.moment && clock.wholeRun) return null;
       if (row.steps) return entry.layer ? steps(entry.layer.style.steps(clock), row.unit) : null;
       if (row.ramp) return ramp(row);
       return geodp.element("div", { class: "geodp-sign" }, sign(row), geodp.element("span", {}, row.text));

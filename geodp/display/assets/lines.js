@@ -18,7 +18,7 @@
 
     // How much of line i has been travelled: -1 before the start.
     share(i, clock) {
-      if (clock.allDay) return 1;
+      if (clock.wholeRun) return 1;
       const { from, until } = this.data;
       if (clock.t < from[i]) return -1;
       const end = until[i] >= 0 ? until[i] : clock.duration;
@@ -37,7 +37,7 @@
         const [x, y] = onScreen(this.start, i);
         const [toX, toY] = onScreen(this.end, i);
         const underWay = share < 1;
-        ctx.globalAlpha = i === this.pointed || underWay ? 0.95 : clock.allDay ? (many ? 0.5 : 0.65) : 0.12;
+        ctx.globalAlpha = i === this.pointed || underWay ? 0.95 : clock.wholeRun ? (many ? 0.5 : 0.65) : 0.12;
         ctx.lineWidth = i === this.pointed ? 3 : many ? 1 : 1.4;
         ctx.beginPath();
         ctx.moveTo(x, y);

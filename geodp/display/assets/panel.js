@@ -23,6 +23,7 @@
       }
       for (const group of this.stage.facts.groups) geodp.refreshGroup(this.stage.entries.filter((entry) => entry.spec.group === group));
       // Layers shared by all arms come last: they lie beneath the others.
+      if (this.stage.facts.groups.length) body.append(element("div", { class: "geodp-group" }, element("b", {}, "all arms")));
       body.querySelectorAll('.geodp-layer[data-group=""]').forEach((row) => body.append(row));
       box.append(head, body);
       L.DomEvent.disableClickPropagation(box);

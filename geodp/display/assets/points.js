@@ -1,4 +1,4 @@
-// Points with a mark each: all of the day, or as it happens (appear, wait, be decided, fade).
+// Points with a mark each: all of the run, or as it happens (appear, wait, be decided, fade).
 (function (geodp) {
   "use strict";
 
@@ -35,11 +35,11 @@
     }
 
     isWaiting(i, clock) {
-      return !clock.allDay && this.data.waiting && !(this.data.decided[i] >= 0 && this.data.decided[i] <= clock.t);
+      return !clock.wholeRun && this.data.waiting && !(this.data.decided[i] >= 0 && this.data.decided[i] <= clock.t);
     }
 
     isThere(i, clock) {
-      return clock.allDay || this.data.appears[i] <= clock.t;
+      return clock.wholeRun || this.data.appears[i] <= clock.t;
     }
 
     draw(ctx, view, clock) {
@@ -59,7 +59,7 @@
           waiting.push(i);
           continue;
         }
-        const age = clock.allDay ? 0 : clock.t - Math.max(this.data.decided[i], this.data.appears[i]);
+        const age = clock.wholeRun ? 0 : clock.t - Math.max(this.data.decided[i], this.data.appears[i]);
         ctx.globalAlpha = age > clock.duration / 20 ? 0.4 : 1;
         one(i, this.data.marks[this.data.mark[i]]);
       }

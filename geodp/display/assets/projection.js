@@ -27,10 +27,10 @@
     }
 
     // Arrays of whole steps, as packed, to world units.
-    places(x, y) {
+    places(x, y, step = this.step) {
       return {
-        x: Float64Array.from(x, (value) => this.worldX(value * this.step)),
-        y: Float64Array.from(y, (value) => this.worldY(value * this.step)),
+        x: Float64Array.from(x, (value) => this.worldX(value * step)),
+        y: Float64Array.from(y, (value) => this.worldY(value * step)),
       };
     }
 
@@ -61,8 +61,8 @@
     }
 
     // Build one path of closed rings (or open lines) from packed coordinates.
-    path(shape, closed) {
-      const { x, y } = this.places(shape.x, shape.y);
+    path(shape, closed, step) {
+      const { x, y } = this.places(shape.x, shape.y, step);
       const path = new Path2D();
       let at = 0;
       for (const length of shape.lengths) {

@@ -46,10 +46,11 @@
       L.control.scale({ imperial: false, maxWidth: 140 }).addTo(map);
       L.control.zoom({ position: "bottomleft" }).addTo(map);
       // Legends decide how wide the panel is, and the panel where the region fits.
-      await Promise.all(this.entries.filter((entry) => entry.visible).map((entry) => this.load(entry)));
+      const first = this.entries.filter((entry) => entry.visible);
+      await Promise.allSettled(first.map((entry) => this.load(entry)));
       this.fit(caption, panel.getContainer());
       this.labels = new geodp.GraticuleLabels(this);
-      for (const entry of this.entries) if (entry.visible) this.show(entry, true);
+      await Promise.all(first.map((entry) => this.show(entry, true)));
       new geodp.Tooltip(this);
       clock.onChange(() => this.update());
       document.documentElement.dataset.geodp = "ready";
@@ -83,7 +84,6 @@
       } catch (error) {
         entry.legend.textContent = "could not be drawn: " + error.message;
         complain(error);
-        throw error;
       }
     }
 

@@ -38,4 +38,8 @@ class CellsLayer(Layer):
             return
         surfaces = [surface(release, np.asarray(release.count)) for release in releases]
         grids = [getattr(release, "grid", None) for release in releases]
-        page.cells(self, coarsened(surfaces, grids, self.max_cells, page), ramp=RELEASED, name="Noisy count")
+        drawn = coarsened(surfaces, grids, self.max_cells, page)
+        if all(np.all(release.noise_scale == 0) for release in releases):
+            page.cells(self, drawn, ramp=RELEASED, name="Exact count", title="Exact counts per cell")
+        else:
+            page.cells(self, drawn, ramp=RELEASED, name="Noisy count")

@@ -28,6 +28,8 @@ class OffersLayer(Layer):
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw offers from the moment they are made until the task is decided."""
+        if run.scenario.server.mode == "worker_selected":
+            return  # tasks are posted for everyone: there is no circle
         offers = run.offers
         offers = offers[(offers["radius_m"] > 0) & (offers["unreachable"].fillna("") == "")]
         if offers.empty:

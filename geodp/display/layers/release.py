@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from geodp.display.page import Page
     from geodp.release import Cells, Contours
     from geodp.runs.run_folder import RunFolder
+
+
+_STEPS_PER_CELL = 32  # a line drawn between cell centres need not be kept to the metre
+_MAX_VERTICES = 200_000  # about 0.9 MB
+_Plot = list[tuple[float, float, Any]]  # lower level, upper level, area
 
 
 class ReleaseLayer(Layer):
@@ -40,7 +45,8 @@ class ReleaseLayer(Layer):
             return
         contours = [release for release in releases if isinstance(release, Contours)]
         if len(contours) == len(releases):
-            page.areas(self, _moments(contours), name="Released density", unit="workers/km²")
+            step_m = min(min(release.grid.cell_x_m, release.grid.cell_y_m) for release in contours) / _STEPS_PER_CELL
+            page.areas(self, _moments(contours, step_m), name="Released density", unit="workers/km²", step_m=step_m)
             return
         self._draw_cells(releases, page)
 
@@ -51,14 +57,14 @@ class ReleaseLayer(Layer):
         page.cells(self, drawn, ramp=RELEASED, name="Released count")
 
 
-def _moments(releases: list[Contours]) -> list[Moment]:
+def _moments(releases: list[Contours], step_m: float) -> list[Moment]:
     """Colour the bands of all releases on one scale, so that colours mean the same at all times."""
     per_km2 = [1e6 / release.grid.cell_area_m2 for release in releases]
-    tops = [float(release.levels[-1]) * unit for release, unit in zip(releases, per_km2, strict=True) if release.levels.size]
-    top = max(tops, default=1.0)
+    # Nested areas store every line once, not with both of the bands it divides.
+    plots = _light_enough([release.polygons(nested=True) for release in releases], step_m)
+    top = max((low * unit for areas, unit in zip(plots, per_km2, strict=True) for low, _, _ in areas), default=1.0)
     moments = []
-    for release, unit in zip(releases, per_km2, strict=True):
-        areas = release.polygons()
+    for release, areas, unit in zip(releases, plots, per_km2, strict=True):
         colours = along(RELEASED, density_share([low * unit for low, _, _ in areas], top)) if areas else []
         bands = [
             Band(low * unit, high * unit, colour, geometry)
@@ -66,3 +72,21 @@ def _moments(releases: list[Contours]) -> list[Moment]:
         ]
         moments.append(Moment(release.time_s, bands))
     return moments
+
+
+def _light_enough(plots: list[_Plot], step_m: float) -> list[_Plot]:
+    """Simplify lines, and drop specks, until a web page can carry all plots together."""
+    import shapely
+
+    tolerance_m = step_m
+    while sum(int(shapely.get_num_coordinates(area)) for plot in plots for _, _, area in plot) > _MAX_VERTICES:
+        plots = [[(low, high, _simpler(area, tolerance_m)) for low, high, area in plot] for plot in plots]
+        tolerance_m *= 2
+    return plots
+
+
+def _simpler(area: Any, tolerance_m: float) -> Any:
+    import shapely
+
+    parts = shapely.get_parts(area)
+    return shapely.multipolygons(shapely.simplify(parts[shapely.area(parts) > tolerance_m**2], tolerance_m))

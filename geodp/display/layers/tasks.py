@@ -43,6 +43,7 @@ class TasksLayer(Layer):
             Mark(text, colour, shape, count=int(tally))  # type: ignore[arg-type]
             for (text, colour, shape), tally in zip(_OUTCOMES.values(), tallies, strict=True)
         ]
+        circles = run.scenario.server.mode != "worker_selected"
         offer = run.offers.drop_duplicates("task", keep="last").set_index("task").reindex(tasks.index)
         page.points(
             self,
@@ -52,8 +53,8 @@ class TasksLayer(Layer):
             mark=codes,
             name="Task",
             ids=tasks.index.to_numpy(),
-            facts=_facts(run, tasks, offer, outcome),
-            radius_m=offer["radius_m"].to_numpy(dtype=np.float64),
+            facts=_facts(run, tasks, offer if circles else offer.assign(radius_m=np.nan), outcome),
+            radius_m=offer["radius_m"].to_numpy(dtype=np.float64) if circles else None,
             appears_s=tasks["arrived_s"].to_numpy(),
             decided_s=tasks["decided_s"].to_numpy(dtype=np.float64),
             waiting=Mark("waiting for an answer", colours.WAITING, "circle"),

@@ -74,9 +74,7 @@ class RewardRadius(Assignment):
         if self.model == "poisson" and self.solver != "exact":
             raise ValueError(f"solver '{self.solver}' solves the printed model only: set model: printed")
         if self.model == "printed" and self.planning == "noise_aware":
-            raise ValueError(
-                "planning 'noise_aware' is defined for the Poisson model only: set model: poisson"
-            )
+            raise ValueError("planning 'noise_aware' is defined for the Poisson model only: set model: poisson")
         return self
 
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
@@ -92,10 +90,7 @@ class RewardRadius(Assignment):
         pays = funded([task.arrived_s for task in tasks], view.purse, minimum)
         rich = [task for task, paid in zip(tasks, pays, strict=True) if paid]
         offers = iter(self._planned(rich, view, view.release, minimum) if rich else [])
-        return [
-            next(offers) if paid else _no_offer(task, PURSE_EMPTY)
-            for task, paid in zip(tasks, pays, strict=True)
-        ]
+        return [next(offers) if paid else _no_offer(task, PURSE_EMPTY) for task, paid in zip(tasks, pays, strict=True)]
 
     def _planned(self, tasks: list[Task], view: ServerView, release: Cells, minimum: float) -> list[Offer]:
         """Plan the tasks that get a reward."""
@@ -158,9 +153,7 @@ class RewardRadius(Assignment):
     def _reasons(self, asked_m: Array, max_travel_m: float) -> npt.NDArray[np.str_]:
         """Return why each task is out of reach ('' where it is not)."""
         too_far = (asked_m > max_travel_m) & (self.model == "poisson")
-        return np.select(
-            [np.isinf(asked_m), asked_m <= 0, too_far], [NO_RADIUS, BAD_RADIUS, BEYOND_REACH], default=""
-        )
+        return np.select([np.isinf(asked_m), asked_m <= 0, too_far], [NO_RADIUS, BAD_RADIUS, BEYOND_REACH], default="")
 
     def _success(self, acceptance: Acceptance, reward: Array, radius_m: Array, belief: Belief) -> Array:
         """Return the success the model itself expects of a circle."""

@@ -94,6 +94,7 @@ def draw_layout(region: Region, centres: int, rng: np.random.Generator) -> Layou
     # Rank-size rule: the k-th sub-centre has about 1/(k+1) of the dominant one's people.
     share = 1 / (np.arange(centres + 1) + 1.0) ** 0.9
     share[1:] *= 0.7 * rng.lognormal(0.0, 0.25, centres)
+    share[1:] = np.minimum(share[1:], 0.75)  # the first one stays dominant
     share /= share.sum()
     reach = _DOMINANT_REACH * scale * np.sqrt(share / share[0])
     core = Kernels(x, y, reach, share)

@@ -17,9 +17,7 @@ def snapshot(workers: int, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Sn
     return Snapshot(0.0, x, y, REGION, 6000.0, neighbours)
 
 
-@pytest.mark.parametrize(
-    ("neighbours", "scale"), [(Neighbours.ADD_REMOVE, 1 / 0.3), (Neighbours.REPLACE, 2 / 0.3)]
-)
+@pytest.mark.parametrize(("neighbours", "scale"), [(Neighbours.ADD_REMOVE, 1 / 0.3), (Neighbours.REPLACE, 2 / 0.3)])
 def test_every_cell_gets_laplace_noise_of_its_sensitivity(neighbours: Neighbours, scale: float) -> None:
     """Kolmogorov–Smirnov at 1e-6 on the noise of all cells, empty ones included."""
     taken = snapshot(6000, neighbours)
@@ -72,9 +70,7 @@ def test_the_audit_case_draws_from_the_real_release() -> None:
     contour = plugin("contour", epsilon=1.0)
     (case,) = contour.audit_cases()
     noise = SimulatedNoise(np.random.default_rng(0))
-    share = [
-        (case.score(case.draw(noise, present, 40_000)) >= case.threshold).mean() for present in (True, False)
-    ]
+    share = [(case.score(case.draw(noise, present, 40_000)) >= case.threshold).mean() for present in (True, False)]
     assert share[0] == pytest.approx(0.5, abs=4.9 * 0.5 / 200)
     assert share[1] == pytest.approx(np.exp(-1) / 2, abs=4.9 * 0.5 / 200)
 

@@ -44,16 +44,11 @@ def test_people_sleep_at_home_and_spend_the_day_at_work() -> None:
     region = box(4000, 4000)
     people = town(region, 3000)
     motion = commute(people, region, 0, 48, commuting_share=1.0, errand_share=0.0)
-    for hour, x_m, y_m in [
-        (3, people.x_m, people.y_m),
-        (13, people.work_x_m, people.work_y_m),
-        (23, people.x_m, people.y_m),
-        (24 + 13, people.work_x_m, people.work_y_m),
-        (24 + 23, people.x_m, people.y_m),
-    ]:
-        here = motion.at(hour * HOUR_S)
-        np.testing.assert_allclose(here[0], x_m, atol=1e-3)  # single precision: 0.2 mm at 4 km
-        np.testing.assert_allclose(here[1], y_m, atol=1e-3)
+    home = np.array([people.x_m, people.y_m])
+    work = np.array([people.work_x_m, people.work_y_m], dtype=np.float64)
+    for hour, place in [(3, home), (13, work), (23, home), (24 + 13, work), (24 + 23, home)]:
+        here = np.array(motion.at(hour * HOUR_S))
+        np.testing.assert_allclose(here, place, atol=1e-3)  # single precision: 0.2 mm at 4 km
 
 
 @pytest.mark.parametrize("start_h", [0.5, 7.9, 13.0, 17.2])
@@ -63,13 +58,29 @@ def test_a_run_that_starts_later_meets_people_where_the_day_has_taken_them(start
     whole, later = commute(people, region, 0, 24), commute(people, region, start_h, 0.5, seed=1)
     east = [np.count_nonzero(m.at(t)[0] > 0) for m, t in [(whole, start_h * HOUR_S), (later, 0.0)]]
     # The two runs draw apart; the same share of people must be in the eastern half at the same time of day.
-    table = [[n, 20_000 - n] for n in east]
+    table = np.array([[n, 20_000 - n] for n in east])
     assert east == [0, 0] or stats.fisher_exact(table).pvalue > 1e-6
+
+
+def test_after_midnight_those_with_a_long_way_are_still_on_the_road() -> None:
+    region, count = box(90_000, 90_000), 4000
+    people = uniform_population(region, count)
+    settings: dict[str, Any] = {"min_speed_mps": 1.5, "max_speed_mps": 3.0, "peak_spread_h": 0.5}
+    whole = commute(people, region, 0, 30, **settings)
+    later = commute(people, region, 0.5, 1, seed=1, **settings)
+    walking = []
+    for motion, time_s in [(whole, 24.5 * HOUR_S), (later, 0.0)]:
+        before, after = motion.at(time_s), motion.at(time_s + 60)
+        walking.append(int(np.count_nonzero(np.hypot(after[0] - before[0], after[1] - before[1]) > 1)))
+    assert walking[0] > 100
+    assert stats.fisher_exact(np.array([[n, count - n] for n in walking])).pvalue > 1e-6
 
 
 def test_departures_are_normal_around_the_peak() -> None:
     region = box(4000, 4000)
-    motion = commute(town(region, 5000), region, 0, 12, commuting_share=1.0, errand_share=0.0, peak_spread_h=0.5)
+    motion = commute(
+        town(region, 5000), region, 0, 12, commuting_share=1.0, errand_share=0.0, peak_spread_h=0.5
+    )
     leaves_h = motion.time_s[motion.first[:-1]] / HOUR_S
     clipped = np.clip((leaves_h - 8.0) / 0.5, -3, 3)
     inside = clipped[np.abs(clipped) < 3 - 1e-9]
@@ -110,7 +121,9 @@ def test_legs_have_the_speed_that_was_drawn_and_stay_in_the_region() -> None:
 @pytest.mark.parametrize("start_h", [0.0, 4.0, 23.5])
 def test_times_ascend_even_where_a_trip_takes_most_of_a_day(start_h: float) -> None:
     region = box(90_000, 90_000)
-    motion = commute(uniform_population(region, 300), region, start_h, 72, min_speed_mps=1.0, max_speed_mps=2.0)
+    motion = commute(
+        uniform_population(region, 300), region, start_h, 72, min_speed_mps=1.0, max_speed_mps=2.0
+    )
     assert (np.diff(motion.time_s)[~motion.starts_worker[1:]] >= 0).all()
     assert motion.max_speed_mps <= 2.0 * (1 + 1e-9)
 
@@ -140,5 +153,7 @@ def test_at_night_nobody_moves() -> None:
 
 
 def test_an_evening_before_the_morning_is_refused() -> None:
-    with pytest.raises(ValidationError, match=r"evening_peak_h must be later than morning_peak_h \(8\), got 6"):
+    with pytest.raises(
+        ValidationError, match=r"evening_peak_h must be later than morning_peak_h \(8\), got 6"
+    ):
         plugin("commuter", evening_peak_h=6)

@@ -1,4 +1,4 @@
-"""Random waypoint movement. Every statistical bound here is crossed by chance in fewer than 1e-6 of all seeds."""
+"""Random waypoint. Every statistical bound here is crossed by chance in fewer than 1e-6 of all seeds."""
 
 import math
 from typing import Any
@@ -14,7 +14,9 @@ from geodp.world.motion import Motion
 from tests.world.places import angle_shaped, box, uniform_population
 
 SIDE_M = 2000.0
-MEAN_LEG_OF_UNIT_SQUARE = (2 + math.sqrt(2) + 5 * math.asinh(1)) / 15  # 0.5214, a classic of geometric probability
+MEAN_LEG_OF_UNIT_SQUARE = (
+    2 + math.sqrt(2) + 5 * math.asinh(1)
+) / 15  # 0.5214, a classic of geometric probability
 SIGMAS = 5.0  # a normal variable is further out with probability 5.7e-7
 RARE = 1e-6
 
@@ -66,14 +68,14 @@ def test_in_a_polygon_the_share_of_pausing_workers_is_stationary_too() -> None:
 @pytest.mark.parametrize("time_s", [0.0, 9000.0])
 def test_speeds_are_those_seen_at_a_time_not_those_drawn_per_leg(time_s: float) -> None:
     low, high = 1.0, 10.0
-    motion = walk(
-        box(SIDE_M, SIDE_M), 30_000, 9100.0, min_speed_mps=low, max_speed_mps=high, pause_s=0.0
-    )
+    motion = walk(box(SIDE_M, SIDE_M), 30_000, 9100.0, min_speed_mps=low, max_speed_mps=high, pause_s=0.0)
     speed = speed_at(motion, time_s)
     # Slow legs last longer: the density is proportional to 1/v, with mean (b - a) / ln(b / a) = 3.9, not 5.5.
     mean = (high - low) / math.log(high / low)
     variance = (high**2 - low**2) / 2 / math.log(high / low) - mean**2
-    assert abs(speed.mean() - mean) < SIGMAS * math.sqrt(variance / speed.size) + 0.02  # 0.02: turning workers
+    assert (
+        abs(speed.mean() - mean) < SIGMAS * math.sqrt(variance / speed.size) + 0.02
+    )  # 0.02: turning workers
 
 
 def test_positions_at_the_start_follow_the_law_of_positions_much_later() -> None:
