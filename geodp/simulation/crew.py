@@ -23,6 +23,7 @@ class Crew:
         self.speed_mps = speed_mps
         self.busy = np.zeros(motion.workers, dtype=np.bool_)
         self._trip: dict[int, _Trip] = {}
+        self._forward = motion.forward()
 
     @property
     def size(self) -> int:
@@ -30,14 +31,14 @@ class Crew:
         return self.motion.workers
 
     def positions(self, time_s: float, workers: Ids | None = None) -> tuple[Array, Array]:
-        """Return the positions of all workers, or of the given ones."""
-        x, y = self.motion.at(time_s, workers)
-        for worker in [worker for worker, trip in self._trip.items() if trip.home_s <= time_s]:
-            del self._trip[worker]
+        """Return the positions of all workers, at a time that never goes back, or of the given ones."""
         if workers is None:
+            x, y = self._forward.at(time_s)
+            self._trip = {worker: trip for worker, trip in self._trip.items() if trip.home_s > time_s}
             for worker, trip in self._trip.items():
                 x[worker], y[worker] = trip.at(time_s, float(x[worker]), float(y[worker]))
         else:
+            x, y = self.motion.at(time_s, workers)
             for place, worker in enumerate(workers.tolist()):
                 trip_of = self._trip.get(worker)
                 if trip_of is not None:
@@ -46,15 +47,17 @@ class Crew:
 
     def depart(self, worker: int, time_s: float, to_x_m: float, to_y_m: float) -> tuple[float, float, float]:
         """Send a worker to a task; returns where she is now and when she arrives."""
-        x, y = self.positions(time_s, np.array([worker]))
-        distance = float(np.hypot(to_x_m - x[0], to_y_m - y[0]))
-        arrives_s = time_s + distance / self.speed_mps
-        own_x, own_y = self.motion.at(arrives_s, np.array([worker]))
-        gap_x, gap_y = to_x_m - float(own_x[0]), to_y_m - float(own_y[0])
+        x, y = self.motion.of(worker, time_s)
+        before = self._trip.get(worker)
+        if before is not None:
+            x, y = before.at(time_s, x, y)
+        arrives_s = time_s + float(np.hypot(to_x_m - x, to_y_m - y)) / self.speed_mps
+        own_x, own_y = self.motion.of(worker, arrives_s)
+        gap_x, gap_y = to_x_m - own_x, to_y_m - own_y
         home_s = arrives_s + float(np.hypot(gap_x, gap_y)) / self.speed_mps
-        self._trip[worker] = _Trip(time_s, float(x[0]), float(y[0]), arrives_s, to_x_m, to_y_m, home_s, gap_x, gap_y)
+        self._trip[worker] = _Trip(time_s, x, y, arrives_s, to_x_m, to_y_m, home_s, gap_x, gap_y)
         self.busy[worker] = True
-        return float(x[0]), float(y[0]), arrives_s
+        return x, y, arrives_s
 
     def finish(self, worker: int) -> None:
         """Make a worker available again."""

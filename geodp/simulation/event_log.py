@@ -79,6 +79,17 @@ SCHEMA = pa.schema(
         ("reason", pa.dictionary(pa.int8(), pa.string())),
     ]
 )
+_COLUMNS = {
+    "time_s": np.float64,
+    "kind": np.int8,
+    "task": np.int64,
+    "worker": np.int64,
+    "x_m": np.float64,
+    "y_m": np.float64,
+    "value": np.float64,
+    "reason": np.int8,
+}
+Numbers = float | npt.NDArray[Any]
 _KINDS, _REASONS = list(Kind), list(Reason)
 _KIND_CODE = {kind: code for code, kind in enumerate(_KINDS)}
 _REASON_CODE = {reason: code for code, reason in enumerate(_REASONS)}
@@ -94,9 +105,9 @@ class EventLog:
 
     def __init__(self, path: Path, rows_in_memory: int = 200_000) -> None:
         self._writer = pq.ParquetWriter(path, SCHEMA, compression="zstd")
-        self._limit = rows_in_memory
-        self._parts: list[tuple[npt.NDArray[Any], ...]] = []
-        self._waiting = 0
+        # Columns that fill up and are written out when full: one row costs no allocation.
+        self._columns = {name: np.empty(rows_in_memory, dtype=kind) for name, kind in _COLUMNS.items()}
+        self._limit, self._filled = rows_in_memory, 0
         self.rows = 0
 
     def add(
@@ -104,26 +115,32 @@ class EventLog:
         time_s: float,
         kind: Kind,
         *,
-        task: npt.ArrayLike = -1,
-        worker: npt.ArrayLike = -1,
-        x_m: npt.ArrayLike = np.nan,
-        y_m: npt.ArrayLike = np.nan,
-        value: npt.ArrayLike = np.nan,
+        task: Numbers = -1,
+        worker: Numbers = -1,
+        x_m: Numbers = np.nan,
+        y_m: Numbers = np.nan,
+        value: Numbers = np.nan,
         reason: Reason | npt.NDArray[np.int8] = Reason.NONE,
     ) -> None:
         """Log one event, or many of one kind at one time when arrays are given."""
-        codes = np.int8(_REASON_CODE[reason]) if isinstance(reason, Reason) else reason
-        columns = np.broadcast_arrays(task, worker, x_m, y_m, value, codes)
-        rows = columns[0].size
-        if rows == 0:
-            return
-        times = np.full(rows, time_s)
-        kinds = np.full(rows, _KIND_CODE[kind], dtype=np.int8)
-        self._parts.append((times, kinds, *(column.reshape(-1) for column in columns)))
-        self._waiting += rows
+        codes = _REASON_CODE[reason] if isinstance(reason, Reason) else reason
+        row = (time_s, _KIND_CODE[kind], task, worker, x_m, y_m, value, codes)
+        rows = next((entry.size for entry in row if isinstance(entry, np.ndarray)), 1)
         self.rows += rows
-        if self._waiting >= self._limit:
-            self._flush()
+        written = 0
+        while written < rows:
+            if self._filled == self._limit:
+                self._flush()
+            fits = min(rows - written, self._limit - self._filled)
+            self._fill(row, slice(written, written + fits))
+            written += fits
+
+    def _fill(self, row: tuple[Numbers, ...], part: slice) -> None:
+        """Copy part of some events (single numbers hold for all of them) behind what is there."""
+        here = slice(self._filled, self._filled + part.stop - part.start)
+        for column, entry in zip(self._columns.values(), row, strict=True):
+            column[here] = entry[part] if isinstance(entry, np.ndarray) else entry
+        self._filled = here.stop
 
     def close(self) -> None:
         """Write what is left and close the file."""
@@ -131,17 +148,17 @@ class EventLog:
         self._writer.close()
 
     def _flush(self) -> None:
-        if not self._parts:
+        if self._filled == 0:
             return
         time_s, kind, task, worker, x_m, y_m, value, reason = (
-            np.concatenate(column) for column in zip(*self._parts, strict=True)
+            column[: self._filled] for column in self._columns.values()
         )
-        self._parts, self._waiting = [], 0
+        self._filled = 0
         columns = [
             pa.array(time_s),
             pa.DictionaryArray.from_arrays(kind, [str(name) for name in _KINDS]),
-            pa.array(task.astype(np.int64), mask=task < 0),
-            pa.array(worker.astype(np.int64), mask=worker < 0),
+            pa.array(task, mask=task < 0),
+            pa.array(worker, mask=worker < 0),
             pa.array(x_m, mask=np.isnan(x_m)),
             pa.array(y_m, mask=np.isnan(y_m)),
             pa.array(value, mask=~np.isfinite(value)),

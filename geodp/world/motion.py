@@ -76,6 +76,17 @@ class Motion:
         share = np.clip(np.divide(time - begin, span, out=np.zeros(span.shape), where=span > 0), 0.0, 1.0)
         return _between(self.x_m, knot, following, share), _between(self.y_m, knot, following, share)
 
+    def of(self, worker: int, time_s: float) -> tuple[float, float]:
+        """Return the position of one worker at one time: what `at` returns, without the cost of arrays."""
+        first, stop = int(self.first[worker]), int(self.first[worker + 1])
+        knot = first + max(int(self.time_s[first:stop].searchsorted(time_s, side="right")) - 1, 0)
+        following = min(knot + 1, stop - 1)
+        begin_s = float(self.time_s[knot])
+        span = float(self.time_s[following]) - begin_s
+        share = min(max((time_s - begin_s) / span, 0.0), 1.0) if span > 0 else 0.0
+        x, y = float(self.x_m[knot]), float(self.y_m[knot])
+        return x + share * (float(self.x_m[following]) - x), y + share * (float(self.y_m[following]) - y)
+
     def within(self, duration_s: float) -> Motion:
         """Return the same movement on [0, duration_s], without the knots that do not matter there."""
         starts, time = self.starts_worker[1:], self.time_s
@@ -100,15 +111,15 @@ class Motion:
         return starts
 
     def forward(self) -> Forward:
-        """Return a reader of everyone's positions at ascending times, about five times as fast as `at`."""
+        """Return a reader of everyone's positions at ascending times, many times as fast as `at`."""
         return Forward(self)
 
 
 class Forward:
     """Everyone's position at times that never go back.
 
-    Each worker's present leg is kept as a place and a velocity; only those whose leg has ended since the
-    last call are looked up again.
+    Each worker's present leg is kept; only those whose leg has ended since the last call are looked up again.
+    The arithmetic is that of `Motion.at_times`, to the last bit.
 
     Parameters
     ----------
@@ -117,13 +128,13 @@ class Forward:
     """
 
     def __init__(self, motion: Motion) -> None:
-        count = motion.workers
+        count = 0 if motion.is_static else motion.workers
         self._motion = motion
         self._time_s = -np.inf
-        self._knot = motion.first[:-1].copy()
-        self._begin_s, self._end_s = np.empty(count), np.empty(count)
-        self._x, self._y = np.empty(count), np.empty(count)
-        self._vx, self._vy = np.empty(count), np.empty(count)
+        self._knot = motion.first[:count].copy()
+        self._begin_s, self._span_s, self._end_s = np.empty((3, count))
+        self._x, self._y = np.empty((2, count))
+        self._step_x, self._step_y = np.empty((2, count))
         self._enter_legs(np.arange(count))
 
     def at(self, time_s: float) -> tuple[Array, Array]:
@@ -131,24 +142,31 @@ class Forward:
         if time_s < self._time_s:
             raise ValueError(f"time goes back from {self._time_s:g} to {time_s:g} s: use Motion.at")
         self._time_s = time_s
+        if self._motion.is_static:
+            return self._motion.at(time_s)
         while (ended := np.flatnonzero(self._end_s <= time_s)).size:
             self._knot[ended] += 1
             self._enter_legs(ended)
-        elapsed = np.maximum(time_s - self._begin_s, 0.0)  # before the first knot a worker stands there
-        return self._x + self._vx * elapsed, self._y + self._vy * elapsed
+        share = time_s - self._begin_s
+        share /= self._span_s
+        np.maximum(share, 0.0, out=share)  # before the first knot a worker stands there
+        x = self._step_x * share
+        x += self._x
+        share *= self._step_y
+        share += self._y
+        return x, share
 
     def _enter_legs(self, workers: Ids) -> None:
         """Read the leg that begins at each worker's present knot; the last knot's leg never ends."""
         motion, knot = self._motion, self._knot[workers]
         following = np.minimum(knot + 1, motion.first[workers + 1] - 1)
         x, y = motion.x_m[knot].astype(np.float64), motion.y_m[knot].astype(np.float64)
-        begin = motion.time_s[knot]
-        span = motion.time_s[following] - begin
-        pace = np.divide(1.0, span, out=np.zeros(span.shape), where=span > 0)
+        begin, end = motion.time_s[knot], motion.time_s[following]
         self._x[workers], self._y[workers], self._begin_s[workers] = x, y, begin
-        self._vx[workers] = (motion.x_m[following] - x) * pace
-        self._vy[workers] = (motion.y_m[following] - y) * pace
-        self._end_s[workers] = np.where(following > knot, begin + span, np.inf)
+        self._step_x[workers], self._step_y[workers] = motion.x_m[following] - x, motion.y_m[following] - y
+        # A leg without length in time has no share to speak of: its step is 0, or it ends as it begins.
+        self._span_s[workers] = np.where(end > begin, end - begin, 1.0)
+        self._end_s[workers] = np.where(following > knot, end, np.inf)
 
 
 def joined(blocks: Iterable[tuple[Ids, Array, Floats, Floats]]) -> Motion:

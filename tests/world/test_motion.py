@@ -56,7 +56,33 @@ def test_reading_forward_agrees_with_looking_up(single: bool) -> None:
     motion = random_motion(300, np.random.default_rng(3), single=single)
     forward = motion.forward()
     for time_s in [-150.0, -20.0, 0.0, 0.0, 17.0, 400.0, 401.0, 2000.0]:
-        np.testing.assert_allclose(forward.at(time_s), motion.at(time_s), atol=1e-8)
+        np.testing.assert_array_equal(forward.at(time_s), motion.at(time_s))
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_looking_up_one_worker_agrees_with_looking_up_all(single: bool) -> None:
+    motion = random_motion(100, np.random.default_rng(7), single=single)
+    for time_s in [-150.0, -20.0, 0.0, 17.0, 400.0, 2000.0, float(motion.time_s[40])]:
+        one_by_one = np.array([motion.of(worker, time_s) for worker in range(100)]).T
+        np.testing.assert_array_equal(one_by_one, motion.at(time_s))
+
+
+def test_a_jump_and_a_single_knot_read_the_same_forward_and_one_by_one() -> None:
+    motion = Motion(np.array([0, 2, 3]), np.array([5.0, 5.0, 7.0]), np.array([1.0, 9.0, 4.0]), np.zeros(3))
+    forward = motion.forward()
+    for time_s in (4.9, 5.0, 5.1, 8.0):
+        expected = motion.at(time_s)
+        np.testing.assert_array_equal(forward.at(time_s), expected)
+        assert [motion.of(worker, time_s)[0] for worker in (0, 1)] == expected[0].tolist()
+
+
+def test_positions_read_forward_are_the_callers_to_change() -> None:
+    for motion in (standing(np.array([1.0]), np.array([2.0])), random_motion(1, np.random.default_rng(8))):
+        forward = motion.forward()
+        x_m, y_m = forward.at(1.0)
+        x_m += 50.0
+        y_m += 50.0
+        np.testing.assert_array_equal(forward.at(1.0), motion.at(1.0))
 
 
 def test_reading_forward_refuses_to_go_back() -> None:
