@@ -1,0 +1,88 @@
+"""Measure a run: every metric, flat, in a fixed order, with nothing JSON cannot hold."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from geodp.errors import GeodpError
+from geodp.metrics import TOPICS, Measured, Metric
+from geodp.plugins import plugins
+from geodp.runs.run_folder import RunFolder, number, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def measure_run(run: RunFolder) -> dict[str, float | None]:
+    """Return all metrics of a run: key → number, with `<key>_low` and `<key>_high` beside a mean or share.
+
+    A comparison has the numbers of its arms, as `<arm>.<key>`.
+    """
+    flat: dict[str, float | None] = {}
+    if run.arms:
+        for name, arm in run.arms.items():
+            flat |= {f"{name}.{key}": value for key, value in measure_run(arm).items()}
+        return flat
+    for _, key, measured in measurements(run):
+        flat[key] = _json_number(measured.value)
+        if measured.has_interval:
+            flat[f"{key}_low"] = _json_number(measured.low)
+            flat[f"{key}_high"] = _json_number(measured.high)
+    return flat
+
+
+def write_metrics(run: RunFolder) -> dict[str, float | None]:
+    """Compute `metrics.json` anew and write it; a new metric works on an old run."""
+    for arm in run.arms.values():
+        write_metrics(arm)
+    flat = measure_run(run)
+    write_json(run.path / "metrics.json", flat)
+    run.__dict__.pop("metrics", None)  # the cached reading is out of date
+    return flat
+
+
+def measurements(run: RunFolder) -> list[tuple[Metric, str, Measured]]:
+    """Return each metric with its keys and values, in the order of tables; worked out once per opened run."""
+    cache: dict[str, list[tuple[Metric, str, Measured]]] = run.__dict__  # as `cached_property` does
+    if "_measurements" not in cache:
+        cache["_measurements"] = list(_measured(run))
+    return cache["_measurements"]
+
+
+def _measured(run: RunFolder) -> Iterator[tuple[Metric, str, Measured]]:
+    for metric in metrics_of(run):
+        try:
+            values = metric.measure(run)
+        except GeodpError:
+            raise
+        except Exception as error:  # a user's metric may raise anything: say which one it was
+            raise GeodpError(f"metric '{metric.kind}' failed on {run.path}: {type(error).__name__}: {error}") from error
+        for key, measured in values.items():
+            yield metric, key, measured
+
+
+def metrics_of(run: RunFolder) -> list[Metric]:
+    """Return the metrics that apply to a run: all of this version, and those of its own plug-in files.
+
+    A plug-in file that another scenario of the same process named must not change this run's numbers.
+    """
+    named = {str(Path(path).resolve()) for path in run.scenario.plugins}
+    found = [
+        cls()
+        for cls in plugins("metric").values()
+        if issubclass(cls, Metric)
+        and (not cls.__module__.startswith("geodp_user_plugin_") or inspect.getfile(cls) in named)
+    ]
+    return sorted(found, key=_place)
+
+
+def _place(metric: Metric) -> tuple[int, bool, str]:
+    """Order by topic, with plain counts of tasks last."""
+    topic = TOPICS.index(metric.topic) if metric.topic in TOPICS else len(TOPICS)
+    return topic, metric.unit == "tasks", metric.kind
+
+
+def _json_number(value: float | None) -> float | None:
+    return value if isinstance(value, int) else number(value)  # counts stay whole numbers

@@ -1,0 +1,184 @@
+"""What to be careful about before believing a run's numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from geodp.metrics import Measured
+from geodp.runs.quantity import quantity, with_interval
+
+if TYPE_CHECKING:
+    from geodp.runs.run_folder import RunFolder
+
+FEW_TASKS = 30
+"""Below this many decided tasks an interval is a rough guide."""
+BLURRED = 2.0
+"""Ratio of the error the server reads to the error released from which smoothing is called harmful."""
+MATERIAL = 0.2
+"""Share of the mean density from which an error of reading is worth a remark."""
+MANY_CENSORED = 0.1
+"""Share of undecided tasks from which a run is called too short."""
+
+
+def remarks(run: RunFolder, measured: dict[str, Measured]) -> list[str]:
+    """Return everything a careful reader should know, as sentences."""
+    return [
+        *_without_promise(run),
+        *_noise(run),
+        *_blur(run, measured),
+        *_budget(run),
+        *_solver(run, measured),
+        *_gap(run, measured),
+        *_unreachable(run),
+        *_disclosure(run, measured),
+        *_size(run, measured),
+    ]
+
+
+def _without_promise(run: RunFolder) -> Iterator[str]:
+    for why in sorted({release.guarantee.why_not for release in run.releases if not release.guarantee.holds}):
+        yield f"**No privacy guarantee holds in this run** ({why}): use it as a yardstick, never as a method."
+
+
+def _noise(run: RunFolder) -> Iterator[str]:
+    """Compare E|Lap(b)| = b with what a cell holds on average, both from the release itself."""
+    noise = [float(release.noise_scale.mean()) for release in run.releases]
+    signal = [float(release.count.mean()) for release in run.releases]
+    if noise and sum(noise) > max(sum(signal), 0.0):
+        each_noise, each_signal = quantity(sum(noise) / len(noise)), quantity(sum(signal) / len(signal))
+        yield (
+            f"Noise per cell ({each_noise} workers on average) exceeds the mean count per cell "
+            f"({each_signal}): single cells are mostly noise. Larger cells (`curator.mechanism.cell_m`) or a "
+            "larger ε help; smoothing hides it."
+        )
+
+
+def _blur(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
+    """Tell when post-processing does more harm than the noise it should tame."""
+    released, read = measured["density_error"].value, measured["density_error_read"].value
+    curator = run.scenario.curator
+    if released is None or read is None or curator is None:
+        return
+    public_mean = 1e6 * (curator.expected_workers or 0.0) / run.region.area_m2  # workers per km²
+    if read > BLURRED * released and read > MATERIAL * public_mean:
+        yield (
+            f"The server reads densities {quantity(read, 'workers/km²')} off the truth, where the released "
+            f"counts are only {quantity(released, 'workers/km²')} off: smoothing and contour reading blur "
+            "more than the noise does. Less smoothing (`curator.mechanism.sigma_cells`) or smaller cells "
+            "help."
+        )
+
+
+def _budget(run: RunFolder) -> Iterator[str]:
+    from geodp.simulation.event_log import Reason
+
+    events = run.events
+    refused = events.loc[events["kind"] == "release", "reason"].astype(str)
+    reused, stopped = int((refused == Reason.REUSED_LAST).sum()), int((refused == Reason.STOPPED).sum())
+    if reused:
+        yield f"The budget ran out: {reused} releases were not made, and the server planned from an old one."
+    if stopped:
+        yield f"The budget ran out: {stopped} releases were not made; the server had nothing to plan from."
+
+
+def _solver(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
+    negative = measured["negative_radii"].value
+    if negative:
+        yield (
+            f"The solver returned a radius that is not positive for {negative:,} tasks, which therefore got "
+            "no offer. The Taylor solution does so where density times reward is high: use `solver: exact`."
+        )
+    under_one = measured["under_one_worker"].value
+    if under_one:
+        advice = "" if _assignment_field(run, "model") == "poisson" else " Use `model: poisson`."
+        yield (
+            f"{under_one:,} tasks were offered to circles in which the server itself expected less than one "
+            f"worker: their planned success cannot be kept.{advice}"
+        )
+
+
+def _gap(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
+    gap = measured["success_gap"]
+    if gap.value is None or gap.low is None or gap.high is None or gap.low <= 0 <= gap.high:
+        return
+    much = "less" if gap.value < 0 else "more"
+    causes = "; ".join(_causes_of_gap(run))
+    yield (
+        f"First offers succeeded {much} often than planned, by more than chance: "
+        f"{with_interval(gap, 'share difference')}. Plans are right on average only for exact counts and "
+        f"workers who stand still, idle and evenly spread. Possible causes here: {causes}."
+    )
+
+
+def _causes_of_gap(run: RunFolder) -> Iterator[str]:
+    scenario = run.scenario
+    if _assignment_field(run, "model") == "printed":
+        yield "the printed model puts all workers at two thirds of the radius and counts fractions of one"
+    if any(float(release.noise_scale.max()) > 0 for release in run.releases):
+        if _assignment_field(run, "planning") == "noise_aware":
+            yield "noise in the densities, for which `planning: noise_aware` accounts on average only"
+        else:
+            yield "plans believe noisy densities, whose errors do not cancel (see `planning: noise_aware`)"
+    if scenario.workers.mobility.kind != "static" and scenario.curator is not None:
+        age = quantity(scenario.curator.release_every_s, "s")
+        yield f"workers move, and a plan may be {age} old"
+    busy = _busy_share(run)
+    if busy >= 0.01:
+        yield f"{quantity(busy, 'share')} of those asked were busy, which counts do not show"
+    yield "density varies inside a circle, and circles reach beyond the region's edge"
+    assumed = scenario.server.assumed_acceptance
+    if assumed is not None and assumed != scenario.workers.acceptance:
+        yield "the server assumes another willingness than workers have"
+
+
+def _busy_share(run: RunFolder) -> float:
+    from geodp.simulation.event_log import Reason
+
+    events = run.events
+    answers = events[events["kind"].isin(["refusal", "acceptance"])]
+    unavailable = answers["reason"].isin([str(Reason.BUSY), str(Reason.TAKEN)])
+    return float(unavailable.mean()) if len(answers) else 0.0
+
+
+def _unreachable(run: RunFolder) -> Iterator[str]:
+    from geodp.simulation.event_log import Reason
+
+    reasons = run.offers["unreachable"].fillna("")
+    broke = int((reasons == str(Reason.PURSE_EMPTY)).sum())
+    if broke:
+        yield (
+            f"The reward ran out for {broke:,} tasks: more arrived than `tasks.reward.total` was shared out "
+            "for, or too much of it was still promised elsewhere."
+        )
+
+
+def _disclosure(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
+    if measured["interaction_leakage_max"].value is None and len(run.interaction):
+        yield (
+            "Somebody declined an offer that the acceptance model accepts with certainty, which discloses "
+            "without bound. A ceiling below 1 (`workers.acceptance`) bounds it."
+        )
+
+
+def _size(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
+    tasks, censored = measured["tasks_arrived"].value or 0, measured["censored_tasks"].value or 0
+    if tasks - censored < FEW_TASKS:
+        yield f"Only {tasks - censored:,} tasks were decided: intervals are wide, and rough."
+    if tasks and censored / tasks > MANY_CENSORED:
+        yield (
+            f"{quantity(censored / tasks, 'share')} of tasks were still undecided at the end: the run "
+            f"({quantity(run.scenario.duration_s, 's')}) is short for a patience of "
+            f"{quantity(run.scenario.tasks.patience_s, 's')}."
+        )
+
+
+def _assignment_field(run: RunFolder, name: str) -> object:
+    """Return a field of the assignment, None when this assignment has no such field."""
+    return getattr(run.scenario.server.assignment, name, None)
+
+
+def odds_factor(nats: float) -> str:
+    """Say by what factor a disclosure of so many nats can move the odds."""
+    return f"{math.exp(nats):,.2f}" if nats < 3 else f"{math.exp(nats):,.0f}"

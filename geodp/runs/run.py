@@ -1,0 +1,284 @@
+"""Running a scenario: from a file to a finished run folder."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import logging
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from geodp._version import __version__
+from geodp.release import Cells
+from geodp.runs.release_store import write_release
+from geodp.runs.result import RunResult
+from geodp.runs.run_folder import RunFolder, new_folder, write_json
+from geodp.scenario import Scenario, load_scenario
+from geodp.scenario_file import arms, write_scenario
+from geodp.simulation.crew import Crew
+from geodp.simulation.engine import Engine, World, build_world
+from geodp.simulation.event_log import EventLog
+from geodp.streams import Streams
+
+Progress = Callable[[str, float], None]
+"""Told a phase and the share of it that is done."""
+
+LIBRARIES = ("contourpy", "folium", "numpy", "pandas", "pyarrow", "pydantic", "scipy", "shapely", "simpy")
+SAMPLED_WORKERS = 500
+logger = logging.getLogger("geodp")
+
+
+def run(
+    scenario: Scenario | str | Path,
+    out: str | Path | None = None,
+    *,
+    seed: int | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    force: bool = False,
+    draw_map: bool = True,
+    summarise: bool = True,
+    progress: Progress | None = None,
+) -> RunResult:
+    """Run a scenario and return its run folder, ready to look at.
+
+    Parameters
+    ----------
+    scenario
+        A scenario, or the path of its YAML file.
+    out
+        The run folder (default `runs/<name>-s<seed>`); made whole or not at all.
+    seed
+        Replaces the scenario's seed.
+    overrides
+        Dotted path → value, when `scenario` is a file.
+    force
+        Replace an existing run folder.
+    draw_map
+        Write `map.html` too.
+    summarise
+        Write `summary.md` too.
+    progress
+        Called with a phase and the share done.
+    """
+    if not isinstance(scenario, Scenario):
+        scenario = load_scenario(scenario, overrides)
+    elif overrides:
+        raise ValueError("overrides go with a scenario file; use load_scenario(path, overrides)")
+    if seed is not None:
+        scenario = scenario.model_copy(update={"seed": seed})
+    target = Path(out) if out is not None else Path("runs") / f"{scenario.name}-s{scenario.seed}"
+    tell = progress or (lambda _phase, _share: None)
+    with new_folder(target, force=force) as folder, _log_to(folder / "run.log"):
+        if scenario.compare:
+            _run_arms(scenario, folder, tell, draw_map=draw_map, summarise=summarise)
+        else:
+            streams = Streams(scenario.seed)
+            resolved = scenario.resolved()
+            tell("world", 0.0)
+            started = time.perf_counter()
+            world = build_world(resolved, streams)
+            _run_one(resolved, world, folder, tell, world_s=time.perf_counter() - started)
+            _finish(folder, tell, draw_map=draw_map, summarise=summarise)
+    return RunResult(target)
+
+
+def _run_arms(scenario: Scenario, folder: Path, tell: Progress, *, draw_map: bool, summarise: bool) -> None:
+    """Run every arm on one world, then compare them."""
+    from geodp.runs.compare import compare_runs
+
+    scenarios = {name: arm.resolved() for name, arm in arms(scenario).items()}
+    streams = Streams(scenario.seed)
+    tell("world", 0.0)
+    started = time.perf_counter()
+    world = build_world(next(iter(scenarios.values())), streams)
+    world_s = time.perf_counter() - started
+    for name, arm in scenarios.items():
+        part = folder / "arms" / name
+        part.mkdir(parents=True)
+        arm_tell = _told_as(name, tell)
+        with _log_to(part / "run.log"):
+            _run_one(arm, world, part, arm_tell, world_s=world_s)
+            _finish(part, arm_tell, draw_map=draw_map, summarise=summarise)
+    write_scenario(scenario, folder / "scenario.yaml")
+    write_json(folder / "manifest.json", _manifest(scenario, {}) | {"arms": list(scenarios)})
+    compared = compare_runs({name: RunFolder(folder / "arms" / name) for name in scenarios})
+    compared.to_csv(folder / "comparison.csv", index=False)
+    _finish(folder, tell, draw_map=draw_map, summarise=summarise)
+
+
+def _run_one(scenario: Scenario, world: World, folder: Path, tell: Progress, *, world_s: float) -> None:
+    """Run one resolved scenario into a folder: everything but what is derived from the folder."""
+    for name in ("releases", "truth/counts"):
+        (folder / name).mkdir(parents=True)
+    streams = Streams(scenario.seed)
+    releases = _ReleaseWriter(folder)
+    paths = _PathSampler(world, streams)
+    log = EventLog(folder / "events.parquet")
+    started = time.perf_counter()
+    try:
+        engine = Engine(
+            scenario,
+            world,
+            streams,
+            log,
+            on_release=releases.write,
+            on_sample=paths.sample,
+            on_progress=lambda share: tell("running", share),
+        )
+        engine.run()
+    finally:
+        log.close()
+    timings = {"world_s": round(world_s, 3), "engine_s": round(time.perf_counter() - started, 3)}
+    _write_ledgers(engine, folder)
+    _write_server_view(engine, folder)
+    paths.frame().to_parquet(folder / "truth" / "paths.parquet", compression="zstd")
+    write_json(folder / "truth" / "world.json", {"workers": world.population.size})
+    write_scenario(scenario, folder / "scenario.yaml")
+    facts = {"events": log.rows, "releases": releases.count, "tasks": int(world.arrivals.time_s.size)}
+    write_json(folder / "manifest.json", _manifest(scenario, timings) | facts)
+
+
+def _finish(folder: Path, tell: Progress, *, draw_map: bool, summarise: bool) -> None:
+    """Derive numbers, summary and map from the folder alone."""
+    from geodp.runs.measure import write_metrics
+    from geodp.runs.summary import write_summary
+
+    tell("metrics", 0.0)
+    write_metrics(RunFolder(folder))
+    if summarise:
+        write_summary(RunFolder(folder))
+    if draw_map:
+        from geodp.display.map import write_map
+
+        tell("map", 0.0)
+        write_map(RunFolder(folder), folder / "map.html")
+
+
+def _told_as(name: str, tell: Progress) -> Progress:
+    return lambda phase, share: tell(f"{name}: {phase}", share)
+
+
+class _ReleaseWriter:
+    """Writes releases as the server saw them, and the true counts apart."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.count = folder, 0
+
+    def write(self, release: Cells, true_count: np.ndarray[Any, Any]) -> None:
+        write_release(self.folder / "releases", self.count, release)
+        path = self.folder / "truth" / "counts" / f"{self.count:04d}.parquet"
+        pd.DataFrame({"count": true_count}).to_parquet(path, compression="zstd")
+        self.count += 1
+
+
+class _PathSampler:
+    """Remembers where a few workers are over time, for the map."""
+
+    def __init__(self, world: World, streams: Streams) -> None:
+        size = world.population.size
+        rng = streams.generator("map.sample")
+        chosen = rng.choice(size, min(size, SAMPLED_WORKERS), replace=False, shuffle=False)
+        self.workers = np.sort(chosen).astype(np.int64)
+        self.parts: list[pd.DataFrame] = []
+
+    def sample(self, time_s: float, crew: Crew) -> None:
+        x, y = crew.positions(time_s, self.workers)
+        busy = crew.busy[self.workers]
+        columns = {"worker": self.workers, "time_s": time_s, "x_m": x, "y_m": y, "busy": busy}
+        self.parts.append(pd.DataFrame(columns))
+
+    def frame(self) -> pd.DataFrame:
+        return pd.concat(self.parts, ignore_index=True)
+
+
+def _write_ledgers(engine: Engine, folder: Path) -> None:
+    columns = ["time_s", "scope", "unit", "neighbours", "mechanism", "epsilon", "delta", "total"]
+    rows = [{name: getattr(charge, name) for name in columns} for charge in engine.ledger.charges]
+    frame = pd.DataFrame(rows, columns=columns).astype({"unit": str, "time_s": float, "epsilon": float, "total": float})
+    frame.to_parquet(folder / "ledger.parquet", compression="zstd")
+    asked = np.flatnonzero(engine.answers.leakage > 0)
+    people = pd.DataFrame({"worker": asked, "epsilon": engine.answers.leakage[asked]})
+    people = people.assign(time_s=engine.scenario.duration_s, unit="interaction")
+    people[["time_s", "worker", "unit", "epsilon"]].to_parquet(folder / "truth" / "ledger.parquet", compression="zstd")
+
+
+SERVER_VIEW = {
+    "task": "int64",
+    "round": "int64",
+    "time_s": "float64",
+    "x_m": "float64",
+    "y_m": "float64",
+    "reward": "float64",
+    "radius_m": "float64",
+    "uncapped_radius_m": "float64",
+    "planned_success": "float64",
+    "density_per_m2": "float64",
+    "expected_workers": "float64",
+    "unreachable": "string",
+    "notes": "string",
+    "winner": "string",
+    "answered_s": "float64",
+    "completed_s": "float64",
+}
+"""Columns of `server_view.parquet`: what the server decided and was told, and nothing else."""
+
+
+def _write_server_view(engine: Engine, folder: Path) -> None:
+    frame = pd.DataFrame(engine.server.records, columns=list(SERVER_VIEW)).astype(SERVER_VIEW)
+    frame = frame.replace({"uncapped_radius_m": {np.inf: np.nan}})
+    frame.to_parquet(folder / "server_view.parquet", compression="zstd")
+
+
+def _manifest(scenario: Scenario, timings: dict[str, float]) -> dict[str, Any]:
+    return {
+        "geodp": __version__,
+        "name": scenario.name,
+        "seed": scenario.seed,
+        "noise": "simulate",
+        "releasable": False,
+        "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
+        "checksums": checksums(scenario),
+        "timings": timings,
+    }
+
+
+def checksums(scenario: Scenario) -> dict[str, str]:
+    """Return the checksum of every file a scenario reads: data, region and plug-ins."""
+    files = [*scenario.workers.source.files(), *scenario.tasks.demand.files()]
+    files += [Path(name) for name in scenario.plugins]
+    if scenario.region.file is not None:
+        files.append(Path(scenario.region.file))
+    return {str(path): _checksum(path) for path in files}
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").hexdigest()[:32]
+
+
+@contextlib.contextmanager
+def _log_to(path: Path) -> Iterator[None]:
+    """Write the library's log to a file while a run lasts."""
+    handler = logging.FileHandler(path, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    previous = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        logger.info("geodp %s, Python %s", __version__, platform.python_version())
+        yield
+        logger.info("finished")
+    finally:
+        logger.setLevel(previous)
+        logger.removeHandler(handler)
+        handler.close()

@@ -1,0 +1,230 @@
+"""The files of a run: how they are named, made whole, and read back."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geodp.errors import DataError, OutputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from geodp.geometry import Region
+    from geodp.release import Cells
+    from geodp.scenario import Scenario
+
+
+class RunFolder:
+    """A finished run, read lazily. Metrics, figures and maps read this and nothing else.
+
+    ``summary.md``, ``scenario.yaml`` (resolved), ``manifest.json``, ``metrics.json``, ``events.parquet``,
+    ``server_view.parquet`` (one row per offer, as the server saw it), ``releases/`` (as the server saw them),
+    ``ledger.parquet``, ``truth/`` (for scoring and the map only), ``map.html``, ``run.log``; with arms also
+    ``arms/<name>/`` and ``comparison.csv``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        if not self.path.is_dir():
+            raise DataError(f"{self.path}: no such run folder")
+        if not (self.path / "manifest.json").is_file():
+            raise DataError(f"{self.path}: not a finished run folder (it has no manifest.json)")
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The resolved scenario."""
+        from geodp.scenario import load_scenario
+
+        return load_scenario(self.path / "scenario.yaml")
+
+    @cached_property
+    def region(self) -> Region:
+        """The public region."""
+        return self.scenario.area
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Versions, seed, times, checksums."""
+        return dict(self._json("manifest.json"))
+
+    @cached_property
+    def metrics(self) -> dict[str, float | None]:
+        """The numbers written with the run (empty before they are computed)."""
+        return self._json("metrics.json") if (self.path / "metrics.json").is_file() else {}
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        """All events; a missing task or worker is -1."""
+        frame = self._table("events.parquet")
+        for column in ("task", "worker"):
+            frame[column] = frame[column].fillna(-1).astype("int64")
+        return frame
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """One row per task (index: task id): arrived_s, x_m, y_m, outcome, reason, decided_s, worker,
+        departed_s, completed_s, travel_m, reward.
+
+        `outcome` is `success` (somebody took it), `failure` (given up or unreachable) or `censored`.
+        """
+        return _tasks(self.events)
+
+    @cached_property
+    def offers(self) -> pd.DataFrame:
+        """What the server decided and learnt: one row per task and round (`server_view.parquet`)."""
+        return self._table("server_view.parquet")
+
+    @cached_property
+    def notified(self) -> pd.DataFrame:
+        """One row per task and notified worker: task, worker, distance_m, accepted; the widest round."""
+        events = self.events
+        rows = events[events["kind"].isin(["refusal", "acceptance"])]
+        rows = rows.drop_duplicates(["task", "worker"], keep="last")
+        return rows.assign(distance_m=rows["value"], accepted=rows["kind"] == "acceptance")[
+            ["task", "worker", "distance_m", "accepted"]
+        ]
+
+    @property
+    def ledger(self) -> pd.DataFrame:
+        """One row per charge: time_s, scope, unit, neighbours, mechanism, epsilon, delta, total."""
+        return self._table("ledger.parquet")
+
+    @property
+    def interaction(self) -> pd.DataFrame:
+        """Per person who was asked and declined: worker, epsilon disclosed by declining (truth)."""
+        frame = self._table("truth/ledger.parquet")
+        return frame[frame["unit"] == "interaction"]
+
+    @property
+    def paths(self) -> pd.DataFrame:
+        """Positions of a sample of workers over time: worker, time_s, x_m, y_m, busy (truth)."""
+        return self._table("truth/paths.parquet")
+
+    @property
+    def workers(self) -> int:
+        """True number of workers (truth)."""
+        return int(self._json("truth/world.json")["workers"])
+
+    @cached_property
+    def releases(self) -> list[Cells]:
+        """What the curator published, in order, as the server saw it."""
+        from geodp.runs.release_store import read_release
+
+        return [read_release(path) for path in sorted((self.path / "releases").glob("*.json"))]
+
+    def true_counts(self, index: int) -> pd.Series:
+        """Return the true count in each cell of a release (truth)."""
+        return self._table(f"truth/counts/{index:04d}.parquet")["count"]
+
+    @property
+    def arms(self) -> dict[str, RunFolder]:
+        """The arms of a comparison, in the order of the scenario ({} for a plain run)."""
+        folder = self.path / "arms"
+        return {name: RunFolder(folder / name) for name in self.manifest.get("arms", [])}
+
+    def _table(self, name: str) -> pd.DataFrame:
+        import pandas as pd
+
+        path = self.path / name
+        if not path.is_file():
+            raise DataError(f"{self.path}: the run folder has no {name}")
+        try:
+            return pd.read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path}: cannot be read ({error})") from error
+
+    def _json(self, name: str) -> Any:
+        path = self.path / name
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise DataError(f"{self.path}: the run folder has no {name}") from None
+        except ValueError as error:
+            raise DataError(f"{path}: not valid JSON ({error})") from error
+
+
+def _tasks(events: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    def of(*kinds: str) -> pd.DataFrame:
+        return events[events["kind"].isin(kinds)].drop_duplicates("task", keep="last").set_index("task")
+
+    tasks = of("task_arrived")[["time_s", "x_m", "y_m"]].rename(columns={"time_s": "arrived_s"})
+    left, arrived = of("departure"), of("completion")
+    ended = of("departure", "expiry", "unreachable", "censored")
+    outcome = (
+        ended["kind"]
+        .astype(str)
+        .map({"departure": "success", "expiry": "failure", "unreachable": "failure", "censored": "censored"})
+    )
+    return tasks.assign(
+        outcome=outcome.reindex(tasks.index),
+        reason=ended["reason"].astype(str).reindex(tasks.index),
+        decided_s=ended["time_s"].reindex(tasks.index),
+        worker=left["worker"].reindex(tasks.index).fillna(-1).astype("int64"),
+        departed_s=left["time_s"].reindex(tasks.index),
+        completed_s=arrived["time_s"].reindex(tasks.index),
+        travel_m=arrived["value"].reindex(tasks.index),
+        reward=pd.to_numeric(left["value"]).reindex(tasks.index),
+    )
+
+
+@contextmanager
+def new_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
+    """Make a folder whole or not at all: yields `<target>.partial`, renamed to the target at the end.
+
+    On an error (or Ctrl-C) the partial folder is removed and an older target is left as it was.
+    """
+    target = Path(target)
+    if target.exists() and not force:
+        raise OutputError(f"{target} exists already. Use --force to replace it, or another --out.")
+    if target.exists() and not _is_run_folder(target):
+        raise OutputError(f"{target} exists and is not a run folder of geodp: it will not be replaced.")
+    partial = target.with_name(target.name + ".partial")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if partial.exists():
+            shutil.rmtree(partial)
+        partial.mkdir()
+    except OSError as error:
+        raise OutputError(f"{target}: cannot be written ({error.strerror or error})") from error
+    try:
+        yield partial
+        if target.exists():
+            shutil.rmtree(target)
+        os.replace(partial, target)
+    except BaseException as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise OutputError(f"{target}: could not be written ({error.strerror or error})") from error
+        raise
+
+
+def _is_run_folder(path: Path) -> bool:
+    return path.is_dir() and (not any(path.iterdir()) or (path / "manifest.json").is_file())
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Write JSON with sorted structure as given; NaN and infinity are refused, not written."""
+    path.write_text(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, with an error for people when that cannot be done."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def number(value: float | None) -> float | None:
+    """Return a finite float, or None: metrics files never hold NaN."""
+    return None if value is None or not math.isfinite(value) else float(value)

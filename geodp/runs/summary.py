@@ -1,0 +1,184 @@
+"""`summary.md`: what a person reads first about a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from geodp.metrics import TOPICS, Measured, Metric
+from geodp.runs.measure import measurements
+from geodp.runs.promise import promise_lines
+from geodp.runs.quantity import UNDEFINED, quantity, with_interval
+from geodp.runs.remarks import odds_factor, remarks
+from geodp.runs.run_folder import write_text
+
+if TYPE_CHECKING:
+    from geodp.runs.run_folder import RunFolder
+
+STAMP = "*Simulated noise: not releasable.* Nothing in this folder may leave the house as a private release."
+_TOPIC_TITLES = {
+    "tasks": "Tasks",
+    "plan": "Plans against the truth",
+    "effort": "Effort and money",
+    "privacy": "Privacy",
+    "other": "Further",
+}
+_FATES = {
+    "": "taken by a worker",
+    "no_acceptance": "nobody accepted: all who were asked declined, or were gone when picked",
+    "nobody_in_circle": "nobody was inside the circle",
+    "patience_ran_out": "patience ran out before anybody took it",
+    "target_needs_more_than_max_travel": "no offer: the target needs a circle wider than anyone travels",
+    "no_radius_reaches_target": "no offer: no circle, however wide, reaches the target",
+    "reward_exhausted": "no offer: the reward had run out",
+    "no_release_to_plan_from": "no offer: there was no release to plan from",
+    "solver_gave_no_usable_radius": "no offer: the solver gave no usable radius",
+    "undecided_at_end": "undecided when the run ended (not counted in rates)",
+}
+_FILES = (
+    ("map.html", "the map; opens with no network"),
+    ("metrics.json", "every number of this page, unrounded"),
+    ("scenario.yaml", "the scenario with every default written out; reruns to the same result"),
+    ("manifest.json", "versions, seed, checksums, timings"),
+    ("events.parquet", "everything that happened, with reasons"),
+    ("server_view.parquet", "what the server decided and was told"),
+    ("releases/", "what the curator published"),
+    ("ledger.parquet", "what was spent, charge by charge"),
+    ("truth/", "true counts, paths and disclosures: for scoring only, never to be shared"),
+    ("run.log", "the log"),
+)
+
+
+def write_summary(run: RunFolder) -> None:
+    """Write `summary.md` of a run, or of a comparison."""
+    from geodp.runs.summary_comparison import comparison_summary
+
+    text = comparison_summary(run) if run.arms else run_summary(run)
+    write_text(run.path / "summary.md", text)
+
+
+def run_summary(run: RunFolder) -> str:
+    """Return the summary of one run as Markdown."""
+    found = list(measurements(run))
+    measured = {key: value for _, key, value in found}
+    careful = remarks(run, measured)
+    parts = [
+        f"# {run.scenario.name}",
+        run.scenario.about.strip(),
+        STAMP,
+        "## What happened",
+        _story(run, measured),
+        fates_table(run),
+        "## What is promised",
+        *promise_lines(run),
+        "## What the protocol gives away",
+        _disclosed(measured),
+        *(["## Take care", "\n".join(f"- {line}" for line in careful)] if careful else []),
+        "## Numbers",
+        metrics_table(found),
+        "Values with their 95 % intervals. `geodp list metric` has the definitions.",
+        "## Again",
+        repeat_lines(run),
+        "## Files",
+        files_list(run),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _story(run: RunFolder, measured: dict[str, Measured]) -> str:
+    """Tell in a few sentences how the tasks fared."""
+    scenario, rate = run.scenario, measured["success_rate"]
+    arrived, censored = int(measured["tasks_arrived"].value or 0), int(measured["censored_tasks"].value or 0)
+    lines = [f"{arrived:,} tasks arrived within {quantity(scenario.duration_s, 's')}, from {scenario.start_time} on."]
+    if rate.value is not None:
+        taken = round(rate.value * (arrived - censored))
+        lines.append(
+            f"Workers took {taken:,} of the {arrived - censored:,} decided ones: **{with_interval(rate, 'share')}**."
+        )
+    lines += _plan_sentences(measured)
+    lines += _effort_sentences(run, measured)
+    return " ".join(lines)
+
+
+def _plan_sentences(measured: dict[str, Measured]) -> list[str]:
+    planned, gap = measured["planned_success"], measured["success_gap"]
+    if planned.value is None:
+        return []
+    text = f"The server had planned {quantity(planned.value, 'share')} for the tasks it offered"
+    if gap.value is None or gap.low is None or gap.high is None:
+        return [text + "."]
+    verdict = "as chance may have it" if gap.low <= 0 <= gap.high else "more than chance explains"
+    realised = f"its first offers differed from that by {with_interval(gap, 'share difference')}"
+    return [f"{text}; {realised}, {verdict}."]
+
+
+def _effort_sentences(run: RunFolder, measured: dict[str, Measured]) -> list[str]:
+    asked, travel = measured["notified_workers"].value, measured["travel_distance_m"].value
+    waited, spent = measured["waiting_time_s"].value, measured["reward_spent"].value
+    lines = []
+    if asked is not None:
+        who = "looked at" if run.scenario.server.mode == "worker_selected" else "were asked about"
+        lines.append(f"{quantity(asked)} workers {who} each task on average.")
+    if travel is not None:
+        done = "" if waited is None else f", and tasks were done {quantity(waited, 's')} after they arrived"
+        lines.append(f"Those who went travelled {quantity(travel, 'm')} on average{done}.")
+    total = run.scenario.tasks.reward.total
+    if spent is not None and total:
+        lines.append(f"Of the reward of {quantity(total)}, {quantity(spent)} was spent.")
+    return lines
+
+
+def fates_table(run: RunFolder) -> str:
+    """Return how many tasks met which fate, the commonest first."""
+    fates = run.tasks["reason"].fillna("undecided_at_end").value_counts()
+    rows = [
+        f"| {_FATES.get(str(reason), str(reason))} | {count:,} | {quantity(count / len(run.tasks), 'share')} |"
+        for reason, count in fates.items()
+    ]
+    return "\n".join(["| what became of a task | tasks | share |", "|---|---:|---:|", *rows]) if rows else ""
+
+
+def _disclosed(measured: dict[str, Measured]) -> str:
+    """Say what taking part tells the server, which no release promises to hide."""
+    mean, largest = measured["interaction_leakage_mean"], measured["interaction_leakage_max"].value
+    text = (
+        "Releases carry the promise above; the protocol carries none. Who takes a task depends on where "
+        "people truly are, so **no ε is claimed for all that the server sees**. "
+    )
+    if mean.value is None or largest is None:
+        return text + "What declining offers disclosed has no bound in this run."
+    return text + (
+        f"By declining offers a worker disclosed {with_interval(mean, 'nats')} on average, and the worst-off "
+        f"{quantity(largest, 'nats')}: what the server saw is up to {odds_factor(largest)} times as likely "
+        "without that person as with. Workers who accept disclose where they are by consent."
+    )
+
+
+def metrics_table(found: list[tuple[Metric, str, Measured]]) -> str:
+    """Return all numbers with intervals and units, by topic."""
+    lines = ["| | value | better |", "|---|---|---|"]
+    for topic in TOPICS:
+        rows = [
+            f"| `{key}` | {with_interval(measured, metric.unit_of(key))} | {metric.better or UNDEFINED} |"
+            for metric, key, measured in found
+            if metric.topic == topic or (topic == "other" and metric.topic not in TOPICS)
+        ]
+        lines += [f"| **{_TOPIC_TITLES[topic]}** | | |", *rows] if rows else []
+    return "\n".join(lines)
+
+
+def repeat_lines(run: RunFolder) -> str:
+    """Say how to get the same result, and another one."""
+    seed = run.scenario.seed
+    return (
+        "```sh\n"
+        "geodp run scenario.yaml --out ../again      # in this folder: the same result, event by event\n"
+        f"geodp run scenario.yaml --seed {seed + 1} --out ../other-luck\n"
+        "```\n\n"
+        f"Made with geodp {run.manifest['geodp']}, seed {seed}."
+    )
+
+
+def files_list(run: RunFolder) -> str:
+    """List the files of the folder, each with what it is for."""
+    shown = [(name, what) for name, what in _FILES if name == "map.html" or (run.path / name).exists()]
+    return "\n".join(f"- `{name}`: {what}" for name, what in shown)
