@@ -13,17 +13,31 @@ if TYPE_CHECKING:
     from geodp.runs.result import open_run
     from geodp.runs.run import run
     from geodp.scenario import Scenario, load_scenario
+    from geodp.sweeps.sweep import open_sweep, sweep
 
-__all__ = ["GeodpError", "Scenario", "__version__", "load_scenario", "open_run", "plugin", "plugins", "run"]
+__all__ = [
+    "GeodpError",
+    "Scenario",
+    "__version__",
+    "load_scenario",
+    "open_run",
+    "open_sweep",
+    "plugin",
+    "plugins",
+    "run",
+    "sweep",
+]
 
 _HOMES = {
     "GeodpError": "geodp.errors",
     "Scenario": "geodp.scenario",
     "load_scenario": "geodp.scenario",
     "open_run": "geodp.runs.result",
+    "open_sweep": "geodp.sweeps.sweep",
     "plugin": "geodp.plugins",
     "plugins": "geodp.plugins",
     "run": "geodp.runs.run",
+    "sweep": "geodp.sweeps.sweep",
 }
 
 

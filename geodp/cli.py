@@ -210,6 +210,72 @@ def _run_name(path: Path, among: list[Path]) -> str:
 
 
 @app.command()
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Sweep file (YAML).")],
+    out: Annotated[Path | None, typer.Option(help="The sweep folder [default: runs/NAME].")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes [default: all cores].")] = None,
+    cluster: Annotated[str | None, typer.Option(metavar="ADDR", help="Dask scheduler, e.g. tcp://host:8786.")] = None,
+    settings: Settings = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the results in the folder.")] = False,
+    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first failure.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
+) -> None:
+    """Run a sweep, or go on with one that was stopped: the same command resumes it."""
+    from geodp.sweeps.console import dry_run_text, finished_text, watched_sweep
+
+    if dry_run:
+        _say(dry_run_text(file, out, workers))
+        return
+    result = watched_sweep(
+        file,
+        out,
+        workers=workers,
+        cluster=cluster,
+        fresh=fresh,
+        fail_fast=fail_fast,
+        overrides=_overrides(settings),
+        quiet="--quiet" in _flags,
+    )
+    _say(finished_text(result))
+    if result.failures:
+        raise typer.Exit(1)
+
+
+@app.command()
+def audit(
+    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="What to audit, e.g. contour.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Audit every kind that exists.")] = False,
+    run: Annotated[Path | None, typer.Option("--run", metavar="DIR", help="Audit a finished run.")] = None,
+    view: Annotated[str | None, typer.Option(metavar="VIEW", help="With --run: releases or server.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Set a field of KIND, e.g. epsilon=0.5.")
+    ] = None,
+    samples: Annotated[int, typer.Option(help="Outputs drawn on each input of each pair.")] = 100_000,
+    confidence: Annotated[float, typer.Option(help="Chance, at least, that a true claim survives.")] = 0.95,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the audit [default: 0].")] = None,
+    mode: Annotated[str, typer.Option(metavar="MODE", help="Noise: simulate, or release.")] = "simulate",
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result, too.")] = None,
+) -> None:
+    """Try to refute what a mechanism claims; exit code 1 when that succeeds."""
+    import json
+
+    from geodp.privacy.audit.command import Request, outcomes
+    from geodp.runs.run_folder import write_text
+
+    request = Request(kind, everything, run, view, _overrides(settings), samples, confidence, seed, mode)
+    found = []
+    for outcome in outcomes(request):
+        _say(outcome.text)
+        found.append(outcome)
+    if json_file is not None:
+        values = [outcome.values for outcome in found]
+        written = values if everything or len(values) != 1 else values[0]
+        write_text(json_file, json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    if any(outcome.refuted for outcome in found):
+        raise typer.Exit(1)
+
+
+@app.command()
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors."""
     import json

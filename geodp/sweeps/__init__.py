@@ -1,0 +1,1 @@
+"""Research sweeps: many runs on the same luck, resumable, on all cores or a cluster."""

@@ -1,0 +1,245 @@
+"""Running a sweep: what is left to do, on an executor, with every result on disk as it comes."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from geodp.errors import GeodpError
+from geodp.scenario_file import dump
+from geodp.sweeps.executors import Executor, LocalExecutor
+from geodp.sweeps.job import Job, Outcome, run_id, run_job
+from geodp.sweeps.sweep_file import LoadedSweep, load_sweep
+from geodp.sweeps.sweep_folder import SweepFolder
+
+
+@dataclass
+class Progress:
+    """How far a sweep is."""
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    skipped: int = 0
+    """Runs that had finished before."""
+    workers: int = 1
+    started: float = field(default_factory=time.monotonic)
+
+    def seconds_left(self) -> float | None:
+        """Estimate the time left from the runs of this session."""
+        fresh = self.done - self.skipped
+        if fresh == 0:
+            return None
+        return (time.monotonic() - self.started) / fresh * (self.total - self.done)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep would do."""
+
+    cells: int
+    runs: int
+    finished: int
+    seconds_per_run: float | None
+    """Mean of the finished runs; None when there are none."""
+
+
+def make_jobs(sweep: LoadedSweep, folder: Path) -> list[Job]:
+    """Return all runs of a sweep: seed by seed, so that early results cover every cell."""
+    from geodp.runs.run import checksums
+
+    keep = sweep.sweep.keep
+    kept = str(folder / "runs") if set(keep) - {"metrics"} else None
+    digests: dict[str, dict[str, str]] = {}
+    jobs = []
+    for cell in sweep.cells:
+        resolved = cell.scenario.resolved()
+        digests[cell.name] = checksums(resolved)
+        plain = dump(resolved)
+        jobs += [
+            {
+                "run_id": run_id(plain, seed, digests[cell.name]),
+                "cell": cell.name,
+                "seed": seed,
+                "scenario": plain,
+                "keep": list(keep),
+                "folder": kept,
+            }
+            for seed in sweep.sweep.seed_list()
+        ]
+    return sorted(jobs, key=lambda job: (job["seed"], job["cell"]))
+
+
+def plan_sweep(file: str | Path, out: str | Path) -> Plan:
+    """Say what a sweep would do, without doing it."""
+    sweep = load_sweep(file)
+    jobs = make_jobs(sweep, Path(out))
+    done = [outcome for outcome in SweepFolder(Path(out)).outcomes().values() if outcome["status"] == "ok"]
+    ids = {job["run_id"] for job in jobs}
+    done = [outcome for outcome in done if outcome["run_id"] in ids]
+    mean = sum(outcome["seconds"] for outcome in done) / len(done) if done else None
+    return Plan(len(sweep.cells), len(jobs), len(done), mean)
+
+
+def sweep(
+    file: str | Path,
+    out: str | Path | None = None,
+    *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    fresh: bool = False,
+    fail_fast: bool = False,
+    overrides: Mapping[str, Any] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    on_failure: Callable[[str], None] | None = None,
+) -> SweepResult:
+    """Run a sweep, or go on with one that was stopped.
+
+    Parameters
+    ----------
+    file
+        The sweep file.
+    out
+        The sweep folder (default `runs/<name>`); run again with the same folder to resume.
+    workers
+        Processes on this machine (default: all cores).
+    cluster
+        Address of a Dask scheduler to use instead.
+    fresh
+        Forget the results in the folder.
+    fail_fast
+        Stop at the first failure.
+    overrides
+        Dotted path → value, applied to the base scenario.
+    on_progress, on_failure
+        Called with the progress after every run, and with a message for every failed one.
+    """
+    loaded = load_sweep(file, overrides)
+    target = Path(out) if out is not None else Path("runs") / loaded.sweep.name
+    store = SweepFolder(target)
+    jobs = make_jobs(loaded, target)
+    with store.locked():
+        store.begin(loaded, _all_checksums(loaded), fresh=fresh)
+        finished = {key for key, outcome in store.outcomes().items() if outcome["status"] == "ok"}
+        todo = [job for job in jobs if job["run_id"] not in finished]
+        progress = Progress(total=len(jobs), done=len(jobs) - len(todo), skipped=len(jobs) - len(todo))
+        if todo:
+            executor = _executor(loaded, workers, cluster, len(todo))
+            progress.workers = executor.workers
+            _work_off(todo, executor, store, loaded, progress, fail_fast, on_progress, on_failure)
+        from geodp.sweeps.output import write_output
+
+        write_output(loaded, jobs, store, complete=progress.done + progress.failed == progress.total)
+    return SweepResult(target)
+
+
+def _executor(loaded: LoadedSweep, workers: int | None, cluster: str | None, jobs: int) -> Executor:
+    if cluster is not None:
+        from geodp.sweeps.dask_executor import DaskExecutor
+
+        return DaskExecutor(cluster, loaded.sweep.time_limit_s)
+    return LocalExecutor(min(workers or os.cpu_count() or 1, jobs), loaded.sweep.time_limit_s)
+
+
+def _work_off(
+    todo: list[Job],
+    executor: Executor,
+    store: SweepFolder,
+    loaded: LoadedSweep,
+    progress: Progress,
+    fail_fast: bool,
+    on_progress: Callable[[Progress], None] | None,
+    on_failure: Callable[[str], None] | None,
+) -> None:
+    """Run the jobs; every outcome is on disk before the next one is looked at."""
+    cells = {cell.name: cell for cell in loaded.cells}
+    with store.appending() as results:
+        for outcome in executor.outcomes(todo, run_job):
+            results.add(outcome)
+            if outcome["status"] == "ok":
+                progress.done += 1
+            else:
+                progress.failed += 1
+                message = failure_message(outcome, loaded, cells[outcome["cell"]].values)
+                if on_failure is not None:
+                    on_failure(message)
+                if fail_fast:
+                    raise GeodpError(f"stopped at the first failure (--fail-fast):\n{message}")
+            if on_progress is not None:
+                on_progress(progress)
+
+
+def failure_message(outcome: Outcome, loaded: LoadedSweep, values: dict[str, Any]) -> str:
+    """Say which run failed, why, and the command that repeats it alone."""
+    from geodp.sweeps.sweep_file import as_text
+
+    base = (loaded.path.parent / loaded.sweep.base).as_posix()
+    words = ["geodp", "run", base, "--seed", str(outcome["seed"])]
+    for path, value in values.items():
+        words += ["--set", f"{path}={as_text(value)}"]
+    return f"{outcome['cell']} seed {outcome['seed']}: {outcome['error']}\n  repeat it:  {shlex.join(words)} --debug"
+
+
+def _all_checksums(loaded: LoadedSweep) -> dict[str, str]:
+    from geodp.runs.run import checksums
+
+    found: dict[str, str] = {}
+    for cell in loaded.cells:
+        found |= checksums(cell.scenario)
+    return found
+
+
+class SweepResult:
+    """A finished sweep: tables, figures and report."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.folder = SweepFolder(Path(path))
+
+    @property
+    def path(self) -> Path:
+        """The sweep folder."""
+        return self.folder.path
+
+    @property
+    def runs(self) -> Any:
+        """One row per run: cell, run_id, seed, status, error, the varied paths, the metrics."""
+        return self.folder.table("runs.parquet")
+
+    @property
+    def summary(self) -> Any:
+        """One row per cell: mean and 95 % interval of every metric, and paired differences."""
+        return self.folder.table("summary.csv")
+
+    @property
+    def failures(self) -> str:
+        """What failed, with the commands that repeat it ('' when nothing did)."""
+        path = self.path / "failures.txt"
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+    def plot(self, y: str, x: str | None = None, lines: str | None = None, **options: Any) -> Any:
+        """Return a matplotlib figure of one metric."""
+        from geodp.sweeps.figures import figure
+        from geodp.sweeps.sweep_file import Plot
+
+        return figure(self.runs, Plot(y=y, x=x, lines=lines, **options), self._varied())
+
+    def _varied(self) -> list[str]:
+        import json
+
+        manifest = json.loads((self.path / "manifest.json").read_text(encoding="utf-8"))
+        return list(manifest["varied"])
+
+    def __repr__(self) -> str:
+        return f"SweepResult({str(self.path)!r})"
+
+
+def open_sweep(path: str | Path) -> SweepResult:
+    """Open the folder of a sweep."""
+    result = SweepResult(path)
+    _ = result.folder.table("runs.parquet")
+    return result

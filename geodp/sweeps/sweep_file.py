@@ -1,0 +1,256 @@
+"""The sweep a user writes: a base scenario, seeds, and a union of grids over dotted paths."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError, field_validator
+
+from geodp.errors import ScenarioError, UsageError
+from geodp.model import Model
+from geodp.plugins import plugins
+from geodp.scenario import Scenario
+from geodp.scenario_file import build_scenario, dump, read_yaml, set_path
+
+KEEPABLE = ("metrics", "events", "releases", "summary", "map", "run")
+
+
+class SeedRange(Model):
+    """Consecutive seeds."""
+
+    first: int = Field(default=0, ge=0)
+    """The first seed."""
+    count: int = Field(gt=0)
+    """How many."""
+
+
+class Plot(Model):
+    """One figure of a sweep: a metric against a varied path, a line for each value of another."""
+
+    y: str
+    """The metric on the vertical axis."""
+    x: str | None = None
+    """The varied path on the horizontal axis; default: the first one whose values are numbers."""
+    lines: str | None = None
+    """The varied path that makes the lines; default: the first other one."""
+    title: str = ""
+    """Title; default: the metric against x."""
+    x_label: str = ""
+    """Label of the horizontal axis; default: the path."""
+    y_label: str = ""
+    """Label of the vertical axis; default: the metric and its unit."""
+    log_x: bool = False
+    """Logarithmic horizontal axis."""
+    log_y: bool = False
+    """Logarithmic vertical axis."""
+
+
+class Sweep(Model):
+    """Many runs of one scenario: every cell of the grids with every seed."""
+
+    geodp: Literal[1]
+    """Version of this format."""
+    name: str = Field(min_length=1, pattern=r"^[\w.-]+$")
+    """Short name: letters, digits, `-`, `_` and `.`."""
+    about: str = ""
+    """The question that the sweep answers."""
+    base: str
+    """The scenario that is varied, relative to this file."""
+    seeds: tuple[int, ...] | SeedRange = (0,)
+    """The seeds of every cell: a list, or `{first, count}`."""
+    grids: tuple[dict[str, tuple[Any, ...]], ...] = Field(min_length=1)
+    """Each grid is every combination of its values; the sweep is the union of the grids."""
+    baseline: dict[str, Any] = Field(default_factory=dict)
+    """The cell that others are compared with: some of its varied values; default: the first cell."""
+    keep: tuple[Literal["metrics", "events", "releases", "summary", "map", "run"], ...] = ("metrics",)
+    """What is kept of each run: `metrics` alone, or also parts of its folder, or the whole `run`."""
+    plot: tuple[Plot, ...] = ()
+    """Figures."""
+    time_limit_s: float | None = Field(default=None, gt=0)
+    """A run that takes longer is stopped and counts as failed, seconds."""
+
+    @field_validator("plot", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return [value] if isinstance(value, dict) else value
+
+    @field_validator("seeds", mode="after")
+    @classmethod
+    def _no_seed_twice(cls, value: tuple[int, ...] | SeedRange) -> tuple[int, ...] | SeedRange:
+        if isinstance(value, tuple) and (len(set(value)) < len(value) or not value or min(value) < 0):
+            raise ValueError("must be a list of different seeds, none of them negative")
+        return value
+
+    @field_validator("grids", mode="after")
+    @classmethod
+    def _values_everywhere(
+        cls, value: tuple[dict[str, tuple[Any, ...]], ...]
+    ) -> tuple[dict[str, tuple[Any, ...]], ...]:
+        for grid in value:
+            for path, values in grid.items():
+                if not values:
+                    raise ValueError(f"'{path}' has no values")
+                if path == "seed":
+                    raise ValueError("vary seeds with 'seeds', not in a grid: all cells share the same ones")
+        return value
+
+    def seed_list(self) -> list[int]:
+        """Return the seeds."""
+        if isinstance(self.seeds, SeedRange):
+            return list(range(self.seeds.first, self.seeds.first + self.seeds.count))
+        return list(self.seeds)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of varied values, and the scenario it makes."""
+
+    index: int
+    values: dict[str, Any]
+    """Path → value, for every varied path of the sweep (the base's value where a grid leaves a path alone)."""
+    scenario: Scenario
+
+    @property
+    def name(self) -> str:
+        """Short name, unique in the sweep."""
+        return f"c{self.index:04d}"
+
+    def label(self) -> str:
+        """Say the values in one line."""
+        return ", ".join(f"{path}={as_text(value)}" for path, value in self.values.items()) or "base"
+
+
+@dataclass(frozen=True)
+class LoadedSweep:
+    """A sweep whose every cell has been checked."""
+
+    sweep: Sweep
+    path: Path
+    cells: list[Cell]
+
+    @property
+    def varied(self) -> list[str]:
+        """The varied paths, in the order of the file."""
+        return list(self.cells[0].values)
+
+    def baseline(self) -> Cell:
+        """Return the cell that others are compared with."""
+        wanted = self.sweep.baseline
+        return next(
+            cell for cell in self.cells if all(cell.values.get(path) == value for path, value in wanted.items())
+        )
+
+
+def load_sweep(path: str | Path, overrides: Mapping[str, Any] | None = None) -> LoadedSweep:
+    """Read and check a sweep file and every cell of it; all problems are reported at once.
+
+    `overrides` (dotted path → value) change the base scenario before the grids do.
+    """
+    path = Path(path)
+    raw = read_yaml(path)
+    try:
+        sweep = Sweep.model_validate(raw)
+    except ValidationError as error:
+        lines = [(".".join(str(part) for part in line["loc"]), line["msg"]) for line in error.errors(include_url=False)]
+        raise ScenarioError(str(path), lines) from None
+    base_path = (path.resolve().parent / sweep.base).resolve()
+    if not base_path.is_file():
+        raise ScenarioError(str(path), [("base", f"no such file: {base_path}")])
+    base = read_yaml(base_path)
+    for dotted, value in (overrides or {}).items():
+        set_path(base, dotted, value)
+    cells, problems = _cells(sweep, base, base_path.parent)
+    problems += _sweep_problems(sweep, cells)
+    if problems:
+        raise ScenarioError(str(path), problems)
+    return LoadedSweep(sweep, path, cells)
+
+
+def _cells(sweep: Sweep, base: dict[str, Any], folder: Path) -> tuple[list[Cell], list[tuple[str, str]]]:
+    import copy
+
+    problems: list[tuple[str, str]] = []
+    if base.get("compare"):
+        problems.append(("base", "the base compares arms by itself: vary the paths in 'grids', and drop 'compare'"))
+        base = {key: value for key, value in base.items() if key != "compare"}
+    varied = list(dict.fromkeys(path for grid in sweep.grids for path in grid))
+    cells: list[Cell] = []
+    seen: set[str] = set()
+    told: set[str] = set()
+    for number, grid in enumerate(sweep.grids):
+        for values in itertools.product(*grid.values()):
+            raw = copy.deepcopy(base)
+            try:
+                for dotted, value in zip(grid, values, strict=True):
+                    set_path(raw, dotted, copy.deepcopy(value))
+                scenario = build_scenario(raw, source=sweep.base, folder=folder)
+            except (ScenarioError, UsageError) as error:
+                found = error.problems if isinstance(error, ScenarioError) else [("", str(error))]
+                for where, text in found:
+                    message = f"{where}: {text}" if where else text
+                    if message not in told:  # the same mistake of the base stands in every cell
+                        told.add(message)
+                        problems.append(
+                            (f"grids.{number}", f"{message} (first in the cell {_combination(grid, values)})")
+                        )
+                continue
+            key = yaml.safe_dump(dump(scenario))
+            if key not in seen:
+                seen.add(key)
+                row = {path: _value(raw, path) for path in varied}
+                cells.append(Cell(len(cells), row, scenario))
+    return cells, problems
+
+
+def _combination(grid: dict[str, tuple[Any, ...]], values: tuple[Any, ...]) -> str:
+    return ", ".join(f"{path}={as_text(value)}" for path, value in zip(grid, values, strict=True)) or "base"
+
+
+def _value(raw: dict[str, Any], dotted: str) -> Any:
+    here: Any = raw
+    for key in dotted.split("."):
+        if isinstance(here, list) and key.isdigit() and int(key) < len(here):
+            here = here[int(key)]
+        elif isinstance(here, dict):
+            here = here.get(key)
+        else:
+            return None
+    return here
+
+
+def _sweep_problems(sweep: Sweep, cells: list[Cell]) -> list[tuple[str, str]]:
+    from geodp.model import did_you_mean
+
+    problems = []
+    varied = list(dict.fromkeys(path for grid in sweep.grids for path in grid))
+    for path in sweep.baseline:
+        if path not in varied:
+            problems.append(("baseline", f"'{path}' is not varied.{did_you_mean(path, varied)}"))
+    if (
+        cells
+        and not problems
+        and not any(all(cell.values.get(path) == value for path, value in sweep.baseline.items()) for cell in cells)
+    ):
+        problems.append(("baseline", f"no cell has {sweep.baseline}"))
+    known = set(plugins("metric")) | {"interaction_leakage_mean", "interaction_leakage_max"}
+    for number, plot in enumerate(sweep.plot):
+        if plot.y not in known and not any(plot.y.startswith(kind) for kind in known):
+            problems.append((f"plot.{number}.y", f"no metric called '{plot.y}'.{did_you_mean(plot.y, known)}"))
+        for axis in ("x", "lines"):
+            path = getattr(plot, axis)
+            if path is not None and path not in varied:
+                problems.append((f"plot.{number}.{axis}", f"'{path}' is not varied.{did_you_mean(path, varied)}"))
+    return problems
+
+
+def as_text(value: Any) -> str:
+    """Say a varied value in one short line."""
+    if isinstance(value, dict | list | tuple):
+        text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10**6).strip()
+        return text.removesuffix("...").strip()
+    return "null" if value is None else str(value)

@@ -1,0 +1,251 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import geodp
+from geodp.errors import GeodpError, OutputError
+from geodp.sweeps import sweep as sweep_module
+from geodp.sweeps.executors import LocalExecutor
+from geodp.sweeps.sweep import SweepResult
+from geodp.sweeps.sweep_folder import RESULTS, SweepFolder
+from tests.sweeps import crashing
+from tests.sweeps.small_sweep import sweep_file
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
+    folder = tmp_path_factory.mktemp("sweep")
+    return geodp.sweep(sweep_file(folder), folder / "out", workers=2)
+
+
+def test_a_sweep_leaves_its_tables_figures_and_report(finished: Any) -> None:
+    names = {path.name for path in finished.path.iterdir()}
+    assert {"runs.parquet", "summary.csv", "failures.txt", "figures", "report.html", "timings.parquet"} <= names
+    runs = finished.runs
+    assert list(runs.columns[:7]) == [
+        "cell",
+        "run_id",
+        "seed",
+        "status",
+        "error",
+        "curator.mechanism.epsilon",
+        "server.assignment.reward",
+    ]
+    assert len(runs) == 12
+    assert (runs["status"] == "ok").all()
+    assert not [column for column in runs.columns if "seconds" in column]
+    assert {path.suffix for path in (finished.path / "figures").iterdir()} == {".png", ".svg"}
+    page = (finished.path / "report.html").read_text()
+    assert "Does epsilon matter?" in page
+    assert "<svg" in page
+    assert "http://" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
+        "http://creativecommons.org", ""
+    )
+
+
+def test_cells_share_their_worlds_and_differences_are_paired(finished: Any) -> None:
+    runs, summary = finished.runs, finished.summary
+    arrived = runs.groupby("seed")["tasks_arrived"].nunique()
+    assert (arrived == 1).all()
+    row = summary[(summary["cell"] == "c0002") & (summary["metric"] == "notified_workers")].iloc[0]
+    wide = runs.pivot(index="seed", columns="cell", values="notified_workers")
+    gaps = wide["c0002"] - wide["c0000"]
+    assert row["difference"] == pytest.approx(gaps.mean())
+    half = 4.302652729749464 * gaps.std() / 3**0.5  # t quantile, two degrees of freedom
+    assert row["difference_low"] == pytest.approx(gaps.mean() - half)
+    assert (row["n"], row["pairs"]) == (3, 3)
+
+
+def test_one_process_gives_the_same_bytes_as_two(finished: Any, tmp_path: Path) -> None:
+    alone = geodp.sweep(finished.path.parent / "sweep.yaml", tmp_path / "alone", workers=1)
+    assert (alone.path / "runs.parquet").read_bytes() == (finished.path / "runs.parquet").read_bytes()
+    assert (alone.path / "summary.csv").read_bytes() == (finished.path / "summary.csv").read_bytes()
+
+
+def test_a_finished_sweep_is_not_run_again(finished: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any) -> None:
+        raise AssertionError("an executor was asked for")
+
+    monkeypatch.setattr(sweep_module, "_executor", never)
+    before = (finished.path / "runs.parquet").read_bytes()
+    again = geodp.sweep(finished.path.parent / "sweep.yaml", finished.path)
+    assert (again.path / "runs.parquet").read_bytes() == before
+
+
+def test_a_torn_line_is_forgotten_and_its_run_made_again(finished: Any, tmp_path: Path) -> None:
+    path = sweep_file(tmp_path)
+    out = tmp_path / "out"
+    geodp.sweep(path, out, workers=1)
+    results = out / RESULTS
+    text = results.read_bytes()
+    results.write_bytes(text[:-40])
+    again = geodp.sweep(path, out, workers=1)
+    assert (again.path / "runs.parquet").read_bytes() == (finished.path / "runs.parquet").read_bytes()
+    assert results.read_bytes().count(b"\n") == 12
+
+
+def test_one_failed_run_neither_stops_nor_hides_the_others(tmp_path: Path) -> None:
+    plugin = tmp_path / "moody.py"
+    plugin.write_text(crashing.MOODY)
+    grids = [{"workers.mobility": [{"kind": "static"}, {"kind": "moody_for_a_test"}]}]
+    path = sweep_file(tmp_path, {"grids": grids}, base={"plugins": [str(plugin)]})
+    told: list[str] = []
+    result = geodp.sweep(path, tmp_path / "out", workers=2, on_failure=told.append)
+    runs = result.runs.set_index(["cell", "seed"])["status"]
+    assert (runs["c0000"] == "ok").all()
+    assert (runs["c0001"] == "failed").sum() == 3
+    assert len(told) == 3
+    assert "the moody one refuses" in told[0]
+    assert "geodp run" in told[0]
+    assert "--set 'workers.mobility={kind: moody_for_a_test}'" in told[0]
+    assert result.failures.count("repeat it:") == 3
+    with pytest.raises(GeodpError, match="fail-fast"):
+        geodp.sweep(path, tmp_path / "fast", workers=1, fail_fast=True)
+
+
+def test_a_changed_version_or_dataset_is_noticed_and_fresh_starts_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = sweep_file(tmp_path, {"seeds": [1], "grids": [{"server.batch_s": [60]}]})
+    out = tmp_path / "out"
+    geodp.sweep(path, out, workers=1)
+    monkeypatch.setattr("geodp.sweeps.sweep_folder.__version__", "99.0")
+    with pytest.raises(OutputError, match=r"made with geodp .* this is 99\.0"):
+        geodp.sweep(path, out, workers=1)
+    geodp.sweep(path, out, workers=1, fresh=True)
+    monkeypatch.undo()
+    other = tmp_path / "thesis"
+    other.mkdir()
+    (other / "chapter.txt").write_text("years")
+    with pytest.raises(OutputError, match="not the folder of a sweep"):
+        geodp.sweep(path, other, fresh=True)
+
+
+def test_a_second_driver_is_refused(finished: Any) -> None:
+    with SweepFolder(finished.path).locked(), pytest.raises(OutputError, match="another sweep"):
+        geodp.sweep(finished.path.parent / "sweep.yaml", finished.path)
+
+
+def test_kept_parts_of_runs_are_whole(tmp_path: Path) -> None:
+    path = sweep_file(tmp_path, {"seeds": [1], "grids": [{"server.batch_s": [60]}], "keep": ["metrics", "events"]})
+    result = geodp.sweep(path, tmp_path / "out", workers=1)
+    (kept,) = (result.path / "runs").iterdir()
+    assert kept.name == result.runs["run_id"].iloc[0]
+    assert {entry.name for entry in kept.iterdir()} == {
+        "scenario.yaml",
+        "manifest.json",
+        "metrics.json",
+        "events.parquet",
+        "server_view.parquet",
+    }
+
+
+def test_a_hanging_run_is_stopped_and_the_rest_goes_on() -> None:
+    jobs = [{"run_id": str(n), "cell": "c", "seed": n, "how": "hang" if n == 1 else "fine"} for n in range(4)]
+    executor = LocalExecutor(2, time_limit_s=3.0)
+    outcomes = {outcome["run_id"]: outcome for outcome in executor.outcomes(jobs, crashing.work)}
+    assert sorted(outcomes) == ["0", "1", "2", "3"]
+    assert "time limit" in outcomes["1"]["error"]
+    assert [outcomes[key]["status"] for key in "023"] == ["ok"] * 3
+
+
+def test_a_worker_that_is_killed_is_replaced_and_its_job_done_again(tmp_path: Path) -> None:
+    marker = tmp_path / "killed once"
+    jobs = [{"run_id": str(n), "cell": "c", "seed": n, "how": "fine"} for n in range(4)]
+    jobs[2] |= {"how": "die once", "marker": str(marker)}
+    jobs.append({"run_id": "always", "cell": "c", "seed": 9, "how": "die"})
+    outcomes = {outcome["run_id"]: outcome for outcome in LocalExecutor(2).outcomes(jobs, crashing.work)}
+    assert marker.exists()
+    assert [outcomes[str(n)]["status"] for n in range(4)] == ["ok"] * 4
+    assert outcomes["always"]["status"] == "failed"
+    assert "SIGKILL" in outcomes["always"]["error"]
+
+
+@pytest.mark.slow
+def test_a_killed_driver_resumes_to_the_uninterrupted_result(finished: Any, tmp_path: Path) -> None:
+    path = sweep_file(tmp_path)
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "geodp", "--quiet", "sweep", str(path), "--out", str(out), "--workers", "2"]
+    process = subprocess.Popen(command)
+    deadline = time.monotonic() + 120
+    while not (out / RESULTS).exists() or (out / RESULTS).read_bytes().count(b"\n") < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    survived = (out / RESULTS).read_bytes().count(b"\n")
+    assert 3 <= survived < 12
+    deadline = time.monotonic() + 60
+    while subprocess.run(command, check=False).returncode != 0:  # orphans end within a second or two
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    assert (out / "runs.parquet").read_bytes() == (finished.path / "runs.parquet").read_bytes()
+    lines = [json.loads(line) for line in (out / RESULTS).read_text().splitlines()]
+    assert len({line["run_id"] for line in lines}) == len(lines) == 12
+
+
+def test_a_full_disk_loses_nothing_that_had_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from geodp.sweeps.sweep_folder import Results
+
+    path = sweep_file(tmp_path, {"seeds": [1, 2]})
+    real, calls = Results.add, []
+
+    def full(self: Results, outcome: Any) -> None:
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        calls.append(outcome)
+        real(self, outcome)
+
+    monkeypatch.setattr(Results, "add", full)
+    with pytest.raises(OutputError, match="No space left on device"):
+        geodp.sweep(path, tmp_path / "out", workers=1)
+    monkeypatch.undo()
+    kept = SweepFolder(tmp_path / "out").outcomes()
+    assert len(kept) == 2
+    result = geodp.sweep(path, tmp_path / "out", workers=1)
+    assert len(result.runs) == 8
+
+
+def test_sweeps_open_and_plot_in_python(finished: Any) -> None:
+    again = geodp.open_sweep(finished.path)
+    assert isinstance(again.runs, pd.DataFrame)
+    drawn = again.plot("success_rate", x="curator.mechanism.epsilon")
+    axes = drawn.axes[0]
+    assert axes.get_xlabel() == "curator.mechanism.epsilon"
+    assert len(axes.get_lines()) >= 2
+    with pytest.raises(GeodpError, match="not a finished sweep"):
+        geodp.open_sweep(finished.path / "figures")
+
+
+def test_the_command_line_resumes_and_exits_1_on_failures(tmp_path: Path) -> None:
+    path = sweep_file(tmp_path, {"seeds": [1], "grids": [{"workers.source.count": [200, 300]}]})
+    command = [sys.executable, "-m", "geodp", "sweep", str(path), "--out", str(tmp_path / "out")]
+    planned = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, check=True).stdout
+    assert "2 cells, 2 runs, 0 of them finished" in planned
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "2 runs finished well, 0 failed" in done.stdout
+    planned = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, check=True).stdout
+    assert "2 of them finished" in planned
+    plugin = tmp_path / "moody.py"
+    plugin.write_text(crashing.MOODY)
+    bad = sweep_file(
+        tmp_path / "bad",
+        {"seeds": [1], "grids": [{"workers.mobility": [{"kind": "moody_for_a_test"}]}]},
+        base={"plugins": [str(plugin)]},
+    )
+    failed = subprocess.run(
+        [sys.executable, "-m", "geodp", "sweep", str(bad), "--out", str(tmp_path / "bad-out")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert failed.returncode == 1
+    assert "FAILED c0000 seed 1" in failed.stderr
