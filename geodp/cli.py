@@ -194,13 +194,15 @@ def compare(
     """Compare runs: metrics side by side, with paired differences where they share their tasks."""
     from geodp.runs.compare import compare_runs
     from geodp.runs.run_folder import RunFolder, write_text
-    from geodp.runs.summary_comparison import differences_table, values_table
+    from geodp.runs.summary_comparison import comparison_text, differences_table, values_table
 
     opened = {_run_name(path, runs): RunFolder(path) for path in runs}
     table = compare_runs(opened)
     if out is not None:
         write_text(out, table.to_csv(index=False))
-    typer.echo(f"{values_table(table, list(opened))}\n\n{differences_table(table, list(opened))}")
+    names = list(opened)
+    parts = [values_table(table, names), differences_table(table, names), comparison_text(table, opened)]
+    typer.echo("\n\n".join(parts))
 
 
 def _run_name(path: Path, among: list[Path]) -> str:

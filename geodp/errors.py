@@ -64,23 +64,36 @@ class BudgetSpent(GeodpError):
         Epsilon asked for and epsilon left in the account.
     time_s
         Simulated time of the request, when there is one.
+    what
+        The symbol of what is short: ε, or δ.
+    advice
+        What to do about it; default: what a scenario can change.
     """
 
-    def __init__(self, requested: float, remaining: float, time_s: float | None = None) -> None:
+    def __init__(
+        self,
+        requested: float,
+        remaining: float,
+        time_s: float | None = None,
+        *,
+        what: str = "ε",
+        advice: str = (
+            "Raise curator.budget.epsilon, release less often, or set curator.budget.when_spent: reuse_last."
+        ),
+    ) -> None:
         self.requested = requested
         self.remaining = remaining
         self.short_by = requested - remaining
         self.time_s = time_s
+        self.what = what
+        self.advice = advice
         super().__init__(requested, remaining, time_s)
 
     def __str__(self) -> str:
         when = "" if self.time_s is None else f" at t={self.time_s:g} s"
-        return (
-            f"BudgetSpent{when}: requested ε={self.requested:.6g}, remaining ε={self.remaining:.6g}, "
-            f"short by ε={self.short_by:.6g}.\n"
-            "Raise curator.budget.epsilon, release less often, "
-            "or set curator.budget.when_spent: reuse_last."
-        )
+        figures = {"requested": self.requested, "remaining": self.remaining, "short by": self.short_by}
+        stated = ", ".join(f"{name} {self.what}={value:.6g}" for name, value in figures.items())
+        return f"BudgetSpent{when}: {stated}.\n{self.advice}"
 
 
 class NotReleasable(GeodpError):

@@ -34,7 +34,9 @@ class Offer:
     unreachable: str = ""
     """Reason why no offer is made ('' = offered): a word of `simulation.event_log.Reason`."""
     notes: tuple[str, ...] = ()
-    """Oddities to count, never to hide: `negative_radius`, `under_one_worker`."""
+    """Oddities to count, never to hide: `negative_radius`, `under_one_worker`, `recipients_capped`."""
+    recipients: tuple[str, ...] | None = None
+    """Pseudonyms of those who are asked, wherever they are; None: everyone inside the circle is."""
 
 
 @dataclass(frozen=True, slots=True)

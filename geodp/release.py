@@ -1,19 +1,25 @@
-"""What may cross the border from the curator to the server: frozen, public, each with its guarantee.
+"""What may cross the border to the server, from the curator or from the phones: frozen, public, with its guarantee.
 
-No true point, no true count and no number of workers is in any of these objects (a test walks them).
+No true point and no true count is in any of these objects, and no number of workers in what a curator publishes (a test
+walks them). Phones that report by themselves can be counted: `Points` has one row for each.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array, Grid
 from geodp.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from geodp.privacy.channels import Channel
+
+_NEARLY_GAUSSIAN = 1000.0  # a sum of so many independent parts has no kurtosis to speak of
 
 
 @dataclass(frozen=True)
@@ -201,6 +207,69 @@ class Contours(GridCells):
             return [(float(level), []) for level in self.levels]
         drawn: Any = contour_generator(x, y, self.surface)
         return [(float(level), list(drawn.lines(level))) for level in self.levels]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """What phones report to the server by themselves: one place per person, under a name that stays the same.
+
+    A platform knows its accounts, so reports can be linked over time; rows are in the order of the names, which says
+    nothing about places.
+    """
+
+    kind: ClassVar[str] = "points"
+    time_s: float
+    mechanism: str
+    guarantee: Guarantee
+    who: npt.NDArray[np.str_]
+    """Pseudonym of each reporter, ascending."""
+    x_m: Array
+    y_m: Array
+    channel: Channel | None
+    """The public law of a report given the true place; None: reports are taken as they are."""
+    floor_per_m2: float
+    """Public lower bound on any density: a tenth of the reports, spread over the region."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    @property
+    def size(self) -> int:
+        """Number of reports."""
+        return int(self.who.size)
+
+
+@dataclass(frozen=True, eq=False)
+class DensityEstimate(GridCells):
+    """A density that somebody worked out from reported points: post-processing, which costs nothing.
+
+    `count` is never negative and adds up to the number of reports. `noise_scale` is 0: the error is not Laplace noise
+    on counts but the chance of where reports fell, and what smoothing hides.
+    """
+
+    kind: ClassVar[str] = "estimate"
+    variance: Array = field(kw_only=True)
+    """Mean square error of each count."""
+
+    def density_law(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> DensityLaw:
+        """Read the density between cell centres with its error (neighbouring cells are taken to err alike)."""
+        area = self.grid.cell_area_m2
+        estimate = self._read(self.count, x_m, y_m) / area
+        variance = self._read(self.variance, x_m, y_m) / area**2
+        return DensityLaw(estimate, variance, np.full_like(estimate, _NEARLY_GAUSSIAN))
+
+    def _read(self, values: Array, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> Array:
+        """Interpolate a value per cell bilinearly between the centres of cells."""
+        grid = self.grid
+        table = values.reshape(grid.rows, grid.columns)
+        column, across = _between(x_m, grid.west_m, grid.cell_x_m, grid.columns)
+        row, along = _between(y_m, grid.south_m, grid.cell_y_m, grid.rows)
+        right, above = np.minimum(column + 1, grid.columns - 1), np.minimum(row + 1, grid.rows - 1)
+        lower = table[row, column] * (1 - across) + table[row, right] * across
+        upper = table[above, column] * (1 - across) + table[above, right] * across
+        return np.asarray(lower * (1 - along) + upper * along)
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,26 @@ from geodp.geometry import Region, region_from_file, region_problems
 from geodp.model import Model
 from geodp.plugins import Plugin, PublicFacts, Slot
 from geodp.privacy.guarantee import Neighbours
+from geodp.privacy.ledger import Allowance
 from geodp.server.assignment import Assignment
 from geodp.world.demand import Demand
 from geodp.world.mobility import Mobility
 from geodp.world.sources import Source
 
 DEFAULT_MEAN_REWARD = 10.0
-DEFAULT_LAYERS = ("region", "release", "cells", "tasks", "offers", "trips", "workers")
+DEFAULT_LAYERS = (
+    "region",
+    "release",
+    "estimate",
+    "cells",
+    "reports",
+    "tasks",
+    "offers",
+    "trips",
+    "report_errors",
+    "guesses",
+    "workers",
+)
 WORLD_PATHS = (
     "geodp",
     "seed",
@@ -111,20 +124,63 @@ class Tasks(Model):
     """A task not accepted after this time is given up, seconds."""
 
 
+class DeviceBudget(Model):
+    """How much the phones may spend."""
+
+    epsilon_per_m: float | None = Field(default=None, gt=0)
+    """Epsilon per metre per person over the whole run; default: exactly what the schedule of reports costs."""
+    when_spent: Literal["stop", "reuse_last", "fail"] = "reuse_last"
+    """Afterwards: `stop` (the server has nothing to plan from), `reuse_last` reports, or `fail` the run."""
+
+
 class DeviceSection(Model):
     """What the phone does before anything leaves it."""
 
     mechanism: Annotated[SerializeAsAny[Device], Slot("device", "none")] = _default("none", "device")
     """Mechanism on the phone."""
+    report_every_s: float = Field(default=600.0, gt=0)
+    """Without a curator phones report to the server at 0, this, twice this, … before the end, seconds. (With one they
+    report to it whenever it releases.)"""
+    budget: DeviceBudget = Field(default_factory=DeviceBudget)
+    """What may be spent on reports."""
+    memoise_m: float | None = Field(default=None, gt=0)
+    """Without a curator: in a cell of this side where a phone has reported before, it repeats its answer, metres. The
+    noise cannot be averaged away, but who returns to a cell gives that away. Default: every report is drawn anew."""
 
 
 class Budget(Model):
     """How much the curator may spend."""
 
     epsilon: float | None = Field(default=None, gt=0)
-    """Epsilon per person over the whole run; default: exactly what the release schedule costs."""
+    """Epsilon per person over the run (or day, or window); default: exactly what the release schedule costs."""
+    per: Literal["run", "day"] = "run"
+    """How long it must last: the whole `run`, or each calendar `day`, after which it is there anew."""
+    window_s: float | None = Field(default=None, gt=0)
+    """Instead: at most epsilon in any window of so many seconds (w-event privacy)."""
     when_spent: Literal["stop", "reuse_last", "fail"] = "reuse_last"
     """Afterwards: `stop` (the server has nothing to plan from), `reuse_last` release, or `fail` the run."""
+
+    @model_validator(mode="after")
+    def _one_window(self) -> Self:
+        if self.per == "day" and self.window_s is not None:
+            raise ValueError("a budget lasts per day or per window: give per: day or window_s, not both")
+        return self
+
+    def allowance(self, start_s: float) -> Allowance:
+        """Return the budget as the ledger takes it; the run starts at a time of day."""
+        return Allowance(self.epsilon, self.per, self.window_s, midnight_s=-start_s)
+
+    def busiest(self, times_s: list[float], start_s: float) -> int:
+        """Return how many of these releases at most share one run, day or window."""
+        window = self.allowance(start_s).window
+        spans = [span for time_s in times_s for span in window.spans(time_s, ())]
+        return max((sum(low < time_s <= high for time_s in times_s) for low, high in set(spans)), default=0)
+
+    def lasts(self) -> str:
+        """Say over which time the budget must last."""
+        if self.window_s is not None:
+            return f"in any {self.window_s:g} s"
+        return "per day" if self.per == "day" else "over the run"
 
 
 class CuratorSection(Model):
@@ -262,11 +318,16 @@ class Scenario(Model):
         """Return E|T|: how many tasks the public demand settings lead one to expect."""
         return self.tasks.demand.expected_tasks(start_s=self.start_s, duration_s=self.duration_s)
 
+    @property
+    def phones_report(self) -> bool:
+        """Whether phones report straight to the server: nobody else is there to tell it where workers are."""
+        return self.curator is None and self.server.mode == "server_assigned"
+
     def release_times(self) -> list[float]:
-        """Return 0, P, 2P, … before the end ([] without a curator)."""
-        if self.curator is None:
+        """Return 0, P, 2P, … before the end: of the curator's releases, or of the phones' own reports."""
+        if self.curator is None and not self.phones_report:
             return []
-        every = self.curator.release_every_s
+        every = self.device.report_every_s if self.curator is None else self.curator.release_every_s
         return [index * every for index in range(math.ceil(self.duration_s / every))]
 
     def resolved(self) -> Scenario:
@@ -291,11 +352,18 @@ class Scenario(Model):
                 }
             ),
         }
+        device = self.device.mechanism.resolve(facts)
+        metric = self.device.budget.epsilon_per_m
+        if metric is None:
+            metric = _times(device.guarantee(self.area).epsilon, len(self.release_times()))
+        budget = self.device.budget.model_copy(update={"epsilon_per_m": metric})
+        updates["device"] = self.device.model_copy(update={"mechanism": device, "budget": budget})
         if self.curator is not None:
             mechanism = self.curator.mechanism.resolve(facts)
             epsilon = self.curator.budget.epsilon
             if epsilon is None:
-                epsilon = schedule_cost(mechanism, len(self.release_times()))
+                together = self.curator.budget.busiest(self.release_times(), self.start_s)
+                epsilon = schedule_cost(mechanism, together)
             updates["curator"] = self.curator.model_copy(
                 update={
                     "mechanism": mechanism,
@@ -330,10 +398,14 @@ class Scenario(Model):
 
 def schedule_cost(mechanism: Mechanism, releases: int) -> float | None:
     """Return what so many releases cost each person (None when nothing is promised, so nothing is charged)."""
+    return _times(mechanism.guarantee().epsilon, releases)
+
+
+def _times(epsilon: float, releases: int) -> float | None:
+    """Return an exact decimal multiple, as the ledger adds up (None when nothing is promised or released)."""
     from decimal import Decimal
 
-    epsilon = mechanism.guarantee().epsilon
-    return float(Decimal(repr(epsilon)) * releases) if math.isfinite(epsilon) else None
+    return float(Decimal(repr(epsilon)) * releases) if math.isfinite(epsilon) and releases else None
 
 
 def one_significant_figure(value: float) -> float:

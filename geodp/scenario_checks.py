@@ -24,12 +24,17 @@ def cross_check(scenario: Scenario) -> Iterator[Finding]:
     yield from _reward(scenario)
     yield from _public_count(scenario)
     yield from _budget(scenario)
+    yield from _device_budget(scenario)
     yield from _times(scenario)
 
 
 def _files(scenario: Scenario) -> Iterator[Finding]:
     named = [("workers.source.path", file) for file in scenario.workers.source.files()]
     named += [("tasks.demand.path", file) for file in scenario.tasks.demand.files()]
+    for index, attack in enumerate(scenario.attacks):
+        named += [(f"attacks.{index}.prior_file", file) for file in attack.files()]
+    prior = getattr(scenario.device.mechanism, "prior_file", None)
+    named += [("device.mechanism.prior_file", Path(prior))] if prior is not None else []
     if scenario.map.basemap not in ("none", "osm"):
         named.append(("map.basemap", Path(scenario.map.basemap)))
     for path, file in named:
@@ -71,7 +76,7 @@ def _assignment_can_read(scenario: Scenario) -> Iterator[Finding]:
 
 
 def _solver_fits(scenario: Scenario) -> Iterator[Finding]:
-    """The book's own solvers are algebra for one acceptance model only."""
+    """Refuse the book's own solvers for other acceptance models: they are algebra for one."""
     solver = getattr(scenario.server.assignment, "solver", "exact")
     acceptance = scenario.server.assumed_acceptance or scenario.workers.acceptance
     if solver != "exact" and acceptance.kind != "tanh_reward":
@@ -125,13 +130,41 @@ def _budget(scenario: Scenario) -> Iterator[Finding]:
             "curator.budget.epsilon",
             f"{budget.epsilon:g} is less than one release costs ({cost:g}): nothing could ever be published",
         )
-    releases = len(scenario.release_times())
+    releases = budget.busiest(scenario.release_times(), scenario.start_s)
     if budget.when_spent == "fail" and math.isfinite(cost) and releases * cost > (budget.epsilon or 0) * (1 + 1e-9):
         yield (
             ("curator.budget", "curator.mechanism", "curator.release_every_s", "duration_s"),
             "curator.budget.epsilon",
-            f"the schedule's {releases} releases cost {releases * cost:g} and the budget is {budget.epsilon:g}: with "
+            f"the schedule's {releases} releases {budget.lasts()} cost {releases * cost:g} and the budget is "
+            f"{budget.epsilon:g}: with "
             "when_spent: fail the run could not finish. Raise it, release less often, or use reuse_last or stop",
+        )
+
+
+def _device_budget(scenario: Scenario) -> Iterator[Finding]:
+    budget = scenario.device.budget
+    if budget.epsilon_per_m is None:
+        return
+    try:
+        cost = scenario.device.mechanism.guarantee(scenario.area).epsilon
+    except GeodpError:
+        return  # an unreadable region is reported as a file problem
+    reports = len(scenario.release_times())
+    touched = ("device", "curator", "duration_s")
+    if math.isfinite(cost) and budget.epsilon_per_m < cost * (1 - 1e-9):
+        yield (
+            touched,
+            "device.budget.epsilon_per_m",
+            f"{budget.epsilon_per_m:g} is less than one report costs ({cost:g} per metre): nothing could ever be "
+            "reported",
+        )
+    elif math.isfinite(cost) and budget.when_spent == "fail" and reports * cost > budget.epsilon_per_m * (1 + 1e-9):
+        yield (
+            touched,
+            "device.budget.epsilon_per_m",
+            f"the schedule's {reports} reports cost {reports * cost:g} per metre and the budget is "
+            f"{budget.epsilon_per_m:g}: with when_spent: fail the run could not finish. Raise it, report less often, "
+            "or use reuse_last or stop",
         )
 
 

@@ -239,7 +239,9 @@ def _with_absolute_paths(scenario: Scenario, folder: Path) -> Scenario:
         "plugins": tuple(str((folder / name).resolve()) for name in scenario.plugins),
         "workers": workers.model_copy(update={"source": anchored(workers.source, folder)}),
         "tasks": tasks.model_copy(update={"demand": anchored(tasks.demand, folder)}),
+        "device": scenario.device.model_copy(update={"mechanism": anchored(scenario.device.mechanism, folder)}),
         "publish": tuple(anchored(item, folder) for item in scenario.publish),
+        "attacks": tuple(anchored(item, folder) for item in scenario.attacks),
     }
     if scenario.region.file is not None:
         path = str((folder / scenario.region.file).resolve())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
-from geodp.privacy.guarantee import Guarantee, Neighbours, Unit
+from geodp.errors import BudgetSpent
+from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, times
+from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.scenario import Scenario
 from geodp.scenario_file import arms
 
@@ -24,8 +27,8 @@ def _facts(scenario: Scenario) -> list[tuple[str, str]]:
 
 def _promise(scenario: Scenario) -> str:
     parts = []
-    if scenario.device.mechanism.kind != "none":
-        parts.append("On the phone: " + scenario.device.mechanism.guarantee().sentence())
+    if scenario.device.mechanism.kind != "none" or scenario.phones_report:
+        parts.append("On the phone: " + scenario.device.mechanism.guarantee(scenario.area).sentence())
     if scenario.curator is None:
         return (
             " ".join(parts)
@@ -37,21 +40,50 @@ def _promise(scenario: Scenario) -> str:
 
 def _budget(scenario: Scenario) -> list[tuple[str, str]]:
     curator = scenario.curator
+    lines = _device_budget(scenario)
     if curator is None:
-        return []
+        return lines
     guarantee = curator.mechanism.guarantee(curator.neighbours, curator.counts)
     scheduled = len(scenario.release_times())
     if guarantee.unit is Unit.NOTHING:
-        return [("budget", f"{scheduled} releases, none of them private: no budget applies")]
+        return [*lines, ("budget", f"{scheduled} releases, none of them private: no budget applies")]
     budget = curator.budget.epsilon or math.inf
-    affordable = min(scheduled, int(budget / guarantee.epsilon + 1e-9))
-    total = affordable * guarantee.epsilon
+    affordable = _accepted(curator.budget.allowance(scenario.start_s), guarantee, scenario.release_times())
+    total = times(guarantee.epsilon, affordable) if affordable else 0.0
     text = (
         f"{affordable} releases × ε {guarantee.epsilon:g} = {both_relations(total, guarantee)} per person over the run"
     )
     text += f", of a budget of ε {budget:g}"
+    text += "" if curator.budget.lasts() == "over the run" else f" {curator.budget.lasts()}"
     if affordable < scheduled:
         text += f"; the schedule has {scheduled} releases, afterwards: {curator.budget.when_spent}"
+    return [*lines, ("budget", text)]
+
+
+def _accepted(allowance: Allowance, guarantee: Guarantee, times_s: list[float]) -> int:
+    """Return how many of the scheduled releases the ledger will accept."""
+    ledger, accepted = Ledger(budgets={Account.CENTRAL: allowance}), 0
+    for time_s in times_s:
+        with contextlib.suppress(BudgetSpent):
+            ledger.charge(guarantee, time_s=time_s, mechanism="")
+            accepted += 1
+    return accepted
+
+
+def _device_budget(scenario: Scenario) -> list[tuple[str, str]]:
+    """Say what reports cost each person; this account is never added to a curator's."""
+    guarantee = scenario.device.mechanism.guarantee(scenario.area)
+    scheduled = len(scenario.release_times())
+    if guarantee.unit is Unit.NOTHING or not scheduled:
+        return []
+    budget = scenario.device.budget.epsilon_per_m or math.inf
+    affordable = min(scheduled, int(budget / guarantee.epsilon + 1e-9))
+    text = (
+        f"{affordable} reports × ε {guarantee.epsilon:g} = ε {affordable * guarantee.epsilon:g} per metre and person "
+        f"over the run, of a budget of ε {budget:g} per metre"
+    )
+    if affordable < scheduled:
+        text += f"; the schedule has {scheduled} reports, afterwards: {scenario.device.budget.when_spent}"
     return [("budget", text)]
 
 
@@ -65,7 +97,7 @@ def both_relations(epsilon: float, guarantee: Guarantee) -> str:
 def _noise(scenario: Scenario) -> list[tuple[str, str]]:
     curator = scenario.curator
     if curator is None:
-        return []
+        return _report_noise(scenario)
     noise = curator.mechanism.expected_noise(curator.neighbours)
     cell_m = getattr(curator.mechanism, "cell_m", None)
     if cell_m is None:
@@ -81,12 +113,20 @@ def _noise(scenario: Scenario) -> list[tuple[str, str]]:
     return [("noise", text)]
 
 
+def _report_noise(scenario: Scenario) -> list[tuple[str, str]]:
+    channel = scenario.device.mechanism.channel() if scenario.phones_report else None
+    if channel is None:
+        return []
+    return [("noise", f"reports lie {math.sqrt(2 * channel.variance_m2):,.0f} m from the truth (root mean square)")]
+
+
 def _size(scenario: Scenario) -> str:
     workers = scenario.expected_workers()
     tasks = scenario.expected_tasks()
+    what = "rounds of reports" if scenario.phones_report else "releases"
     people = "an unstated number of" if workers is None else f"{workers:,.0f}"
     return (
-        f"about {people} workers, {tasks:,.0f} tasks, {len(scenario.release_times())} releases, "
+        f"about {people} workers, {tasks:,.0f} tasks, {len(scenario.release_times())} {what}, "
         f"{math.ceil(scenario.duration_s / scenario.server.batch_s) - 1} batches of offers in "
         f"{scenario.duration_s / 3600:g} h"
     )

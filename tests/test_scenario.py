@@ -101,9 +101,83 @@ def test_a_missing_key_is_required_and_hides_nothing_else() -> None:
     }
 
 
-def test_an_assignment_that_cannot_read_the_release_is_refused_by_name() -> None:
-    message = problems({"curator": None})["server.assignment"]
-    assert "'reward_radius' reads cells or contours, but 'none' releases points." in message
+READS_CELLS_ONLY = """
+from typing import ClassVar
+
+from geodp.server.assignment import Assignment
+
+
+class CellReader(Assignment):
+    \"\"\"Reads cells only.\"\"\"
+
+    kind: ClassVar[str] = "cell_reader_of_a_test"
+    reads: ClassVar[frozenset[str]] = frozenset({"cells"})
+
+    def offers(self, tasks, view):
+        return []
+"""
+
+
+def test_an_assignment_that_cannot_read_the_release_is_refused_by_name(tmp_path: Path) -> None:
+    message = problems({"server.assignment": {"kind": "nearest_report"}})["server.assignment"]
+    assert "'nearest_report' reads points, but 'contour' releases" in message
+    assert "reward_radius" in message
+    (tmp_path / "reader.py").write_text(READS_CELLS_ONLY)
+    changes = {
+        "plugins": [str(tmp_path / "reader.py")],
+        "server.assignment": {"kind": "cell_reader_of_a_test"},
+        "curator": None,
+    }
+    message = problems(changes)["server.assignment"]
+    assert "'cell_reader_of_a_test' reads cells, but 'none' releases points." in message
+    assert "nearest_report" in message
+
+
+def test_phones_may_report_in_the_clear_but_only_as_a_baseline_that_says_so() -> None:
+    scenario = small({"curator": None})
+    assert scenario.phones_report
+    assert scenario.device.mechanism.guarantee().holds is False
+    assert "No privacy guarantee: phones report their true position" in report(scenario, "small.yaml")
+
+
+def test_phones_report_to_the_server_only_when_it_needs_to_know_and_nobody_else_tells_it() -> None:
+    assert not small().phones_report
+    posted = small({"curator": None, "server.mode": "worker_selected"})
+    assert not posted.phones_report
+    assert posted.release_times() == []
+    assert small({"curator": None, "device.report_every_s": 900}).release_times() == [0.0, 900.0]
+
+
+def test_the_budget_of_reports_is_its_schedule_unless_said_otherwise() -> None:
+    device = {"mechanism": {"kind": "planar_laplace", "epsilon_per_m": 0.01}}
+    resolved = small({"curator": None, "device": device}).resolved()
+    each = resolved.device.mechanism.guarantee(resolved.area).epsilon
+    assert each == pytest.approx(0.01, rel=1e-3)  # times what the projection stretches
+    assert resolved.device.budget.epsilon_per_m == pytest.approx(3 * each, rel=1e-12)
+    assert resolved.curator is None
+    text = report(resolved, "small.yaml")
+    assert "3 reports × ε 0.01" in text
+    assert "per metre and person" in text
+    assert "reports lie 245 m from the truth (root mean square)" in text  # sqrt(6)/ε
+    assert "3 rounds of reports" in text
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ({"epsilon_per_m": 0.005}, "less than one report costs"),
+        ({"epsilon_per_m": 0.02, "when_spent": "fail"}, "could not finish"),
+        ({"epsilon_per_m": -1}, "greater than 0"),
+    ],
+)
+def test_budgets_of_reports_that_cannot_work_are_explained(budget: dict[str, Any], words: str) -> None:
+    device = {"mechanism": {"kind": "planar_laplace", "epsilon_per_m": 0.01}, "budget": budget}
+    assert words in problems({"curator": None, "device": device})["device.budget.epsilon_per_m"]
+
+
+def test_a_prior_file_that_does_not_exist_is_a_problem_of_the_scenario() -> None:
+    attacks = [{"kind": "tracking"}, {"kind": "bayes_location", "prior_file": "absent.csv"}]
+    assert "no such file" in problems({"attacks": attacks})["attacks.1.prior_file"]
 
 
 def test_a_table_needs_a_public_estimate_of_the_number_of_workers(tmp_path: Path) -> None:
@@ -177,7 +251,9 @@ def test_the_resolved_file_loads_back_to_itself(tmp_path: Path) -> None:
     assert again.resolved() == resolved
     assert "null" not in (tmp_path / "scenario.yaml").read_text().replace("basemap: null", "").split("map:")[0].replace(
         "file: null", ""
-    ).replace("profile: null", "")
+    ).replace("profile: null", "").replace("window_s: null", "").replace("epsilon_per_m: null", "").replace(
+        "memoise_m: null", ""
+    )
 
 
 def test_derived_defaults_come_from_public_facts() -> None:

@@ -1,13 +1,85 @@
-"""The adversary: sees what the server sees, plus a prior; verb: `guess`."""
+"""The adversary: sees what the server sees, plus a public prior; verb: `guess`.
+
+An attack never meets the truth. It returns guesses, and a scorer outside this room holds them against it.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from geodp.geometry import Array, Region
 from geodp.plugins import Plugin
+from geodp.release import Cells, Points
+
+ANYONE = ""
+"""The name in a guess that holds for whoever it may be: counts name nobody."""
+
+
+@dataclass(frozen=True)
+class AttackView:
+    """What an attack may look at: the public region, and everything that reached the server, in order of time."""
+
+    region: Region
+    releases: Sequence[Cells | Points]
+
+
+@dataclass(frozen=True, eq=False)
+class Guesses:
+    """Where people are thought to be: one row per guess, and the best guess of one who has seen nothing."""
+
+    method: npt.NDArray[np.str_]
+    release: npt.NDArray[np.int64]
+    """Number of the release whose moment the guess is about."""
+    who: npt.NDArray[np.str_]
+    """Pseudonym of the person, or `ANYONE`."""
+    x_m: Array
+    y_m: Array
+    blind_x_m: float
+    """Guess from the prior alone."""
+    blind_y_m: float
+
+    @classmethod
+    def joined(
+        cls,
+        parts: Sequence[tuple[str, int, npt.NDArray[np.str_], Array, Array]],
+        blind: tuple[float, float],
+    ) -> Guesses:
+        """Put parts (method, release, who, x_m, y_m) together."""
+        none = ("", 0, np.empty(0, dtype=np.str_), np.empty(0), np.empty(0))
+        method, release, who, x_m, y_m = zip(*(parts or [none]), strict=True)
+        sizes = [one.size for one in x_m]
+        return cls(
+            method=np.repeat(method, sizes),
+            release=np.repeat(release, sizes).astype(np.int64),
+            who=np.concatenate(who),
+            x_m=np.concatenate(x_m),
+            y_m=np.concatenate(y_m),
+            blind_x_m=blind[0],
+            blind_y_m=blind[1],
+        )
 
 
 class Attack(Plugin):
     """Family of attacks."""
 
     family: ClassVar[str] = "attack"
+    reads: ClassVar[frozenset[str]] = frozenset({"points", "cells", "contours"})
+
+    hit_radius_m: float = Field(default=200.0, gt=0)
+    """A guess within this distance of the truth is a hit, metres."""
+
+    @abstractmethod
+    def guess(self, view: AttackView) -> Guesses:
+        """Say where people are, from the server's view alone."""
+
+    def files(self) -> list[Path]:
+        """Return the public files that the attack reads."""
+        return []

@@ -10,7 +10,10 @@ import numpy.typing as npt
 
 from geodp.geometry import Array, Region
 from geodp.plugins import Plugin
+from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.channels import Channel
 from geodp.privacy.guarantee import Guarantee
+from geodp.privacy.noise import Noise
 
 
 class Device(Plugin):
@@ -24,11 +27,23 @@ class Device(Plugin):
         x_m: npt.ArrayLike,
         y_m: npt.ArrayLike,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator | Noise,
         region: Region | None = None,
     ) -> tuple[Array, Array]:
         """Return what each phone reports for its true position."""
 
     @abstractmethod
-    def guarantee(self) -> Guarantee:
-        """Say what one report guarantees."""
+    def guarantee(self, region: Region | None = None) -> Guarantee:
+        """Say what one report guarantees.
+
+        With a region, distances are those on the ground: epsilon is multiplied by the most that the region's
+        projection stretches any of them.
+        """
+
+    def channel(self, region: Region | None = None) -> Channel | None:  # noqa: ARG002
+        """Return the public law f(z|x) of a report, for de-biasing and for attacks (None: there is no such law)."""
+        return None
+
+    def audit_cases(self) -> list[AuditCase]:
+        """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""
+        return []

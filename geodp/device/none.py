@@ -10,6 +10,7 @@ import numpy.typing as npt
 from geodp.device import Device
 from geodp.geometry import Array, Region
 from geodp.privacy.guarantee import Guarantee
+from geodp.privacy.noise import Noise
 
 
 class NoDevice(Device):
@@ -28,12 +29,12 @@ class NoDevice(Device):
         x_m: npt.ArrayLike,
         y_m: npt.ArrayLike,
         *,
-        rng: np.random.Generator,  # noqa: ARG002
+        rng: np.random.Generator | Noise,  # noqa: ARG002
         region: Region | None = None,  # noqa: ARG002
     ) -> tuple[Array, Array]:
         """Return the true positions."""
         return np.asarray(x_m, dtype=np.float64), np.asarray(y_m, dtype=np.float64)
 
-    def guarantee(self) -> Guarantee:
+    def guarantee(self, region: Region | None = None) -> Guarantee:  # noqa: ARG002
         """Promise nothing."""
         return Guarantee.none("phones report their true position")

@@ -56,7 +56,8 @@ def _promise(run: RunFolder) -> str:
         return "Nothing was released."
     sentences = dict.fromkeys(release.guarantee.sentence() for release in run.releases)
     count = len(run.releases)
-    return " ".join([*sentences, f"{count:,} release{'s' if count > 1 else ''}.", _spent(run)]).strip()
+    one, many = ("round of reports", "rounds of reports") if run.scenario.phones_report else ("release", "releases")
+    return " ".join([*sentences, f"{count:,} {one if count == 1 else many}.", _spent(run)]).strip()
 
 
 def _spent(run: RunFolder) -> str:
@@ -67,7 +68,8 @@ def _spent(run: RunFolder) -> str:
         return ""
     central = ledger[~ledger["unit"].isin(["point", "interaction", "nothing"])]
     if central.empty:
-        return ""
+        metric = ledger[ledger["unit"] == "point"]
+        return "" if metric.empty else f"Spent per person: ε = {float(metric['total'].iloc[-1]):.4g} per metre."
     # Replacing one record is removing one and adding one: twice the epsilon of add/remove.
     total = float(central["total"].iloc[-1])
     once = total / 2 if central["neighbours"].iloc[-1] == "replace" else total

@@ -19,6 +19,10 @@ WAITING = "#f0e442"
 OFFER = "#b8860b"
 TRAVELLING = "#a3277f"
 IDLE = "#10243d"
+REPORT = "#1565c0"
+"""What phones report by themselves."""
+GUESS = "#c2185b"
+"""Where an adversary thinks somebody is."""
 
 
 def along(ramp: tuple[str, ...], share: npt.ArrayLike) -> list[str]:

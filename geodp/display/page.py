@@ -161,7 +161,14 @@ class Page:
         self._add(layer, "lines", data, [mark.row()], timed=True, history=True)
 
     def areas(
-        self, layer: Layer, moments: Sequence[Moment], *, name: str, unit: str, step_m: float | None = None
+        self,
+        layer: Layer,
+        moments: Sequence[Moment],
+        *,
+        name: str,
+        unit: str,
+        step_m: float | None = None,
+        public: bool = True,
     ) -> None:
         """Draw filled bands, places kept to `step_m`; at any time those of the last moment."""
         step_m = max(self.step_m, step_m or 0.0)
@@ -182,7 +189,7 @@ class Page:
         ]
         legend = [{"steps": True, "unit": unit}]
         data = {"name": name, "unit": unit, "step_m": step_m, "frames": frames}
-        self._add(layer, "areas", data, legend, timed=len(frames) > 1)
+        self._add(layer, "areas", data, legend, timed=len(frames) > 1, public=public)
 
     def cells(
         self,
@@ -193,6 +200,7 @@ class Page:
         name: str,
         title: str | None = None,
         unit: str = "workers/km²",
+        public: bool = True,
     ) -> None:
         """Draw rectangles coloured by count per area; at any time those of the last surface."""
         brightest = [float(np.quantile(surface.per_km2, 0.995)) for surface in surfaces]
@@ -204,7 +212,7 @@ class Page:
             {"ramp": list(ramp), "top": top, "unit": unit},
             {"shape": "fill", "colour": NOTHING, "text": "zero or below" if negative else "none"},
         ]
-        self._add(layer, "cells", data, legend, timed=len(frames) > 1, title=title)
+        self._add(layer, "cells", data, legend, timed=len(frames) > 1, title=title, public=public)
 
     def movers(
         self, layer: Layer, times_s: Places, x_m: Places, y_m: Places, busy: npt.NDArray[np.bool_], *, marks: list[Mark]
@@ -254,7 +262,9 @@ class Page:
         timed: bool = False,
         history: bool = False,
         title: str | None = None,
+        public: bool = True,
     ) -> None:
+        """Add a drawing; `public` is False where this very data may not be published though the layer may."""
         self.drawings.append(
             Drawing(
                 kind=layer.kind,
@@ -262,7 +272,7 @@ class Page:
                 group=self.group,
                 style=style,
                 level=layer.level,
-                public=layer.public,
+                public=layer.public and public,
                 shown=layer.shown and not self.hidden,
                 data=data,
                 legend=legend,

@@ -11,7 +11,7 @@ from geodp.runs.run_folder import RunFolder
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.release import Cells
+    from geodp.release import Cells, Points
 
 _PUBLIC_FILES = frozenset({"manifest.json", "ledger.parquet"})
 
@@ -23,14 +23,14 @@ class ReleasedOnly(RunFolder):
     """
 
     @cached_property
-    def releases(self) -> list[Cells]:
+    def releases(self) -> list[Cells | Points]:
         """The releases whose guarantee holds; exact counts are the truth under another name."""
-        return [release for release in super().releases if release.guarantee.holds]
+        return [release for release in RunFolder(self.path).releases if release.guarantee.holds]
 
     @property
     def withheld(self) -> int:
         """How many releases promise nothing, and are therefore not shown."""
-        return len(super().releases) - len(self.releases)
+        return len(RunFolder(self.path).releases) - len(self.releases)
 
     @property
     def arms(self) -> dict[str, RunFolder]:

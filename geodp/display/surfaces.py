@@ -15,8 +15,14 @@ from geodp.release import Cells, GridCells
 if TYPE_CHECKING:
     from geodp.display.page import Page
     from geodp.geometry import Grid
+    from geodp.runs.run_folder import RunFolder
 
 T = TypeVar("T")
+
+
+def counted(run: RunFolder) -> list[Cells]:
+    """Return the releases that count people in cells (others, such as reported places, have no surface)."""
+    return [release for release in run.releases if isinstance(release, Cells)]
 
 
 def thinned(releases: Sequence[T], limit: int, page: Page) -> list[tuple[int, T]]:
@@ -26,6 +32,11 @@ def thinned(releases: Sequence[T], limit: int, page: Page) -> list[tuple[int, T]
         return numbered
     page.note(f"{limit:,} of {len(numbered):,} releases")
     return [numbered[place] for place in np.rint(np.linspace(0, len(numbered) - 1, limit)).astype(int)]
+
+
+def promised(releases: Sequence[Cells]) -> bool:
+    """Tell whether every release keeps a privacy guarantee, so that it may be published."""
+    return all(release.guarantee.holds for release in releases)
 
 
 def surface(release: Cells, count: npt.NDArray[np.float64], *, noisy: bool = True) -> Surface:

@@ -27,8 +27,9 @@ def last_offers(run: RunFolder) -> pd.DataFrame:
 
 
 def plans_circles(run: RunFolder) -> bool:
-    """Tell whether the server planned circles, instead of posting tasks for all to see."""
-    return run.scenario.server.mode == "server_assigned"
+    """Tell whether the server planned circles, instead of naming workers or posting tasks for all to see."""
+    server = run.scenario.server
+    return server.mode == "server_assigned" and server.assignment.plans_circles
 
 
 def in_last_circle(run: RunFolder) -> pd.DataFrame:

@@ -15,8 +15,8 @@ class EpsilonSpent(Metric):
 
     The ledger's total, in the neighbour relation of the releases. Undefined (null), not zero, when something
     was released without a guarantee that holds: no epsilon describes exact counts. Reports made under a
-    metric guarantee and what the protocol itself discloses (`interaction_leakage_mean`) are other accounts,
-    never added.
+    metric guarantee (`epsilon_per_m_spent`) and what the protocol itself discloses (`interaction_leakage_mean`) are
+    other accounts, never added: without a curator, where phones report by themselves, this one is undefined.
     """
 
     kind: ClassVar[str] = "epsilon_spent"
@@ -33,4 +33,6 @@ class EpsilonSpent(Metric):
             return {self.kind: Measured(None)}
         charges = run.ledger
         central = charges[~charges["unit"].astype(str).isin([str(Unit.POINT), "interaction"])]
+        if central.empty and run.scenario.phones_report:
+            return {self.kind: Measured(None)}  # reports are charged to another account; zero would look like less
         return {self.kind: Measured(float(central["total"].max()) if len(central) else 0.0)}

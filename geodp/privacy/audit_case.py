@@ -17,15 +17,24 @@ Array = npt.NDArray[np.float64]
 class AuditCase:
     """A pair of neighbouring inputs and a likelihood-ratio event.
 
-    A claim of epsilon says: for every event S, P(S | with) <= e^epsilon P(S | without), and the reverse.
+    A claim of epsilon says: for every event S, P(S | with) <= e^epsilon P(S | without), and the reverse. Under
+    replacement or a metric, "with" and "without" are simply the first and the second input.
     """
 
     name: str
     claimed: float
     """Epsilon claimed for this pair (epsilon times distance for a metric guarantee)."""
     draw: Callable[[Noise, bool, int], Array]
-    """`draw(noise, present, n)`: n independent outputs on the input with or without the person."""
+    """`draw(noise, present, n)`: n independent outputs on the input with or without the person; one number each, or one
+    row each (n, k), such as points."""
     score: Callable[[Array], Array]
     """Larger where the output speaks more for the person being present."""
     threshold: float
     """The likelihood-ratio event is {score >= threshold}."""
+    delta: float = 0.0
+    """Delta claimed for this pair: P(S | with) <= e^epsilon P(S | without) + delta."""
+    exact: Callable[[], tuple[Array, Array]] | None = None
+    """For a finite mechanism: the exact probability of every output, with and without the person."""
+    raw: Callable[[Array], Array] | None = None
+    """Doubles, one row per output, whose bits are searched for lattices, such as the distances of a reported point from
+    the two places; default: the outputs themselves."""

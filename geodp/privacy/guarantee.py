@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
+
+from geodp.errors import UsageError
 
 
 class Unit(StrEnum):
@@ -64,10 +68,20 @@ class Guarantee:
     """Whom the release counts: `all` workers, or `idle` ones."""
     holds: bool = True
     why_not: str = ""
+    metric: str = ""
+    """How distance is measured when epsilon is per metre."""
+    extra_m: float = 0.0
+    """Added to every distance, metres: a place that is rounded before the noise may move by half of this."""
 
     def __post_init__(self) -> None:
         if self.unit is not Unit.NOTHING and not (math.isfinite(self.epsilon) and self.epsilon > 0):
             raise ValueError(f"a guarantee needs a finite epsilon greater than 0, got {self.epsilon}")
+        if not 0 <= self.delta < 1:
+            raise ValueError(f"a guarantee needs 0 <= delta < 1, got {self.delta}")
+        if not self.holds and not self.why_not:
+            raise ValueError("a guarantee that does not hold must say why not")
+        if self.unit is Unit.POINT and not self.metric:
+            object.__setattr__(self, "metric", "as the crow flies")
 
     @classmethod
     def none(cls, why: str) -> Guarantee:
@@ -81,26 +95,91 @@ class Guarantee:
             why_not=why,
         )
 
+    @classmethod
+    def per_metre(cls, epsilon_per_m: float, **more: Any) -> Guarantee:
+        """Return geo-indistinguishability: no trusted party, epsilon per metre between true places."""
+        return cls(epsilon_per_m, Unit.POINT, Neighbours.METRIC, Trust.LOCAL, **more)
+
+    def at_distance(self, distance_m: float) -> float:
+        """Return epsilon between two places a distance apart (a per-metre guarantee only)."""
+        if self.unit is not Unit.POINT:
+            raise UsageError(f"epsilon at a distance is for reported places, not for unit '{self.unit}'")
+        return self.epsilon * (distance_m + self.extra_m) if distance_m > 0 else 0.0
+
+    def for_users(self, cap: int) -> Guarantee:
+        """Turn a promise about one visit (item, snapshot) into one about a person with at most `cap` of them.
+
+        The cap must be public or enforced by truncation: a cap read off the data is itself a leak.
+        """
+        if isinstance(cap, bool) or not isinstance(cap, int) or cap < 1:
+            raise UsageError(f"the public cap must be a whole number of at least 1, got {cap!r}")
+        if self.unit is Unit.USER:
+            return self
+        if self.unit not in (Unit.EVENT, Unit.ITEM, Unit.SNAPSHOT):
+            raise UsageError(f"a promise about '{self.unit}' does not become one about users by a cap")
+        # Group privacy: cap steps of epsilon; each step's delta is inflated by the steps after it.
+        steps = math.expm1(cap * self.epsilon) / math.expm1(self.epsilon) if self.delta else 0.0
+        return self._weaker(unit=Unit.USER, epsilon=times(self.epsilon, cap), delta=self.delta * steps)
+
+    def for_replacement(self) -> Guarantee:
+        """Return the promise when the change is a replacement: removing and adding, hence twice the epsilon.
+
+        It is the honest figure for an observer who knows who takes part.
+        """
+        if self.neighbours is Neighbours.REPLACE:
+            return self
+        if self.neighbours is not Neighbours.ADD_REMOVE:
+            raise UsageError(f"only an add/remove promise turns into a replace promise, not '{self.neighbours}'")
+        delta = self.delta * (1 + math.exp(self.epsilon)) if self.delta else 0.0
+        return self._weaker(neighbours=Neighbours.REPLACE, epsilon=times(self.epsilon, 2), delta=delta)
+
+    def repeated(self, count: int) -> Guarantee:
+        """Return the promise of `count` independent releases or reports together: costs add up.
+
+        For reported places this is per metre of the largest distance between the two tracks at any one report.
+        """
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise UsageError(f"the number of releases must be a whole number of at least 1, got {count!r}")
+        if self.unit is Unit.NOTHING:
+            return self
+        return self._weaker(epsilon=times(self.epsilon, count), delta=self.delta * count)
+
+    def _weaker(self, **changes: Any) -> Guarantee:
+        if changes.get("delta", 0.0) >= 1:
+            return Guarantee.none("its delta reaches 1 together with what it is combined with")
+        return replace(self, **changes)
+
+    @property
+    def account(self) -> str:
+        """The account it is charged to; accounts are never added up with one another."""
+        return "metric" if self.unit is Unit.POINT else "central"
+
     def sentence(self) -> str:
         """Say the promise in one sentence that a lawyer could read."""
         if self.unit is Unit.NOTHING:
             return f"No privacy guarantee: {self.why_not}."
-        budget = f"ε = {self.epsilon:g}" + (f", δ = {self.delta:g}" if self.delta else "")
-        if self.unit is Unit.POINT:
-            text = (
-                f"Hides {_HIDDEN[self.unit]} from everyone, with no trusted party: places d metres apart change "
-                f"the odds of any output by a factor of at most exp({self.epsilon:g}·d)"
-            )
-        else:
-            change = "adding or removing it" if self.neighbours is Neighbours.ADD_REMOVE else "replacing it"
-            whom = "a trusted curator" if self.trust is Trust.CENTRAL else "nobody"
-            text = (
-                f"Hides {_HIDDEN[self.unit]} from everyone but {whom}: {change} changes the odds of any output "
-                f"by a factor of at most e^ε, {budget}"
-            )
-            if self.counts == "idle":
-                text += " (idle workers only are counted)"
+        text = self._metric_sentence() if self.unit is Unit.POINT else self._central_sentence()
         return text + "." if self.holds else f"{text}; BUT THIS DOES NOT HOLD: {self.why_not}."
+
+    def _metric_sentence(self) -> str:
+        distance = f"(d + {self.extra_m:.4g})" if self.extra_m else "d"
+        text = (
+            f"Hides {_HIDDEN[self.unit]} from everyone, with no trusted party: places d metres apart "
+            f"({self.metric}) change the odds of any output by a factor of at most exp({self.epsilon:.6g}·{distance})"
+        )
+        return text + (f", except with probability {self.delta:g}" if self.delta else "")
+
+    def _central_sentence(self) -> str:
+        budget = f"ε = {self.epsilon:g}" + (f", δ = {self.delta:g}" if self.delta else "")
+        change = "adding or removing it" if self.neighbours is Neighbours.ADD_REMOVE else "replacing it"
+        whom = " but a trusted curator" if self.trust is Trust.CENTRAL else ", with no trusted party"
+        text = (
+            f"Hides {_HIDDEN[self.unit]} from everyone{whom}: {change} changes the odds of any output "
+            f"by a factor of at most e^ε, {budget}"
+        )
+        if self.delta:
+            text += " (δ: the probability with which more may be disclosed)"
+        return text + (" (idle workers only are counted)" if self.counts == "idle" else "")
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; an infinite epsilon is null."""
@@ -120,3 +199,58 @@ class Guarantee:
                 "trust": Trust(values["trust"]),
             }
         )
+
+
+def combined(guarantees: Iterable[Guarantee], *, parallel: bool = False) -> Guarantee:
+    """Return what several releases promise together, or refuse to add unlike promises.
+
+    One after the other costs add up (sequential composition). `parallel` is for releases about disjoint parts of the
+    data, such as disjoint cells of one snapshot or disjoint groups of people under add/remove: the largest counts.
+    """
+    parts = list(guarantees)
+    if not parts:
+        raise UsageError("no guarantees to combine")
+    broken = next((part for part in parts if part.unit is Unit.NOTHING), None)
+    if broken is not None:
+        return broken
+    first = parts[0]
+    for part in parts[1:]:
+        _require_alike(first, part)
+    if parallel and first.neighbours is not Neighbours.ADD_REMOVE:
+        raise UsageError(
+            f"parallel composition needs add/remove neighbours, not '{first.neighbours}': one who is replaced leaves "
+            "one part and enters another, and both change"
+        )
+    epsilon = max(part.epsilon for part in parts) if parallel else plus(*(part.epsilon for part in parts))
+    delta = max(part.delta for part in parts) if parallel else math.fsum(part.delta for part in parts)
+    failed = [part.why_not for part in parts if not part.holds]
+    return replace(
+        first,
+        epsilon=epsilon,
+        delta=delta,
+        extra_m=max(part.extra_m for part in parts),
+        counts=first.counts if all(part.counts == first.counts for part in parts) else "all",
+        holds=not failed,
+        why_not="; ".join(dict.fromkeys(failed)),
+    )
+
+
+def _require_alike(first: Guarantee, other: Guarantee) -> None:
+    for name, words in (("unit", "units"), ("neighbours", "neighbour relations"), ("trust", "trust models")):
+        mine, theirs = getattr(first, name), getattr(other, name)
+        if mine is not theirs:
+            hint = " Convert visits to users by their public cap first (for_users)." if name == "unit" else ""
+            hint = " Convert add/remove to replace first (for_replacement)." if name == "neighbours" else hint
+            raise UsageError(f"promises with unlike {words} cannot be added: '{mine}' and '{theirs}'.{hint}")
+    if first.metric != other.metric:
+        raise UsageError(f"distances measured in unlike ways cannot be added: '{first.metric}' and '{other.metric}'")
+
+
+def plus(*epsilons: float) -> float:
+    """Add epsilons as the decimals they are written as: 0.1 + 0.2 is 0.3."""
+    return float(sum((Decimal(repr(float(value))) for value in epsilons), start=Decimal(0)))
+
+
+def times(epsilon: float, count: int) -> float:
+    """Multiply an epsilon as the decimal it is written as: three times 0.1 is 0.3."""
+    return float(Decimal(repr(float(epsilon))) * count)

@@ -1,19 +1,33 @@
 """The ledger: every release asks it before any noise is drawn, and is refused what is not left.
 
-Accounts are kept per protected person and never mixed: a central account (unit USER over the run: each
-SNAPSHOT release costs everyone present its epsilon), a metric account (POINT), and the interaction
+Accounts are kept per protected person and never mixed: a central account (unit USER over the run or window: each
+SNAPSHOT release costs everyone present its epsilon), a metric account (POINT, epsilon per metre), and the interaction
 account (what taking part in the protocol discloses). Whether a release is refused depends on
-public schedules and totals only. Sums are exact decimals: three charges of 0.1 fit a budget of 0.3.
+public schedules and totals only: charge `everyone`, or groups whose members are public; a phone may keep a ledger of
+its own. Sums are exact decimals: three charges of 0.1 fit a budget of 0.3.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
 
-from geodp.errors import BudgetSpent
-from geodp.privacy.guarantee import Guarantee, Unit
+import numpy as np
+import numpy.typing as npt
+
+from geodp.errors import BudgetSpent, UsageError
+from geodp.privacy._exact_sums import as_float, limbs, units
+from geodp.privacy._spending import ALWAYS, Ids, Spending, Window, distinct_people
+from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, combined
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("time_s", "scope", "unit", "neighbours", "mechanism", "epsilon", "delta", "total")
+"""Columns of a ledger as a table."""
 
 
 class Account(StrEnum):
@@ -22,6 +36,35 @@ class Account(StrEnum):
     CENTRAL = "central"
     METRIC = "metric"
     INTERACTION = "interaction"
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """A budget and how long it must last."""
+
+    epsilon: float | None = None
+    """What each person may be charged (None: no limit); per metre in the metric account."""
+    per: Literal["run", "day"] = "run"
+    """`run`: it must last for ever; `day`: it is there anew every calendar day."""
+    window_s: float | None = None
+    """Instead: at most epsilon in any window of so many seconds (w-event privacy)."""
+    midnight_s: float = 0.0
+    """Some midnight on the clock of the charges."""
+
+    def __post_init__(self) -> None:
+        if self.epsilon is not None and not (math.isfinite(self.epsilon) and self.epsilon > 0):
+            raise UsageError(f"a budget must be a finite epsilon greater than 0, got {self.epsilon}")
+        if self.per not in ("run", "day"):
+            raise UsageError(f"a budget lasts per 'run' or per 'day', got {self.per!r}")
+        if self.window_s is not None and self.per == "day":
+            raise UsageError("a budget is per day or per window, not both")
+        if self.window_s is not None and not (math.isfinite(self.window_s) and self.window_s > 0):
+            raise UsageError(f"a window must be a finite number of seconds greater than 0, got {self.window_s}")
+
+    @property
+    def window(self) -> Window:
+        """The stretch of time over which it must last."""
+        return Window(self.per == "day", self.window_s, self.midnight_s)
 
 
 @dataclass(frozen=True)
@@ -34,52 +77,240 @@ class Charge:
     neighbours: str
     mechanism: str
     epsilon: float
+    """What was charged; 0 for a part of a parallel group that already paid as much."""
     delta: float
     total: float
-    """Spent in this account after this charge, per person."""
+    """Spent in this account after this charge by the person who spent most."""
+    account: Account = Account.CENTRAL
 
 
 @dataclass
 class Ledger:
-    """Charges so far and the budget they may not exceed (None = unlimited, charges are still recorded)."""
+    """Charges so far and the budget they may not exceed (None = unlimited, charges are still recorded).
+
+    Parameters
+    ----------
+    budget_epsilon
+        What each person may be charged, in the central and in the metric account each (epsilon, and epsilon per metre).
+    charges
+        Rows to start from (those of a ledger file); they are not asked for again.
+    per, window_s, midnight_s
+        How long that budget must last, as in `Allowance`.
+    budgets
+        Budgets of single accounts that differ from it: an epsilon for ever, or an `Allowance`.
+    budget_delta
+        The most that all deltas may add up to.
+    """
 
     budget_epsilon: float | None = None
     charges: list[Charge] = field(default_factory=list)
+    per: Literal["run", "day"] = "run"
+    window_s: float | None = None
+    midnight_s: float = 0.0
+    budgets: Mapping[Account, float | Allowance] = field(default_factory=dict)
+    budget_delta: float | None = None
 
-    def charge(self, guarantee: Guarantee, *, time_s: float, mechanism: str, scope: str = "everyone") -> Charge:
-        """Record one charge, or raise `BudgetSpent` and record nothing."""
-        total = self._sum(_account(guarantee.unit)) + Decimal(repr(guarantee.epsilon))
-        if self.budget_epsilon is not None and total > Decimal(repr(self.budget_epsilon)):
-            raise BudgetSpent(guarantee.epsilon, self.remaining(), time_s)
+    def __post_init__(self) -> None:
+        common = Allowance(self.budget_epsilon, self.per, self.window_s, self.midnight_s)
+        stated = {Account.CENTRAL: common, Account.METRIC: common, Account.INTERACTION: Allowance(), **self.budgets}
+        self._accounts = {account: _spending(stated[account]) for account in Account}
+        self._neighbours: dict[Account, str] = {}
+        self._groups: dict[tuple[Account, str, float], float] = {}
+        self._delta = 0.0
+        for row in self.charges:
+            self._accounts[row.account].everyone.add(row.time_s, units(row.epsilon))
+            self._neighbours.setdefault(row.account, row.neighbours)
+            self._delta += row.delta
+
+    def charge(
+        self,
+        guarantee: Guarantee,
+        *,
+        time_s: float,
+        mechanism: str,
+        scope: str = "everyone",
+        who: npt.ArrayLike | None = None,
+        cap: int | None = None,
+        account: Account | None = None,
+        parallel: str | None = None,
+    ) -> Charge:
+        """Record one charge, or raise `BudgetSpent` and record nothing.
+
+        Parameters
+        ----------
+        guarantee
+            What is about to be released. It is charged to the account of its unit.
+        time_s, mechanism, scope
+            When, by what, and about whom (a word for the table).
+        who
+            Numbers of the people it costs, from 0 (as often as they occur); default everyone. Groups without a person
+            in common cost each of them only their own: parallel composition over people.
+        cap
+            Public cap on one person's visits: a promise about one visit (EVENT or ITEM) costs epsilon × cap.
+        account
+            Another account than that of the unit (the interaction account).
+        parallel
+            Name of a group of releases about disjoint cells at one time: together they cost their largest.
+        """
+        promise, account = _per_person(guarantee, cap), account or Account(guarantee.account)
+        if not math.isfinite(time_s):
+            raise UsageError(f"the time of a charge must be a finite number, got {time_s}")
+        self._require_like(account, promise)
+        delta = self._delta_with(promise, time_s)
+        epsilon = self._beyond_group(promise, account, parallel, time_s)
+        spending = self._accounts[account]
+        if who is None:
+            self._charge_everyone(spending, epsilon, time_s)
+            total = spending.total(ALWAYS)
+        else:
+            ids = self._charge_people(spending, who, epsilon, time_s)
+            total = spending.total(ALWAYS, ids)
+        self._delta = delta
+        self._neighbours.setdefault(account, str(promise.neighbours))
+        if parallel is not None:
+            key = (account, parallel, time_s)
+            self._groups[key] = max(promise.epsilon, self._groups.get(key, 0.0))
         row = Charge(
-            time_s=time_s,
+            time_s=float(time_s),
             scope=scope,
-            unit=guarantee.unit,
-            neighbours=str(guarantee.neighbours),
+            unit=promise.unit,
+            neighbours=str(promise.neighbours),
             mechanism=mechanism,
-            epsilon=guarantee.epsilon,
-            delta=guarantee.delta,
-            total=float(total),
+            epsilon=epsilon,
+            delta=promise.delta,
+            total=as_float(total),
+            account=account,
         )
-        self.charges.append(row)
+        if who is None:  # what single people paid is theirs: it is in `people_frame`, not among the public rows
+            self.charges.append(row)
         return row
 
-    def spent(self, account: Account = Account.CENTRAL) -> float:
-        """Return epsilon spent so far, per person."""
-        return float(self._sum(account))
+    def charge_parallel(
+        self, guarantees: Iterable[Guarantee], *, time_s: float, mechanism: str, scope: str = "disjoint cells"
+    ) -> Charge:
+        """Record releases about disjoint parts of one snapshot as one charge: their largest."""
+        return self.charge(combined(guarantees, parallel=True), time_s=time_s, mechanism=mechanism, scope=scope)
 
-    def remaining(self, account: Account = Account.CENTRAL) -> float:
-        """Return epsilon left, per person (infinite without a budget)."""
-        if self.budget_epsilon is None:
-            return float("inf")
-        return float(Decimal(repr(self.budget_epsilon)) - self._sum(account))
+    def spent(
+        self, account: Account = Account.CENTRAL, *, person: int | None = None, time_s: float | None = None
+    ) -> float:
+        """Return epsilon spent by one person, or by the person who spent most, up to a time (included)."""
+        span = ALWAYS if time_s is None else (-math.inf, time_s)
+        return as_float(self._accounts[account].total(span, _only(person)))
 
-    def _sum(self, account: Account) -> Decimal:
-        return sum(
-            (Decimal(repr(row.epsilon)) for row in self.charges if _account(row.unit) is account),
-            start=Decimal(0),
-        )
+    def remaining(
+        self, account: Account = Account.CENTRAL, *, person: int | None = None, time_s: float | None = None
+    ) -> float:
+        """Return what one person, or everyone, can still be charged at a time (infinite without a budget).
+
+        Without a time, at the time of the latest charge.
+        """
+        spending = self._accounts[account]
+        if spending.budget is None:
+            return math.inf
+        when = self._latest(spending) if time_s is None else time_s
+        return as_float(spending.room(when, _only(person)))
+
+    def affordable(
+        self, guarantee: Guarantee, who: npt.ArrayLike, *, time_s: float, cap: int | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Tell which people could still be charged (once each) at a time; nothing is recorded."""
+        promise = _per_person(guarantee, cap)
+        spending = self._accounts[Account(promise.account)]
+        distinct_people(who)
+        return spending.affordable(time_s, np.asarray(who, dtype=np.int64), limbs(units(promise.epsilon))[:, None])
+
+    def per_person(self, account: Account = Account.CENTRAL) -> npt.NDArray[np.float64]:
+        """Return the total of every person up to the highest number charged; everyone beyond has `spent` by all."""
+        return self._accounts[account].per_person()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the public rows as a table."""
+        import pandas as pd
+
+        rows = [[getattr(row, name) for name in COLUMNS] for row in self.charges]
+        types = {"time_s": float, "unit": str, "epsilon": float, "delta": float, "total": float}
+        return pd.DataFrame(rows, columns=list(COLUMNS)).astype(types)
+
+    def people_frame(self) -> pd.DataFrame:
+        """Return what single people were charged, a row per person and time: private, for `truth/` only."""
+        import pandas as pd
+
+        from geodp.privacy._exact_sums import floats
+
+        parts = [
+            pd.DataFrame({"time_s": time_s, "worker": ids, "account": str(account), "epsilon": floats(amount)})
+            for account, spending in self._accounts.items()
+            for time_s, (ids, amount) in zip(spending.people.times, spending.people.batches, strict=True)
+        ]
+        empty = pd.DataFrame({"time_s": [], "worker": [], "account": [], "epsilon": []})
+        return pd.concat(parts, ignore_index=True) if parts else empty.astype({"worker": "int64", "account": "str"})
+
+    def _charge_everyone(self, spending: Spending, epsilon: float, time_s: float) -> None:
+        if spending.limit is not None and spending.peak(time_s) + units(epsilon) > spending.limit:
+            raise BudgetSpent(epsilon, as_float(spending.room(time_s)), time_s)
+        spending.everyone.add(time_s, units(epsilon))
+
+    def _charge_people(self, spending: Spending, who: npt.ArrayLike, epsilon: float, time_s: float) -> Ids:
+        ids, counts = distinct_people(who)
+        amount = limbs(units(epsilon))[:, None] * counts
+        fits = spending.affordable(time_s, ids, amount)
+        if not fits.all():
+            first = np.flatnonzero(~fits)[:1]
+            requested = units(epsilon) * int(counts[first[0]])
+            raise BudgetSpent(as_float(requested), as_float(spending.room(time_s, ids[first])), time_s)
+        spending.people.add(time_s, ids, amount)
+        return ids
+
+    def _require_like(self, account: Account, promise: Guarantee) -> None:
+        if promise.unit is Unit.NOTHING:
+            raise UsageError(f"what promises nothing cannot be charged: {promise.why_not}")
+        known = self._neighbours.get(account)
+        if known is not None and known != promise.neighbours:
+            raise UsageError(
+                f"the {account} account counts '{known}' charges; '{promise.neighbours}' cannot be added to them. "
+                "Convert one of them (an add/remove promise of ε is a replace promise of 2ε)."
+            )
+
+    def _delta_with(self, promise: Guarantee, time_s: float) -> float:
+        total = self._delta + promise.delta
+        if self.budget_delta is not None and total > self.budget_delta * (1 + 1e-12):
+            raise BudgetSpent(promise.delta, self.budget_delta - self._delta, time_s, what="δ")
+        return total
+
+    def _beyond_group(self, promise: Guarantee, account: Account, parallel: str | None, time_s: float) -> float:
+        """Return what a charge adds to its parallel group, which costs its largest member."""
+        if parallel is None:
+            return promise.epsilon
+        if promise.neighbours is not Neighbours.ADD_REMOVE:
+            raise UsageError(
+                f"disjoint cells compose in parallel under add/remove, not under '{promise.neighbours}': "
+                "one who moves leaves one cell and enters another"
+            )
+        paid = self._groups.get((account, parallel, time_s), 0.0)
+        return as_float(max(units(promise.epsilon) - units(paid), 0))
+
+    def _latest(self, spending: Spending) -> float:
+        times = [part.times[-1] for part in (spending.everyone, spending.people) if part.times]
+        return max(times, default=0.0)
 
 
-def _account(unit: Unit) -> Account:
-    return Account.METRIC if unit is Unit.POINT else Account.CENTRAL
+def _only(person: int | None) -> Ids | None:
+    return None if person is None else distinct_people([person])[0]
+
+
+def _per_person(guarantee: Guarantee, cap: int | None) -> Guarantee:
+    """Return what a promise costs each person."""
+    if guarantee.unit in (Unit.EVENT, Unit.ITEM):
+        if cap is None:
+            raise UsageError(
+                f"a promise about one {guarantee.unit} costs each person epsilon × the public cap on their number: "
+                "give the cap"
+            )
+        return guarantee.for_users(cap)
+    return guarantee
+
+
+def _spending(allowed: float | Allowance) -> Spending:
+    allowance = allowed if isinstance(allowed, Allowance) else Allowance(allowed)
+    return Spending(allowance.epsilon, allowance.window)

@@ -1,25 +1,36 @@
 """Where noise comes from. Mechanisms are handed a `Noise`, never a seed.
 
 `SimulatedNoise` draws from a seeded numpy generator: right for runs, sweeps, tests and audits, and never
-for a real release (of the doubles that `1 + laplace` gives, only 39.7 % can come from `0 + laplace`, so one
+for a real release (of the doubles that `1 + laplace` gives, at most 39.7 % can come from `0 + laplace`, so one
 output can refute any epsilon; Mironov 2012). Everything it touches is stamped not releasable.
+`ReleaseNoise` (in `release_noise.py`) draws the same laws from OpenDP's exact discrete samplers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from geodp.errors import NotReleasable
+from geodp.errors import NotReleasable, UsageError
+from geodp.model import did_you_mean
 
 Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+MODES = ("simulate", "release")
 
 
+@runtime_checkable
 class Noise(Protocol):
     """A source of noise; `releasable` tells whether its output may leave the house."""
+
+    @property
+    def mode(self) -> str:
+        """`simulate` or `release`."""
+        ...
 
     @property
     def releasable(self) -> bool:
@@ -30,6 +41,25 @@ class Noise(Protocol):
         """Draw Laplace noise: density exp(-|x|/b)/(2b), mean |x| = b."""
         ...
 
+    def geometric(self, scale: npt.ArrayLike, size: int) -> Integers:
+        """Draw two-sided geometric noise (discrete Laplace): P(k) ∝ exp(-|k|/scale)."""
+        ...
+
+    def gaussian(self, scale: npt.ArrayLike, size: int) -> Array:
+        """Draw Gaussian noise with standard deviation `scale`."""
+        ...
+
+    def uniform(self, size: int) -> Array:
+        """Draw uniforms on [0, 1)."""
+        ...
+
+    def choose(self, logits: npt.ArrayLike, size: int | None = None) -> Integers:
+        """Choose indices with probability ∝ exp(logit).
+
+        One row of logits is shared by `size` draws; with a matrix there is one draw per row.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class SimulatedNoise:
@@ -37,10 +67,67 @@ class SimulatedNoise:
 
     rng: np.random.Generator
     releasable: bool = False
+    mode: str = "simulate"
 
     def laplace(self, scale: npt.ArrayLike, size: int) -> Array:
         """Draw Laplace noise from the seeded generator."""
-        return self.rng.laplace(0.0, np.asarray(scale, dtype=np.float64), size)
+        return self.rng.laplace(0.0, checked_scale(scale), size)
+
+    def geometric(self, scale: npt.ArrayLike, size: int) -> Integers:
+        """Draw two-sided geometric noise from the seeded generator.
+
+        The floor of an exponential with mean b is geometric with ratio exp(-1/b); the difference of two of them is
+        the discrete Laplace.
+        """
+        wide = checked_scale(scale)
+        first, second = (np.floor(self.rng.standard_exponential(size) * wide) for _ in range(2))
+        return (first - second).astype(np.int64)
+
+    def gaussian(self, scale: npt.ArrayLike, size: int) -> Array:
+        """Draw Gaussian noise from the seeded generator."""
+        return self.rng.normal(0.0, checked_scale(scale), size)
+
+    def uniform(self, size: int) -> Array:
+        """Draw uniforms from the seeded generator."""
+        return self.rng.random(size)
+
+    def choose(self, logits: npt.ArrayLike, size: int | None = None) -> Integers:
+        """Choose by inverting the cumulative weights: one cumulative sum for shared logits."""
+        table = checked_logits(logits)
+        weight = np.cumsum(np.exp(table - table.max(axis=-1, keepdims=True)), axis=-1)
+        if table.ndim == 1:
+            target = self.rng.random(1 if size is None else size) * weight[-1]
+            return np.asarray(np.searchsorted(weight, target, side="right"), dtype=np.int64)
+        target = self.rng.random(len(table)) * weight[:, -1]
+        return np.asarray(np.sum(weight <= target[:, None], axis=1), dtype=np.int64)
+
+
+def as_noise(source: np.random.Generator | Noise) -> Noise:
+    """Take a numpy generator as simulated noise; a `Noise` is returned as it is."""
+    if isinstance(source, np.random.Generator):
+        return SimulatedNoise(source)
+    if isinstance(source, Noise):
+        return source
+    raise UsageError(
+        f"noise must come from a numpy Generator or a Noise, got {type(source).__name__}: a mechanism takes no seed "
+        "(use numpy.random.default_rng(seed) to simulate)"
+    )
+
+
+def noise_source(mode: str, *, seed: int | None = None) -> Noise:
+    """Return the noise of a mode: `simulate` with a seed (0 when none is given), `release` never with one."""
+    if mode == "simulate":
+        return SimulatedNoise(np.random.default_rng(0 if seed is None else seed))
+    if mode == "release":
+        if seed is not None:
+            raise UsageError(
+                f"mode 'release' takes no seed (got {seed}): noise that can be drawn again can be taken off again. "
+                "Leave the seed out, or use mode 'simulate'."
+            )
+        from geodp.privacy.release_noise import ReleaseNoise
+
+        return ReleaseNoise()
+    raise UsageError(f"no mode called '{mode}'.{did_you_mean(mode, MODES)} Modes: {', '.join(MODES)}.")
 
 
 def require_releasable(noise: Noise, what: str) -> None:
@@ -50,3 +137,21 @@ def require_releasable(noise: Noise, what: str) -> None:
             f"{what} was made with simulated noise, which is predictable from the seed and leaks through "
             "floating point: it must not be published as a release."
         )
+
+
+def checked_scale(scale: npt.ArrayLike) -> Array:
+    """Return a noise scale as an array, or refuse it before anything is drawn."""
+    values = np.asarray(scale, dtype=np.float64)
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise UsageError(f"a noise scale must be a finite number greater than 0, got {values}")
+    return values
+
+
+def checked_logits(logits: npt.ArrayLike) -> Array:
+    """Return logits as one row or a matrix, or refuse them before anything is drawn."""
+    values = np.asarray(logits, dtype=np.float64)
+    if values.ndim not in (1, 2) or values.shape[-1] == 0:
+        raise UsageError(f"choosing needs one row of scores or a matrix with a row per draw, got {values.shape}")
+    if not np.isfinite(values).all():
+        raise UsageError("choosing needs finite scores: some are NaN or infinite")
+    return values

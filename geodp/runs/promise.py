@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def promise_lines(run: RunFolder) -> list[str]:
-    """Return the promise as Markdown paragraphs."""
-    return [_device(run), *_releases(run), _total(run)]
+    """Return the promise as Markdown paragraphs; epsilon and epsilon per metre stand apart and are never added."""
+    return [_device(run), _all_reports(run), *_releases(run), _total(run)]
 
 
 def both_relations(epsilon: float, neighbours: str) -> str:
@@ -31,12 +31,33 @@ def both_relations(epsilon: float, neighbours: str) -> str:
 
 
 def _device(run: RunFolder) -> str:
-    guarantee = run.scenario.device.mechanism.guarantee()
-    return "" if guarantee.unit is Unit.NOTHING else f"**On the phone**, each report: {guarantee.sentence()}"
+    guarantee = run.scenario.device.mechanism.guarantee(run.region)
+    if run.scenario.phones_report and run.releases:
+        guarantee = run.releases[0].guarantee  # with repeated answers it promises less
+    if guarantee.unit is Unit.NOTHING and not run.scenario.phones_report:
+        return ""
+    return f"**On the phone**, each report: {guarantee.sentence()}"
+
+
+def _all_reports(run: RunFolder) -> str:
+    """Say what the reports of one phone cost together, against the budget."""
+    charges = run.ledger
+    metric = charges[charges["unit"].astype(str) == str(Unit.POINT)]
+    if metric.empty:
+        return ""
+    reports, each, spent = len(metric), float(metric["epsilon"].iloc[0]), float(metric["total"].max())
+    text = (
+        f"**All reports of one phone** together: {reports:,} × {each:.4g}, so ε = {spent:.4g} per metre: tracks that "
+        f"are nowhere further apart than d metres change the odds by a factor of at most exp({spent:.4g}·d)"
+    )
+    budget = run.scenario.device.budget.epsilon_per_m
+    return text + (f", of a budget of {budget:.4g} per metre." if budget is not None else ".")
 
 
 def _releases(run: RunFolder) -> list[str]:
     if run.scenario.curator is None:
+        if run.scenario.phones_report:
+            return ["There is no trusted party: phones report straight to the server, under names that stay the same."]
         return ["There is no curator: nothing is published about where people are."]
     found = {release.guarantee.sentence(): release.guarantee for release in run.releases}
     if not found:
@@ -64,8 +85,11 @@ def _total(run: RunFolder) -> str:
     spent = float(central["total"].max())
     together = both_relations(spent, str(central["neighbours"].iloc[0]))
     text = f"**Over the whole run**, costs add up, for each person: {terms}, so {together}"
-    budget = run.scenario.curator.budget.epsilon if run.scenario.curator is not None else None
-    return text + (f", of a budget of {_plain(budget)}." if budget is not None and math.isfinite(budget) else ".")
+    budget = run.scenario.curator.budget if run.scenario.curator is not None else None
+    if budget is None or budget.epsilon is None or not math.isfinite(budget.epsilon):
+        return f"{text}."
+    lasts = "" if budget.lasts() == "over the run" else f" {budget.lasts()}"
+    return f"{text}, of a budget of {_plain(budget.epsilon)}{lasts}."
 
 
 def _by_epsilon(charges: pd.DataFrame) -> list[tuple[float, pd.DataFrame]]:

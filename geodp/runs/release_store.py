@@ -1,4 +1,4 @@
-"""Releases on disk: a Parquet table of cells beside a JSON file of everything else the server saw."""
+"""Releases on disk: a Parquet table of cells or points beside a JSON file of everything else the server saw."""
 
 from __future__ import annotations
 
@@ -11,20 +11,30 @@ import numpy as np
 import pandas as pd
 
 from geodp.geometry import Grid
+from geodp.privacy import channels
 from geodp.privacy.guarantee import Guarantee
-from geodp.release import Cells, Contours, GridCells
+from geodp.release import Cells, Contours, DensityEstimate, GridCells, Points
 from geodp.runs.run_folder import write_json
 
 _COLUMNS = ["west_m", "south_m", "east_m", "north_m", "count", "noise_scale"]
-_TYPES = {"cells": Cells, "grid_cells": GridCells, "contours": Contours}
+_MORE_COLUMNS = {"points": ["who", "x_m", "y_m"], "estimate": [*_COLUMNS, "variance"]}
+_TYPES: dict[str, type[Cells | Points]] = {
+    "cells": Cells,
+    "grid_cells": GridCells,
+    "contours": Contours,
+    "points": Points,
+    "estimate": DensityEstimate,
+}
+_CHANNELS = {"planar_laplace": channels.PlanarLaplaceChannel, "planar_geometric": channels.PlanarGeometricChannel}
 
 
-def write_release(folder: Path, index: int, release: Cells) -> None:
+def write_release(folder: Path, index: int, release: Cells | Points) -> None:
     """Write release number `index` into the folder."""
-    frame = pd.DataFrame({name: getattr(release, name) for name in _COLUMNS})
+    name = next(name for name, cls in _TYPES.items() if type(release) is cls)
+    frame = pd.DataFrame({column: getattr(release, column) for column in _MORE_COLUMNS.get(name, _COLUMNS)})
     frame.to_parquet(folder / f"{index:04d}.parquet", compression="zstd")
     facts: dict[str, Any] = {
-        "type": next(name for name, cls in _TYPES.items() if type(release) is cls),
+        "type": name,
         "time_s": release.time_s,
         "mechanism": release.mechanism,
         "guarantee": release.guarantee.as_dict(),
@@ -33,6 +43,8 @@ def write_release(folder: Path, index: int, release: Cells) -> None:
     }
     if isinstance(release, GridCells):
         facts["grid"] = asdict(release.grid)
+    if isinstance(release, Points):
+        facts["channel"] = _channel_facts(release.channel)
     if isinstance(release, Contours):
         facts |= {
             "sigma_cells": release.sigma_cells,
@@ -42,11 +54,12 @@ def write_release(folder: Path, index: int, release: Cells) -> None:
     write_json(folder / f"{index:04d}.json", facts)
 
 
-def read_release(path: Path) -> Cells:
+def read_release(path: Path) -> Cells | Points:
     """Read back the release whose JSON file is given."""
     facts = json.loads(path.read_text(encoding="utf-8"))
     frame = pd.read_parquet(path.with_suffix(".parquet"))
-    fields: dict[str, Any] = {name: frame[name].to_numpy(copy=True) for name in _COLUMNS}
+    columns = _MORE_COLUMNS.get(facts["type"], _COLUMNS)
+    fields: dict[str, Any] = {name: frame[name].to_numpy(copy=True) for name in columns}
     fields |= {name: facts[name] for name in ("time_s", "mechanism", "floor_per_m2")}
     fields["guarantee"] = Guarantee.from_dict(facts["guarantee"])
     if "grid" in facts:
@@ -54,5 +67,25 @@ def read_release(path: Path) -> Cells:
     if facts["type"] == "contours":
         fields |= {"sigma_cells": facts["sigma_cells"], "reading": facts["reading"]}
         fields["levels"] = np.asarray(facts["levels"], dtype=np.float64)
-    made: Cells = _TYPES[facts["type"]](**fields)
+    if facts["type"] == "points":
+        fields |= {"who": fields["who"].astype(np.str_), "channel": _channel(facts["channel"])}
+    return _TYPES[facts["type"]](**fields)
+
+
+def _channel_facts(channel: channels.Channel | None) -> dict[str, Any] | None:
+    """Return the public law of reports as plain values; a law of another kind is not kept, and read back as unknown."""
+    for name, cls in _CHANNELS.items():
+        if isinstance(channel, cls):
+            fields = {key: getattr(channel, key) for key in ("epsilon_per_m", "cell_m", "box_m")}
+            return {"law": name, **fields}
+    return None
+
+
+def _channel(facts: dict[str, Any] | None) -> channels.Channel | None:
+    if facts is None:
+        return None
+    box = facts["box_m"]
+    made: channels.Channel = _CHANNELS[facts["law"]](
+        facts["epsilon_per_m"], facts["cell_m"], None if box is None else tuple(box)
+    )
     return made

@@ -33,6 +33,8 @@ def remarks(run: RunFolder, measured: dict[str, Measured]) -> list[str]:
         *_gap(run, measured),
         *_unreachable(run),
         *_disclosure(run, measured),
+        *_linked(measured),
+        *_capped(run),
         *_size(run, measured),
     ]
 
@@ -44,8 +46,8 @@ def _without_promise(run: RunFolder) -> Iterator[str]:
 
 def _noise(run: RunFolder) -> Iterator[str]:
     """Compare E|Lap(b)| = b with what a cell holds on average, both from the release itself."""
-    noise = [float(release.noise_scale.mean()) for release in run.releases]
-    signal = [float(release.count.mean()) for release in run.releases]
+    noise = [float(release.noise_scale.mean()) for release in run.densities]
+    signal = [float(release.count.mean()) for release in run.densities]
     if noise and sum(noise) > max(sum(signal), 0.0):
         each_noise, each_signal = quantity(sum(noise) / len(noise)), quantity(sum(signal) / len(signal))
         yield (
@@ -116,13 +118,16 @@ def _causes_of_gap(run: RunFolder) -> Iterator[str]:
     scenario = run.scenario
     if _assignment_field(run, "model") == "printed":
         yield "the printed model puts all workers at two thirds of the radius and counts fractions of one"
-    if any(float(release.noise_scale.max()) > 0 for release in run.releases):
+    if not scenario.server.assignment.plans_circles:
+        yield "workers who reported near each other are not independent, and some of those asked were elsewhere"
+    elif run.estimates or any(float(release.noise_scale.max()) > 0 for release in run.densities):
         if _assignment_field(run, "planning") == "noise_aware":
             yield "noise in the densities, for which `planning: noise_aware` accounts on average only"
         else:
             yield "plans believe noisy densities, whose errors do not cancel (see `planning: noise_aware`)"
-    if scenario.workers.mobility.kind != "static" and scenario.curator is not None:
-        age = quantity(scenario.curator.release_every_s, "s")
+    if scenario.workers.mobility.kind != "static" and run.releases:
+        curator = scenario.curator
+        age = quantity(scenario.device.report_every_s if curator is None else curator.release_every_s, "s")
         yield f"workers move, and a plan may be {age} old"
     busy = _busy_share(run)
     if busy >= 0.01:
@@ -159,6 +164,26 @@ def _disclosure(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
         yield (
             "Somebody declined an offer that the acceptance model accepts with certainty, which discloses "
             "without bound. A ceiling below 1 (`workers.acceptance`) bounds it."
+        )
+
+
+def _linked(measured: dict[str, Measured]) -> Iterator[str]:
+    """Tell when linking reports finds people markedly better than one report does."""
+    once, linked = measured["attack_error_m"], measured["tracking_error_m"]
+    if once.low is not None and linked.value is not None and linked.high is not None and linked.high < once.low:
+        yield (
+            f"Whoever links a person's reports comes nearer than one report allows: {quantity(linked.value, 'm')} "
+            f"against {quantity(once.value, 'm')}. The ε of one report says nothing about that; the ε of all reports "
+            "does. Report less often (`device.report_every_s`) or with less ε."
+        )
+
+
+def _capped(run: RunFolder) -> Iterator[str]:
+    capped = run.offers["notes"].fillna("").astype(str).str.split(";").map(lambda notes: "recipients_capped" in notes)
+    if capped.any():
+        yield (
+            f"{int(capped.sum()):,} offers went to fewer workers than the target asked for: "
+            "`server.assignment.max_recipients` ended the list, or nobody else could accept."
         )
 
 

@@ -10,6 +10,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,15 @@ import numpy as np
 import pandas as pd
 
 from geodp._version import __version__
-from geodp.release import Cells
+from geodp.geometry import Array, Region
+from geodp.release import Cells, Points
 from geodp.runs.release_store import write_release
 from geodp.runs.result import RunResult
 from geodp.runs.run_folder import RunFolder, new_folder, write_json
 from geodp.scenario import Scenario, load_scenario
 from geodp.scenario_file import arms, write_scenario
+from geodp.server.density_from_points import density_from_points
+from geodp.simulation.answers import pseudonyms
 from geodp.simulation.crew import Crew
 from geodp.simulation.engine import Engine, World, build_world
 from geodp.simulation.event_log import EventLog
@@ -33,6 +37,8 @@ Progress = Callable[[str, float], None]
 
 LIBRARIES = ("contourpy", "folium", "numpy", "pandas", "pyarrow", "pydantic", "scipy", "shapely", "simpy")
 SAMPLED_WORKERS = 500
+SCORED_WORKERS = 20_000
+"""Attacks are held against the true positions of at most so many workers, the same at all times."""
 logger = logging.getLogger("geodp")
 
 
@@ -119,7 +125,8 @@ def _run_one(scenario: Scenario, world: World, folder: Path, tell: Progress, *, 
     for name in ("releases", "truth/counts"):
         (folder / name).mkdir(parents=True)
     streams = Streams(scenario.seed)
-    releases = _ReleaseWriter(folder)
+    releases = _ReleaseWriter(folder, scenario.area)
+    positions = _PositionSampler(world.population.size, streams)
     paths = _PathSampler(world, streams)
     log = EventLog(folder / "events.parquet")
     started = time.perf_counter()
@@ -132,6 +139,7 @@ def _run_one(scenario: Scenario, world: World, folder: Path, tell: Progress, *, 
             on_release=releases.write,
             on_sample=paths.sample,
             on_progress=lambda share: tell("running", share),
+            on_positions=lambda release, x_m, y_m: _note_positions(releases, positions, scenario, release, x_m, y_m),
         )
         engine.run()
     finally:
@@ -140,6 +148,8 @@ def _run_one(scenario: Scenario, world: World, folder: Path, tell: Progress, *, 
     _write_ledgers(engine, folder)
     _write_server_view(engine, folder)
     paths.frame().to_parquet(folder / "truth" / "paths.parquet", compression="zstd")
+    if positions.parts:
+        positions.frame().to_parquet(folder / "truth" / "reports.parquet", compression="zstd")
     write_json(folder / "truth" / "world.json", {"workers": world.population.size})
     write_scenario(scenario, folder / "scenario.yaml")
     facts = {"events": log.rows, "releases": releases.count, "tasks": int(world.arrivals.time_s.size)}
@@ -151,6 +161,12 @@ def _finish(folder: Path, tell: Progress, *, draw_map: bool, summarise: bool) ->
     from geodp.runs.measure import write_metrics
     from geodp.runs.summary import write_summary
 
+    run = RunFolder(folder)
+    if run.scenario.attacks and not run.arms:
+        from geodp.runs.attack_scores import write_attacks
+
+        tell("attacks", 0.0)
+        write_attacks(run)
     tell("metrics", 0.0)
     write_metrics(RunFolder(folder))
     if summarise:
@@ -162,21 +178,71 @@ def _finish(folder: Path, tell: Progress, *, draw_map: bool, summarise: bool) ->
         write_map(RunFolder(folder), folder / "map.html")
 
 
+def _note_positions(
+    releases: _ReleaseWriter,
+    positions: _PositionSampler,
+    scenario: Scenario,
+    release: Cells | Points,
+    x_m: Array,
+    y_m: Array,
+) -> None:
+    """Write what phones reported; keep the truth behind any release that somebody will be scored on."""
+    if isinstance(release, Points):
+        releases.write_points(release, x_m, y_m)
+    if isinstance(release, Points) or scenario.attacks:
+        positions.add(x_m, y_m)
+
+
 def _told_as(name: str, tell: Progress) -> Progress:
     return lambda phase, share: tell(f"{name}: {phase}", share)
 
 
 class _ReleaseWriter:
-    """Writes releases as the server saw them, and the true counts apart."""
+    """Writes releases as the server saw them, what it works out from reports, and the true counts apart."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.count = folder, 0
+    def __init__(self, folder: Path, region: Region) -> None:
+        self.folder, self.region, self.count = folder, region, 0
 
-    def write(self, release: Cells, true_count: np.ndarray[Any, Any]) -> None:
+    def write_points(self, points: Points, x_m: Array, y_m: Array) -> None:
+        """Write reports, the density that the server estimates from them, and the truth about that density."""
+        estimate = density_from_points(points, self.region)
+        (self.folder / "estimates").mkdir(exist_ok=True)
+        write_release(self.folder / "estimates", self.count, estimate)
+        self.write(points, estimate.grid.count(x_m, y_m))
+
+    def write(self, release: Cells | Points, true_count: np.ndarray[Any, Any]) -> None:
+        """Write a release, and the true count of each of its cells."""
         write_release(self.folder / "releases", self.count, release)
         path = self.folder / "truth" / "counts" / f"{self.count:04d}.parquet"
         pd.DataFrame({"count": true_count}).to_parquet(path, compression="zstd")
         self.count += 1
+
+
+class _PositionSampler:
+    """Remembers where a sample of workers is at each release, for scoring attacks.
+
+    The sample is that of the smallest pseudonyms: the same at all times, and those an attack looks at first.
+    """
+
+    def __init__(self, workers: int, streams: Streams) -> None:
+        self.workers, self.streams = workers, streams
+        self.parts: list[pd.DataFrame] = []
+
+    @cached_property
+    def _sample(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        names = pseudonyms(self.streams, np.arange(self.workers))
+        chosen = np.argsort(names, kind="stable")[:SCORED_WORKERS]
+        return chosen, names[chosen]
+
+    def add(self, x_m: Array, y_m: Array) -> None:
+        """Keep the positions behind the next release."""
+        chosen, names = self._sample
+        columns = {"worker": chosen, "who": names, "x_m": x_m[chosen], "y_m": y_m[chosen]}
+        self.parts.append(pd.DataFrame({"release": len(self.parts), **columns}))
+
+    def frame(self) -> pd.DataFrame:
+        """Return all positions kept."""
+        return pd.concat(self.parts, ignore_index=True)
 
 
 class _PathSampler:
@@ -200,14 +266,16 @@ class _PathSampler:
 
 
 def _write_ledgers(engine: Engine, folder: Path) -> None:
-    columns = ["time_s", "scope", "unit", "neighbours", "mechanism", "epsilon", "delta", "total"]
-    rows = [{name: getattr(charge, name) for name in columns} for charge in engine.ledger.charges]
-    frame = pd.DataFrame(rows, columns=columns).astype({"unit": str, "time_s": float, "epsilon": float, "total": float})
-    frame.to_parquet(folder / "ledger.parquet", compression="zstd")
+    engine.ledger.to_frame().to_parquet(folder / "ledger.parquet", compression="zstd")
     asked = np.flatnonzero(engine.answers.leakage > 0)
     people = pd.DataFrame({"worker": asked, "epsilon": engine.answers.leakage[asked]})
     people = people.assign(time_s=engine.scenario.duration_s, unit="interaction")
-    people[["time_s", "worker", "unit", "epsilon"]].to_parquet(folder / "truth" / "ledger.parquet", compression="zstd")
+    charged = np.flatnonzero(engine.phones.charged > 0)
+    reporters = pd.DataFrame({"worker": charged, "epsilon": engine.phones.charged[charged]})
+    reporters = reporters.assign(time_s=engine.scenario.duration_s, unit="point")
+    columns = ["time_s", "worker", "unit", "epsilon"]
+    everyone = people if reporters.empty else pd.concat([people, reporters], ignore_index=True)
+    everyone[columns].to_parquet(folder / "truth" / "ledger.parquet", compression="zstd")
 
 
 SERVER_VIEW = {
@@ -222,6 +290,7 @@ SERVER_VIEW = {
     "planned_success": "float64",
     "density_per_m2": "float64",
     "expected_workers": "float64",
+    "recipients": "Int64",
     "unreachable": "string",
     "notes": "string",
     "winner": "string",

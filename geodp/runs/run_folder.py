@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.geometry import Region
-    from geodp.release import Cells
+    from geodp.release import Cells, DensityEstimate, Points
     from geodp.scenario import Scenario
 
 
@@ -27,8 +26,9 @@ class RunFolder:
 
     ``summary.md``, ``scenario.yaml`` (resolved), ``manifest.json``, ``metrics.json``, ``events.parquet``,
     ``server_view.parquet`` (one row per offer, as the server saw it), ``releases/`` (as the server saw them),
-    ``ledger.parquet``, ``truth/`` (for scoring and the map only), ``map.html``, ``run.log``; with arms also
-    ``arms/<name>/`` and ``comparison.csv``.
+    ``ledger.parquet``, ``truth/`` (for scoring and the map only), ``map.html``, ``run.log``; where phones report by
+    themselves ``estimates/`` (densities the server works out from reports), with attacks ``attacks.parquet``; with
+    arms also ``arms/<name>/`` and ``comparison.csv``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -70,10 +70,10 @@ class RunFolder:
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
-        """One row per task (index: task id): arrived_s, x_m, y_m, outcome, reason, decided_s, worker,
-        departed_s, completed_s, travel_m, reward.
+        """One row per task, with what became of it (index: task id).
 
-        `outcome` is `success` (somebody took it), `failure` (given up or unreachable) or `censored`.
+        arrived_s, x_m, y_m, outcome, reason, decided_s, worker, departed_s, completed_s, travel_m, reward; `outcome`
+        is `success` (somebody took it), `failure` (given up or unreachable) or `censored`.
         """
         return _tasks(self.events)
 
@@ -114,14 +114,45 @@ class RunFolder:
         return int(self._json("truth/world.json")["workers"])
 
     @cached_property
-    def releases(self) -> list[Cells]:
-        """What the curator published, in order, as the server saw it."""
+    def releases(self) -> list[Cells | Points]:
+        """What the curator published, or phones reported, in order, as the server saw it."""
         from geodp.runs.release_store import read_release
 
         return [read_release(path) for path in sorted((self.path / "releases").glob("*.json"))]
 
+    @cached_property
+    def estimates(self) -> list[DensityEstimate]:
+        """The densities that the server works out from reported points, one per release ([] with a curator)."""
+        from geodp.release import DensityEstimate
+        from geodp.runs.release_store import read_release
+
+        found = [read_release(path) for path in sorted((self.path / "estimates").glob("*.json"))]
+        return [estimate for estimate in found if isinstance(estimate, DensityEstimate)]
+
+    @property
+    def densities(self) -> list[Cells]:
+        """What the server can read densities off: the releases of counts, or its estimates from reports."""
+        from geodp.release import Cells
+
+        return [release for release in self.releases if isinstance(release, Cells)] or list(self.estimates)
+
+    @property
+    def attacks(self) -> pd.DataFrame:
+        """Guesses of the attacks with their errors (empty without attacks).
+
+        number, attack, method, release, time_s, who, x_m, y_m, error_m, prior_error_m, hit.
+        """
+        from geodp.runs.attack_scores import no_scores
+
+        return self._table("attacks.parquet") if (self.path / "attacks.parquet").is_file() else no_scores()
+
+    @property
+    def positions(self) -> pd.DataFrame:
+        """Where a sample of workers was at each release: release, worker, who, x_m, y_m (truth)."""
+        return self._table("truth/reports.parquet")
+
     def true_counts(self, index: int) -> pd.Series:
-        """Return the true count in each cell of a release (truth)."""
+        """Return the true count in each cell of a release, or of the estimate from it (truth)."""
         return self._table(f"truth/counts/{index:04d}.parquet")["count"]
 
     @property
@@ -200,7 +231,7 @@ def new_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
         yield partial
         if target.exists():
             shutil.rmtree(target)
-        os.replace(partial, target)
+        partial.replace(target)
     except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
         if isinstance(error, OSError):

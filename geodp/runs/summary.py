@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from geodp.metrics import TOPICS, Measured, Metric
+from geodp.runs.adversary import adversary_lines
 from geodp.runs.measure import measurements
 from geodp.runs.promise import promise_lines
 from geodp.runs.quantity import UNDEFINED, quantity, with_interval
@@ -41,7 +42,9 @@ _FILES = (
     ("manifest.json", "versions, seed, checksums, timings"),
     ("events.parquet", "everything that happened, with reasons"),
     ("server_view.parquet", "what the server decided and was told"),
-    ("releases/", "what the curator published"),
+    ("releases/", "what the server saw: the curator's releases, or the reports of phones"),
+    ("estimates/", "densities that the server works out from reports"),
+    ("attacks.parquet", "what an adversary guesses from the server's view, and how far off it is"),
     ("ledger.parquet", "what was spent, charge by charge"),
     ("truth/", "true counts, paths and disclosures: for scoring only, never to be shared"),
     ("run.log", "the log"),
@@ -72,6 +75,7 @@ def run_summary(run: RunFolder) -> str:
         *promise_lines(run),
         "## What the protocol gives away",
         _disclosed(measured),
+        *adversary_lines({"": run}),
         *(["## Take care", "\n".join(f"- {line}" for line in careful)] if careful else []),
         "## Numbers",
         metrics_table(found),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from geodp.metrics import Measured
+from geodp.runs.adversary import adversary_lines
 from geodp.runs.compare import compare_runs, same_world
 from geodp.runs.measure import measurements
 from geodp.runs.promise import promise_lines
@@ -48,6 +49,7 @@ def comparison_summary(run: RunFolder) -> str:
         *_promises(arms),
         "## What the protocol gives away",
         _disclosures(table, list(arms)),
+        *adversary_lines(arms),
         *_careful(arms),
         "## Numbers",
         values_table(table, list(arms)),

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array
-from geodp.release import Cells, DensityLaw
+from geodp.release import Cells, DensityEstimate, DensityLaw
 
 _NODES = 64  # of the prior, and as many of the noise law
 _LEAST_VARIATION = 0.05  # coefficient of variation of the prior when the release shows none
@@ -67,6 +67,8 @@ class Belief:
 
 def noise_aware_belief(release: Cells, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> Belief:
     """Return what a release tells about the density at each point; a point mass where it has no noise."""
+    if isinstance(release, DensityEstimate):
+        return _around_estimate(release.density_law(x_m, y_m), release.floor_per_m2)
     law, chance = _law_at(release, x_m, y_m)
     estimate = np.maximum(law.estimate_per_m2, release.floor_per_m2)
     if not np.any(law.variance > 0):
@@ -75,6 +77,23 @@ def noise_aware_belief(release: Cells, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -
     exact = law.variance <= 0
     nodes[exact], share[exact] = estimate[exact, None], 1 / share.shape[1]
     return Belief(np.maximum(nodes, release.floor_per_m2), share)
+
+
+def _around_estimate(law: DensityLaw, floor_per_m2: float) -> Belief:
+    """Return the belief after an estimate from reported points: normal about it, and never below the floor.
+
+    Such an estimate has used what its reports say about the spread of workers already, and its error holds both noise
+    and chance, so there is no prior to be added: every density from the floor upwards is as good as any other.
+    """
+    from scipy.special import ndtr, ndtri
+
+    error = np.sqrt(law.variance)[:, None]
+    safe = np.where(error > 0, error, 1.0)
+    below = ndtr((floor_per_m2 - law.estimate_per_m2[:, None]) / safe)
+    level = (np.arange(2 * _NODES) + 0.5) / (2 * _NODES)
+    quantile = ndtri(np.minimum(below + (1 - below) * level, 1 - 1e-12))
+    nodes = np.maximum(law.estimate_per_m2[:, None] + error * quantile, floor_per_m2)
+    return Belief(nodes, np.full(nodes.shape, 1 / nodes.shape[1]))
 
 
 @dataclass(frozen=True)

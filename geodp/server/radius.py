@@ -76,7 +76,8 @@ def _bracket(k: Array, load: Array, ceiling: float) -> tuple[Array, Array, Array
     low = load / k
     if ceiling == 1:
         high = 2 * low
-        guess = low * (1 + 1 / (1 + 0.25 * k / low))  # right to first order for k²/A -> 0 and -> infinity
+        kappa = k / low  # r·k/A is 2 - κ/4 for small κ = k²/A, and 1 + ln(2)/κ for large: between them, within 2.5 %
+        guess = low * (1 + (1 + kappa / 8) / (1 + kappa * (3 / 8 + kappa / (8 * np.log(2)))))
     else:
         high = (load + np.sqrt(load**2 + ceiling * k**2 * load)) / (ceiling * k)
         low = np.maximum(low, np.sqrt(load / -np.log1p(-ceiling)))

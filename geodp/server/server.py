@@ -11,7 +11,7 @@ from typing import Any
 from geodp.acceptance import Acceptance
 from geodp.geometry import Region
 from geodp.messages import Answer, Offer, Task
-from geodp.release import Cells
+from geodp.release import Cells, Points
 from geodp.server.assignment import Assignment
 from geodp.server.reward_shares import funded
 from geodp.server.view import ServerView
@@ -65,7 +65,7 @@ class Server:
     _latest: dict[int, dict[str, Any]] = field(default_factory=dict)
     _rounds: dict[int, int] = field(default_factory=dict)
 
-    def plan(self, tasks: Sequence[Task], release: Cells | None, time_s: float) -> list[Offer]:
+    def plan(self, tasks: Sequence[Task], release: Cells | Points | None, time_s: float) -> list[Offer]:
         """Decide offers for a batch: tasks seen for the first time, and tasks nobody took the last time."""
         offers: list[Offer] = []
         by_round = sorted(tasks, key=lambda task: (self._rounds.get(task.task, 0), task.task))
@@ -147,6 +147,7 @@ class Server:
             "planned_success": offer.planned_success,
             "density_per_m2": offer.density_per_m2,
             "expected_workers": offer.expected_workers,
+            "recipients": None if offer.recipients is None else len(offer.recipients),
             "unreachable": offer.unreachable,
             "notes": ";".join(offer.notes),
             "winner": None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from geodp.acceptance import Acceptance
 from geodp.geometry import Region
-from geodp.release import Cells
+from geodp.release import Cells, Points
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,8 @@ class ServerView:
 
     time_s: float
     region: Region
-    release: Cells | None
-    """The newest release; None while there is none (or without a curator)."""
+    release: Cells | Points | None
+    """The newest release, or the newest reports where phones report by themselves; None while there is none."""
     acceptance: Acceptance
     """The willingness the server assumes."""
     purse: float

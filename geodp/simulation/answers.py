@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +19,33 @@ from geodp.streams import Streams
 
 Ids = npt.NDArray[np.int64]
 _BUSY, _LOW, _FAR, _UNWILLING, _YES = range(5)
+_PICKED, _NOT_PICKED, _TAKEN = reason_codes([Reason.PICKED, Reason.NOT_PICKED, Reason.TAKEN])
 _CODES = reason_codes([Reason.BUSY, Reason.LOW_REWARD, Reason.TOO_FAR, Reason.UNWILLING, Reason.NONE])
+
+
+class Accepted(NamedTuple):
+    """Those who said yes to one task."""
+
+    worker: Ids
+    distance_m: Array
+    x_m: Array
+    y_m: Array
+    luck: Array
+    """The curator picks the one with the smallest: a draw by (worker, task), so a uniform pick."""
+
+    def pick(self, free: npt.NDArray[np.bool_]) -> int | None:
+        """Pick one of those who are still free."""
+        return int(self.worker[free][np.argmin(self.luck[free])]) if free.any() else None
+
+    def reasons(self, free: npt.NDArray[np.bool_], winner: int | None) -> npt.NDArray[np.int8]:
+        """Return what became of each acceptance."""
+        fate = np.where(free, np.where(self.worker == winner, _PICKED, _NOT_PICKED), _TAKEN)
+        return np.asarray(fate, dtype=np.int8)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Everyone asked in one batch: rows of worker, place, distance and answer, grouped by task."""
+    """Everyone asked in one batch: rows of worker, place, distance and answer, in order of task and then of worker."""
 
     tasks: list[Task]
     rewards: Array
@@ -33,26 +56,18 @@ class Asked:
     y_m: Array
     distance_m: Array
     answer: npt.NDArray[np.int8]
+    luck: Array
 
-    def by_task(self) -> Iterator[tuple[Task, slice]]:
-        """Yield each task with its rows, in order of arrival."""
+    def by_task(self) -> Iterator[tuple[Task, float, slice]]:
+        """Yield each task with its reward and its rows, in order of arrival."""
+        rewards, border = self.rewards.tolist(), self.border.tolist()
         for index in np.argsort([task.task for task in self.tasks]).tolist():
-            yield self.tasks[index], slice(int(self.border[index]), int(self.border[index + 1]))
+            yield self.tasks[index], rewards[index], slice(border[index], border[index + 1])
 
-    def acceptors(self, rows: slice) -> tuple[Ids, Array, Array, Array]:
-        """Return worker, distance and place of those who said yes."""
+    def accepted(self, rows: slice) -> Accepted:
+        """Return those who said yes, of one task's rows."""
         yes = np.flatnonzero(self.answer[rows] == _YES) + rows.start
-        return self.worker[yes], self.distance_m[yes], self.x_m[yes], self.y_m[yes]
-
-    def acceptance_reasons(self, willing: Ids, free: npt.NDArray[np.bool_], winner: int | None) -> npt.NDArray[np.int8]:
-        """Return what became of each acceptance."""
-        picked, passed, taken = reason_codes([Reason.PICKED, Reason.NOT_PICKED, Reason.TAKEN])
-        fate = np.where(free, np.where(willing == winner, picked, passed), taken)
-        return np.asarray(fate, dtype=np.int8)
-
-    def reward_of(self, task: int) -> float:
-        """Return what was promised for a task."""
-        return float(next(r for t, r in zip(self.tasks, self.rewards, strict=True) if t.task == task))
+        return Accepted(self.worker[yes], self.distance_m[yes], self.x_m[yes], self.y_m[yes], self.luck[yes])
 
 
 class Answers:
@@ -61,7 +76,7 @@ class Answers:
     def __init__(self, acceptance: Acceptance, streams: Streams, eagerness: Array | None, workers: int) -> None:
         self.acceptance, self.streams, self.eagerness = acceptance, streams, eagerness
         self.leakage = np.zeros(workers)
-        self._declined: dict[int, tuple[Ids, Array]] = {}
+        self._declined: dict[int, list[tuple[Ids, Array]]] = {}
 
     def answer(
         self, task: Ids, worker: Ids, reward: Array, distance_m: Array, busy: npt.NDArray[np.bool_]
@@ -76,34 +91,49 @@ class Answers:
         answer[busy] = _BUSY
         return answer
 
-    def charge_declining(self, task: int, worker: Ids, reward: Array, distance_m: Array) -> None:
+    def charge_declining(self, asked: Asked) -> None:
         """Charge -ln(1 - θ) to each who could have accepted and did not.
 
         By so much would the likelihood of what the server sees change without her. A second offer of the same task
         adds only what goes beyond the first.
         """
+        declined = np.flatnonzero(asked.answer == _UNWILLING)
+        border = np.searchsorted(declined, asked.border)
+        worker, reward = asked.worker[declined], np.repeat(asked.rewards, np.diff(border))
         eager = 1.0 if self.eagerness is None else self.eagerness[worker]
-        cost = -self.acceptance.log_refusal(reward, distance_m, eager)
-        before = self._declined.get(task)
-        extra = cost
-        if before is not None:
-            known, paid = before
-            place = np.minimum(np.searchsorted(known, worker), max(known.size - 1, 0))
-            again = (known[place] == worker) if known.size else np.zeros(worker.size, dtype=np.bool_)
-            extra = np.where(again, np.maximum(cost - paid[place], 0.0), cost) if known.size else cost
+        cost = -self.acceptance.log_refusal(reward, asked.distance_m[declined], eager)
+        extra = cost.copy()
+        for task, (begin, end) in zip(asked.tasks, pairwise(border.tolist()), strict=True):
+            if end > begin:
+                own = slice(begin, end)
+                extra[own] = self._beyond_paid(task.task, worker[own], cost[own])
+                self._declined.setdefault(task.task, []).append((worker[own], cost[own]))
         np.add.at(self.leakage, worker, extra)
-        self._remember(task, worker, cost)
 
-    def _remember(self, task: int, worker: Ids, cost: Array) -> None:
-        known, paid = self._declined.get(task, (np.empty(0, dtype=np.int64), np.empty(0)))
-        workers, places = np.unique(np.concatenate([known, worker]), return_inverse=True)
-        most = np.zeros(workers.size)
-        np.maximum.at(most, places, np.concatenate([paid, cost]))
-        self._declined[task] = (workers, most)
+    def _beyond_paid(self, task: int, worker: Ids, cost: Array) -> Array:
+        """Return by how much costs exceed what these workers were charged for earlier offers of a task."""
+        known, paid = self._paid(task)
+        if known.size == 0:
+            return cost
+        place = np.minimum(np.searchsorted(known, worker), known.size - 1)
+        return np.where(known[place] == worker, np.maximum(cost - paid[place], 0.0), cost)
+
+    def _paid(self, task: int) -> tuple[Ids, Array]:
+        """Return who declined a task before, in ascending order, and the most that each was charged for it."""
+        parts = self._declined.get(task)
+        if parts is None:
+            return np.empty(0, dtype=np.int64), np.empty(0)
+        if len(parts) > 1:
+            worker, cost = (np.concatenate(column) for column in zip(*parts, strict=True))
+            known, places = np.unique(worker, return_inverse=True)
+            most = np.zeros(known.size)
+            np.maximum.at(most, places, cost)
+            self._declined[task] = parts = [(known, most)]
+        return parts[0]
 
     def has_declined(self, task: int, worker: Ids) -> npt.NDArray[np.bool_]:
         """Tell which workers have declined a task before."""
-        known = self._declined.get(task, (np.empty(0, dtype=np.int64), None))[0]
+        known, _ = self._paid(task)
         if known.size == 0:
             return np.zeros(worker.size, dtype=np.bool_)
         return np.asarray(known[np.minimum(np.searchsorted(known, worker), known.size - 1)] == worker)
@@ -112,13 +142,17 @@ class Answers:
         """Drop what was kept for re-offers of a task that is closed."""
         self._declined.pop(task, None)
 
-    def pick(self, task: int, willing: Ids) -> int:
-        """Pick one acceptor, uniformly: the one with the smallest keyed draw."""
-        return int(willing[np.argmin(self.streams.uniform("curator.pick", willing, task))])
+    def luck(self, task: Ids, worker: Ids) -> Array:
+        """Return the draws by which the curator picks among acceptors."""
+        return self.streams.uniform("curator.pick", worker, task)
 
     def pseudonym(self, worker: int) -> str:
         """Return the name under which the server knows a worker."""
-        return f"w{int(self.streams.uniform('server.pseudonym', worker) * 2**53):014x}"
+        return str(self.pseudonyms(np.array([worker]))[0])
+
+    def pseudonyms(self, workers: Ids) -> npt.NDArray[np.str_]:
+        """Return the names under which the server knows workers."""
+        return pseudonyms(self.streams, workers)
 
     def log_refusals(self, asked: Asked, time_s: float, log: EventLog) -> None:
         """Log every no with its reason, and charge those who could have said yes."""
@@ -134,12 +168,13 @@ class Answers:
             value=asked.distance_m[no],
             reason=_CODES[asked.answer[no]],
         )
-        for index, task in enumerate(asked.tasks):
-            rows = slice(int(asked.border[index]), int(asked.border[index + 1]))
-            unwilling = np.flatnonzero(asked.answer[rows] == _UNWILLING) + rows.start
-            if unwilling.size:
-                reward = np.full(unwilling.size, asked.rewards[index])
-                self.charge_declining(task.task, asked.worker[unwilling], reward, asked.distance_m[unwilling])
+        self.charge_declining(asked)
+
+
+def pseudonyms(streams: Streams, workers: Ids) -> npt.NDArray[np.str_]:
+    """Return the names under which the server knows workers: random, and the same for a whole run."""
+    numbers = (streams.uniform("server.pseudonym", workers) * 2**53).astype(np.int64)
+    return np.array([f"w{number:014x}" for number in numbers.tolist()], dtype="U15")
 
 
 def ask_circle(
@@ -154,10 +189,28 @@ def ask_circle(
     centre_x, centre_y = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
     radius = np.array([offer.radius_m for offer in offers])
     circle, worker, distance = range_join(x_m, y_m, centre_x, centre_y, radius)
+    order = np.lexsort((worker, circle))  # by task, then worker: not the order of the search
+    circle, worker, distance = circle[order], worker[order], distance[order]
     rewards = np.array([offer.reward for offer in offers])
-    ids = np.array([task.task for task in tasks])
-    answer = answers.answer(ids[circle], worker, rewards[circle], distance, busy[worker])
-    return _asked(list(tasks), rewards, circle, worker, x_m, y_m, distance, answer)
+    return _asked(answers, list(tasks), rewards, circle, worker, x_m, y_m, distance, busy[worker])
+
+
+def ask_named(
+    answers: Answers,
+    tasks: Sequence[Task],
+    offers: Sequence[Offer],
+    named: Sequence[Ids],
+    x_m: Array,
+    y_m: Array,
+    busy: npt.NDArray[np.bool_],
+) -> Asked:
+    """Ask the workers whom each offer names, wherever they truly are."""
+    index = np.repeat(np.arange(len(tasks)), [workers.size for workers in named])
+    worker = np.concatenate([np.sort(workers) for workers in named])
+    centre_x, centre_y = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
+    distance = np.hypot(x_m[worker] - centre_x[index], y_m[worker] - centre_y[index])
+    rewards = np.array([offer.reward for offer in offers])
+    return _asked(answers, list(tasks), rewards, index, worker, x_m, y_m, distance, busy[worker])
 
 
 def browse_nearest(
@@ -181,13 +234,12 @@ def browse_nearest(
     nearest = order[np.unique(worker[order], return_index=True)[1]]
     nearest = nearest[np.argsort(task[nearest], kind="stable")]
     task, worker, distance = task[nearest], worker[nearest], distance[nearest]
-    ids = np.array([posted.task for posted in tasks])
     idle = np.zeros(worker.size, dtype=np.bool_)
-    answer = answers.answer(ids[task], worker, rewards[task], distance, idle)
-    return _asked(tasks, rewards, task, worker, x_m, y_m, distance, answer)
+    return _asked(answers, tasks, rewards, task, worker, x_m, y_m, distance, idle)
 
 
 def _asked(
+    answers: Answers,
     tasks: list[Task],
     rewards: Array,
     index: Ids,
@@ -195,7 +247,13 @@ def _asked(
     x_m: Array,
     y_m: Array,
     distance_m: Array,
-    answer: npt.NDArray[np.int8],
+    busy: npt.NDArray[np.bool_],
 ) -> Asked:
+    """Ask the workers, each about the task of her row; rows are in order of task and then of worker."""
+    task = np.array([one.task for one in tasks])[index]
+    answer = answers.answer(task, worker, rewards[index], distance_m, busy)
+    luck = np.zeros(worker.size)
+    yes = answer == _YES
+    luck[yes] = answers.luck(task[yes], worker[yes])
     border = np.searchsorted(index, np.arange(len(tasks) + 1))
-    return Asked(tasks, rewards, border, worker, x_m[worker], y_m[worker], distance_m, answer)
+    return Asked(tasks, rewards, border, worker, x_m[worker], y_m[worker], distance_m, answer, luck)

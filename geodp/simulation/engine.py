@@ -3,6 +3,9 @@
 What happens when: the curator publishes at 0, P, 2P, …; tasks arrive; every `batch_s` the server plans offers; the
 curator broadcasts them and, when the answer window closes, picks one of those who accepted; the chosen worker
 travels; tasks run out of patience. Positions are functions of time, so nothing ticks.
+
+Without a curator phones report to the server by themselves, offers go to all phones, and each phone knows whether its
+owner is meant: inside the circle, or named. Who answers what is the same in both worlds.
 """
 
 from __future__ import annotations
@@ -18,17 +21,20 @@ import simpy
 
 from geodp.curator.curator import Curator
 from geodp.curator.mechanisms import Snapshot
+from geodp.device.memory import Memory
 from geodp.errors import DataError
+from geodp.geometry import Array
 from geodp.messages import Answer, Offer, Task
 from geodp.privacy.guarantee import Neighbours
-from geodp.privacy.ledger import Ledger
+from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.privacy.noise import SimulatedNoise
-from geodp.release import Cells
+from geodp.release import Cells, Points
 from geodp.scenario import Scenario
 from geodp.server.server import Purse, Server
-from geodp.simulation.answers import Answers, Asked, ask_circle, browse_nearest
+from geodp.simulation.answers import Accepted, Answers, Asked, ask_circle, ask_named, browse_nearest
 from geodp.simulation.crew import Crew
 from geodp.simulation.event_log import EventLog, Kind, Reason
+from geodp.simulation.phones import Phones
 from geodp.streams import Streams
 from geodp.world.demand import Arrivals
 from geodp.world.motion import Motion
@@ -72,16 +78,18 @@ class Engine:
         on_release: Callable[[Cells, np.ndarray[Any, Any]], None],
         on_sample: Callable[[float, Crew], None],
         on_progress: Callable[[float], None],
+        on_positions: Callable[[Cells | Points, Array, Array], None] = lambda *_: None,
         samples: int = 97,
     ) -> None:
         self.scenario, self.arrivals = scenario, world.arrivals
         self.crew = Crew(world.motion, scenario.workers.travel_speed_mps)
         self.streams, self.log = streams, log
         self._on_release, self._on_sample, self._on_progress = on_release, on_sample, on_progress
+        self._on_positions = on_positions
         self._samples = samples
         self.env = simpy.Environment()
         self.region = scenario.area
-        self.ledger = Ledger(scenario.curator.budget.epsilon if scenario.curator else None)
+        self.ledger = Ledger(budgets=_budgets(scenario))
         self.curator = (
             Curator(scenario.curator.mechanism, self.ledger, scenario.curator.budget.when_spent)
             if scenario.curator
@@ -93,6 +101,15 @@ class Engine:
             streams,
             scenario.workers.acceptance.eagerness(self.crew.size, streams.generator("world.eagerness")),
             self.crew.size,
+        )
+        self.phones = Phones(
+            scenario.device.mechanism,
+            self.ledger,
+            scenario.device.budget.when_spent,
+            self.region,
+            self.crew.size,
+            self.answers.pseudonyms,
+            None if scenario.device.memoise_m is None else Memory(scenario.device.memoise_m),
         )
         self.open: dict[int, Task] = {}
         self.waiting: list[Task] = []
@@ -124,20 +141,38 @@ class Engine:
     def _releases(self) -> Steps:
         for index, time_s in enumerate(self.scenario.release_times()):
             yield self.env.timeout(time_s - self.env.now)
-            self._publish(index)
+            if self.scenario.curator is None:
+                self._report(index)
+            else:
+                self._publish(index)
+
+    def _report(self, index: int) -> None:
+        """Let all phones report to the server; the truth goes to the run folder alone."""
+        now = self.env.now
+        x, y = self.crew.positions(now)
+        points = self.phones.report(now, x, y, self.streams.generator(f"device.report.{index}"))
+        if points is None:
+            self._log_refused(kept=self.phones.current is not None)
+            return
+        self.log.add(now, Kind.RELEASE, value=points.guarantee.epsilon)
+        self._on_positions(points, x, y)
+
+    def _log_refused(self, *, kept: bool) -> None:
+        self.log.add(self.env.now, Kind.RELEASE, value=0.0, reason=Reason.REUSED_LAST if kept else Reason.STOPPED)
 
     def _publish(self, index: int) -> None:
         section = self.scenario.curator
         if section is None or self.curator is None:
             return
         now = self.env.now
-        x, y = self.crew.positions(now)
-        if section.counts == "idle":
-            idle = ~self.crew.busy
-            x, y = x[idle], y[idle]
-        reported_x, reported_y = self.scenario.device.mechanism.report(
-            x, y, rng=self.streams.generator(f"device.report.{index}"), region=self.region
-        )
+        everyone = self.crew.positions(now)
+        counted = ~self.crew.busy if section.counts == "idle" else np.ones(self.crew.size, dtype=np.bool_)
+        x, y = everyone[0][counted], everyone[1][counted]
+        if not self.phones.afford(now):
+            self._log_refused(kept=self.curator.current is not None)
+            return
+        rng = self.streams.generator(f"device.report.{index}")
+        reported_x, reported_y = self.phones.to_curator(x, y, counted, rng)
         snapshot = Snapshot(
             time_s=now,
             x_m=reported_x,
@@ -150,12 +185,12 @@ class Engine:
         noise = SimulatedNoise(self.streams.generator(f"curator.noise.{index}"))
         release = self.curator.publish(snapshot, noise)
         if release is None:
-            kept = self.curator.current is not None
-            self.log.add(now, Kind.RELEASE, value=0.0, reason=Reason.REUSED_LAST if kept else Reason.STOPPED)
+            self._log_refused(kept=self.curator.current is not None)
             return
         self.log.add(now, Kind.RELEASE, value=release.guarantee.epsilon)
         cell = release.locate(x, y)
         self._on_release(release, np.bincount(cell[cell >= 0], minlength=release.count.size))
+        self._on_positions(release, *everyone)
 
     # -- tasks come and go ----------------------------------------------------------------------------------
 
@@ -212,16 +247,20 @@ class Engine:
         return [task for task in waiting if task.expires_s >= deadline]
 
     def _offer(self) -> Asked | None:
-        """Plan offers and broadcast them; the curator knows who is inside each circle, the server does not."""
+        """Plan offers and broadcast them; the curator, or each phone, knows who is meant, and the server does not."""
         tasks = self._take_waiting()
         if not tasks:
             return None
-        release = self.curator.current if self.curator is not None else None
+        release = self.curator.current if self.curator is not None else self.phones.current
         made = self._announce(self.server.plan(tasks, release, self.env.now))
         if not made:
             return None
         x, y = self.crew.positions(self.env.now)
-        return ask_circle(self.answers, [self.open[offer.task] for offer in made], made, x, y, self.crew.busy)
+        tasks = [self.open[offer.task] for offer in made]
+        if made[0].recipients is None:
+            return ask_circle(self.answers, tasks, made, x, y, self.crew.busy)
+        named = [self.phones.workers(offer.recipients or ()) for offer in made]
+        return ask_named(self.answers, tasks, made, named, x, y, self.crew.busy)
 
     def _announce(self, offers: list[Offer]) -> list[Offer]:
         """Log the offers and return those that are made; tasks without one are closed with their reason."""
@@ -253,29 +292,26 @@ class Engine:
         if self._over:
             return  # undecided: these tasks were censored
         self.answers.log_refusals(asked, self.env.now, self.log)
-        for task, rows in asked.by_task():
-            self._decide(task, asked, rows)
+        for task, reward, rows in asked.by_task():
+            if task.task in self.open:
+                self._decide(task, reward, asked.accepted(rows), notified=rows.stop > rows.start)
 
-    def _decide(self, task: Task, asked: Asked, rows: slice) -> None:
-        if task.task not in self.open:
-            return
-        willing, distance, x, y = asked.acceptors(rows)
-        free = ~self.crew.busy[willing]
-        winner = self.answers.pick(task.task, willing[free]) if free.any() else None
-        if willing.size:
-            reasons = asked.acceptance_reasons(willing, free, winner)
+    def _decide(self, task: Task, reward: float, yes: Accepted, *, notified: bool) -> None:
+        free = ~self.crew.busy[yes.worker]
+        winner = yes.pick(free)
+        if yes.worker.size:
             self.log.add(
                 self.env.now,
                 Kind.ACCEPTANCE,
                 task=task.task,
-                worker=willing,
-                x_m=x,
-                y_m=y,
-                value=distance,
-                reason=reasons,
+                worker=yes.worker,
+                x_m=yes.x_m,
+                y_m=yes.y_m,
+                value=yes.distance_m,
+                reason=yes.reasons(free, winner),
             )
         if winner is None:
-            self._nobody(task, notified=rows.stop > rows.start)
+            self._nobody(task, notified=notified)
             return
         pseudonym = self.answers.pseudonym(winner)
         self.server.hear(Answer(task.task, winner, self.env.now), pseudonym)
@@ -283,7 +319,7 @@ class Engine:
         self._posted.pop(task.task, None)
         self.answers.forget(task.task)
         self.crew.busy[winner] = True  # at once: the next task of this batch must not pick her too
-        self.env.process(self._trip(task, winner, asked.reward_of(task.task)))
+        self.env.process(self._trip(task, winner, reward))
 
     def _nobody(self, task: Task, *, notified: bool) -> None:
         if task.task in self._posted:
@@ -321,6 +357,12 @@ class Engine:
         for time_s in np.linspace(0.0, self.scenario.duration_s, self._samples).tolist():
             yield self.env.timeout(max(0.0, time_s - self.env.now))
             self._on_sample(time_s, self.crew)
+
+
+def _budgets(scenario: Scenario) -> dict[Account, float | Allowance]:
+    """Return what each account may hold at most; they are never added up with one another."""
+    central = Allowance() if scenario.curator is None else scenario.curator.budget.allowance(scenario.start_s)
+    return {Account.CENTRAL: central, Account.METRIC: Allowance(scenario.device.budget.epsilon_per_m)}
 
 
 def _server(scenario: Scenario) -> Server:

@@ -16,11 +16,11 @@ class Kind(StrEnum):
     """Kinds of event, with the meaning of their columns."""
 
     RELEASE = "release"
-    """The curator published, or did not; value = epsilon charged."""
+    """The curator published, or phones reported, or neither; value = epsilon charged (per metre for reports)."""
     TASK_ARRIVED = "task_arrived"
     """x_m, y_m = the task's place."""
     OFFER = "offer"
-    """The curator broadcasts an offer; x_m, y_m = the task's place, value = radius in metres."""
+    """An offer is broadcast; x_m, y_m = the task's place, value = radius in metres (null: workers are named)."""
     REFUSAL = "refusal"
     """A notified worker says no; x_m, y_m = the worker's place, value = distance to the task."""
     ACCEPTANCE = "acceptance"
@@ -79,17 +79,9 @@ SCHEMA = pa.schema(
         ("reason", pa.dictionary(pa.int8(), pa.string())),
     ]
 )
-_COLUMNS = {
-    "time_s": np.float64,
-    "kind": np.int8,
-    "task": np.int64,
-    "worker": np.int64,
-    "x_m": np.float64,
-    "y_m": np.float64,
-    "value": np.float64,
-    "reason": np.int8,
-}
+_COLUMN_TYPES = (np.float64, np.int8, np.int64, np.int64, np.float64, np.float64, np.float64, np.int8)  # as in SCHEMA
 Numbers = float | npt.NDArray[Any]
+"""One number for all events of a call, or one for each."""
 _KINDS, _REASONS = list(Kind), list(Reason)
 _KIND_CODE = {kind: code for code, kind in enumerate(_KINDS)}
 _REASON_CODE = {reason: code for code, reason in enumerate(_REASONS)}
@@ -106,7 +98,7 @@ class EventLog:
     def __init__(self, path: Path, rows_in_memory: int = 200_000) -> None:
         self._writer = pq.ParquetWriter(path, SCHEMA, compression="zstd")
         # Columns that fill up and are written out when full: one row costs no allocation.
-        self._columns = {name: np.empty(rows_in_memory, dtype=kind) for name, kind in _COLUMNS.items()}
+        self._columns: list[npt.NDArray[Any]] = [np.empty(rows_in_memory, dtype=kind) for kind in _COLUMN_TYPES]
         self._limit, self._filled = rows_in_memory, 0
         self.rows = 0
 
@@ -125,22 +117,34 @@ class EventLog:
         """Log one event, or many of one kind at one time when arrays are given."""
         codes = _REASON_CODE[reason] if isinstance(reason, Reason) else reason
         row = (time_s, _KIND_CODE[kind], task, worker, x_m, y_m, value, codes)
-        rows = next((entry.size for entry in row if isinstance(entry, np.ndarray)), 1)
-        self.rows += rows
+        sizes = {entry.size for entry in row if isinstance(entry, np.ndarray)}
+        if len(sizes) > 1:
+            raise ValueError(f"columns of one call to EventLog.add differ in length: {sorted(sizes)}")
+        if sizes:
+            self._add_many(row, sizes.pop())
+        else:
+            self._add_one(row)
+
+    def _add_one(self, row: tuple[Numbers, ...]) -> None:
+        if self._filled == self._limit:
+            self._flush()
+        for column, entry in zip(self._columns, row, strict=True):
+            column[self._filled] = entry
+        self._filled += 1
+        self.rows += 1
+
+    def _add_many(self, row: tuple[Numbers, ...], rows: int) -> None:
+        """Copy events (single numbers hold for all of them) behind what is there, in as many pieces as it takes."""
         written = 0
         while written < rows:
             if self._filled == self._limit:
                 self._flush()
-            fits = min(rows - written, self._limit - self._filled)
-            self._fill(row, slice(written, written + fits))
-            written += fits
-
-    def _fill(self, row: tuple[Numbers, ...], part: slice) -> None:
-        """Copy part of some events (single numbers hold for all of them) behind what is there."""
-        here = slice(self._filled, self._filled + part.stop - part.start)
-        for column, entry in zip(self._columns.values(), row, strict=True):
-            column[here] = entry[part] if isinstance(entry, np.ndarray) else entry
-        self._filled = here.stop
+            stop = min(rows, written + self._limit - self._filled)
+            here = slice(self._filled, self._filled + stop - written)
+            for column, entry in zip(self._columns, row, strict=True):
+                column[here] = entry[written:stop] if isinstance(entry, np.ndarray) else entry
+            written, self._filled = stop, here.stop
+        self.rows += rows
 
     def close(self) -> None:
         """Write what is left and close the file."""
@@ -150,9 +154,7 @@ class EventLog:
     def _flush(self) -> None:
         if self._filled == 0:
             return
-        time_s, kind, task, worker, x_m, y_m, value, reason = (
-            column[: self._filled] for column in self._columns.values()
-        )
+        time_s, kind, task, worker, x_m, y_m, value, reason = (column[: self._filled] for column in self._columns)
         self._filled = 0
         columns = [
             pa.array(time_s),

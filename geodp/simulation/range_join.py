@@ -16,7 +16,8 @@ from geodp.geometry import Array
 
 Ids = npt.NDArray[np.int64]
 MOST_CELLS_PER_SIDE = 256  # 256 * 256 keys fit 16 bits
-CANDIDATES_AT_ONCE = 4_000_000  # bounds memory; about 200 MB of temporary arrays
+CANDIDATES_AT_ONCE = 64_000  # temporary arrays of half a megabyte stay in the processor's cache
+ROUNDING_M = 1e-3  # circles read this much further than they reach: no point is lost to rounding at a cell's edge
 
 
 def range_join(x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array, radius_m: Array) -> tuple[Ids, Ids, Array]:
@@ -25,9 +26,7 @@ def range_join(x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array, rad
     if x_m.size == 0 or centre_x_m.size == 0:
         return empty, empty, np.empty(0)
     bins = _Bins(x_m, y_m, centre_x_m, centre_y_m, radius_m)
-    found = [bins.pairs(runs) for runs in bins.chunks()]
-    circle, point, distance = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return circle, point, distance
+    return bins.all_pairs()
 
 
 class _Bins:
@@ -37,43 +36,45 @@ class _Bins:
         self.centre_x_m, self.centre_y_m, self.radius_m = centre_x_m, centre_y_m, radius_m
         self.west, self.south = float(x_m.min()), float(y_m.min())
         width, height = float(x_m.max()) - self.west, float(y_m.max()) - self.south
-        # Cells near the usual radius keep both the runs per circle and the points read in vain few.
-        wanted = max(float(np.median(radius_m)) / 2, np.sqrt(width * height / x_m.size), 1e-9)
+        # Cells of a quarter of the usual radius keep both the runs per circle and the points read in vain few.
+        wanted = max(float(np.median(radius_m)) / 4, np.sqrt(width * height / x_m.size), 1e-9)
         self.columns = int(np.clip(width / wanted, 1, MOST_CELLS_PER_SIDE))
         self.rows = int(np.clip(height / wanted, 1, MOST_CELLS_PER_SIDE))
-        self.cell_x = max(width / self.columns, 1e-9) * (1 + 1e-12)
-        self.cell_y = max(height / self.rows, 1e-9) * (1 + 1e-12)
+        self.per_m_x = self.columns / max(width, 1e-9)
+        self.per_m_y = self.rows / max(height, 1e-9)
         self._plan_runs()
         self._sort_points(x_m, y_m)
 
+    def _row(self, y_m: Array) -> Ids:
+        return np.clip((y_m - self.south) * self.per_m_y, 0, self.rows - 1).astype(np.int64)
+
+    def _column(self, x_m: Array) -> Ids:
+        return np.clip((x_m - self.west) * self.per_m_x, 0, self.columns - 1).astype(np.int64)
+
     def _plan_runs(self) -> None:
         """List, for every circle and grid row it touches, the first and last column it can reach there."""
-        low = np.clip((self.centre_y_m - self.radius_m - self.south) // self.cell_y, 0, self.rows - 1)
-        high = np.clip((self.centre_y_m + self.radius_m - self.south) // self.cell_y, 0, self.rows - 1)
-        rows_of = (high - low).astype(np.int64) + 1
+        reach = self.radius_m + ROUNDING_M
+        low, high = self._row(self.centre_y_m - reach), self._row(self.centre_y_m + reach)
+        rows_of = high - low + 1
         self.circle = np.repeat(np.arange(rows_of.size), rows_of)
-        row = np.arange(self.circle.size) - np.repeat(np.cumsum(rows_of) - rows_of, rows_of)
-        row += np.repeat(low.astype(np.int64), rows_of)
-        bottom = self.south + row * self.cell_y
-        y = self.centre_y_m[self.circle]
-        nearest = np.clip(y, bottom, bottom + self.cell_y)
-        half = np.sqrt(np.maximum(self.radius_m[self.circle] ** 2 - (nearest - y) ** 2, 0))
-        x = self.centre_x_m[self.circle] - self.west
-        first = np.clip((x - half) // self.cell_x, 0, self.columns - 1).astype(np.int64)
-        last = np.clip((x + half) // self.cell_x, 0, self.columns - 1).astype(np.int64)
-        self.first_cell, self.last_cell = row * self.columns + first, row * self.columns + last
+        row = np.arange(self.circle.size) + np.repeat(low - (np.cumsum(rows_of) - rows_of), rows_of)
+        x, y, reach = self.centre_x_m[self.circle], self.centre_y_m[self.circle], reach[self.circle]
+        bottom, top = self.south + row / self.per_m_y, self.south + (row + 1) / self.per_m_y
+        across = np.sqrt(np.maximum(reach**2 - (np.clip(y, bottom, top) - y) ** 2, 0))
+        self.first_cell = row * self.columns + self._column(x - across)
+        self.last_cell = row * self.columns + self._column(x + across)
 
     def _sort_points(self, x_m: Array, y_m: Array) -> None:
-        key = ((y_m - self.south) * (1 / self.cell_y)).astype(np.uint16)
+        # The product and the sum fit: at most 255 * 256 + 255 = 2^16 - 1.
+        key = ((y_m - self.south) * self.per_m_y).astype(np.uint16)
         np.minimum(key, np.uint16(self.rows - 1), out=key)
-        key *= np.uint16(self.columns) if self.columns < 2**16 else np.uint16(0)
-        column = ((x_m - self.west) * (1 / self.cell_x)).astype(np.uint16)
+        key *= np.uint16(self.columns)
+        column = ((x_m - self.west) * self.per_m_x).astype(np.uint16)
         key += np.minimum(column, np.uint16(self.columns - 1))
         cells = self.rows * self.columns
-        steps = np.zeros(cells + 1, dtype=np.int64)
-        np.add.at(steps, self.first_cell, 1)
-        np.add.at(steps, self.last_cell + 1, -1)
-        touched = np.cumsum(steps)[:-1] > 0
+        begins = np.bincount(self.first_cell, minlength=cells + 1)
+        ends = np.bincount(self.last_cell + 1, minlength=cells + 1)
+        touched = np.cumsum(begins - ends)[:-1] > 0
         if touched.mean() < 0.5:
             chosen = np.flatnonzero(touched[key])
             key = key[chosen]
@@ -81,8 +82,20 @@ class _Bins:
         else:
             self.point = np.argsort(key, kind="stable")
         self.x_m, self.y_m = x_m[self.point], y_m[self.point]
-        offset = np.concatenate([[0], np.cumsum(np.bincount(key, minlength=cells))])
+        offset = np.append(0, np.cumsum(np.bincount(key, minlength=cells)))
         self.begin, self.end = offset[self.first_cell], offset[self.last_cell + 1]
+
+    def all_pairs(self) -> tuple[Ids, Ids, Array]:
+        """Return the pairs, piece by piece into columns with room for every candidate; unused room is never touched."""
+        room = int(np.sum(self.end - self.begin))
+        circle, point, distance = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64), np.empty(room)
+        filled = 0
+        for runs in self.chunks():
+            some_circle, some_point, some_distance = self.pairs(runs)
+            here = slice(filled, filled + some_circle.size)
+            circle[here], point[here], distance[here] = some_circle, some_point, some_distance
+            filled = here.stop
+        return circle[:filled], point[:filled], distance[:filled]
 
     def chunks(self) -> list[slice]:
         """Cut the runs, whole circles at a time, so that each piece reads a bounded number of points."""
@@ -99,14 +112,17 @@ class _Bins:
 
     def pairs(self, runs: slice) -> tuple[Ids, Ids, Array]:
         """Read the points of some runs and keep those inside their circle."""
-        begin, length = self.begin[runs], self.end[runs] - self.begin[runs]
-        run = np.repeat(np.arange(length.size), length)
-        place = np.arange(run.size) + (begin - (np.cumsum(length) - length))[run]
-        circle = self.circle[runs]
-        across = self.x_m[place] - self.centre_x_m[circle][run]
-        along = self.y_m[place] - self.centre_y_m[circle][run]
-        across *= across
+        circle, begin = self.circle[runs], self.begin[runs]
+        length = self.end[runs] - begin
+        after = np.cumsum(length)
+        place = np.arange(int(after[-1]))
+        place += np.repeat(begin - (after - length), length)
+        square = self.x_m[place]
+        square -= np.repeat(self.centre_x_m[circle], length)
+        square *= square
+        along = self.y_m[place]
+        along -= np.repeat(self.centre_y_m[circle], length)
         along *= along
-        across += along
-        inside = np.flatnonzero(across <= (self.radius_m[circle] ** 2)[run])
-        return circle[run[inside]], self.point[place[inside]], np.sqrt(across[inside])
+        square += along
+        inside = np.flatnonzero(square <= np.repeat(self.radius_m[circle] ** 2, length))
+        return np.repeat(circle, length)[inside], self.point[place[inside]], np.sqrt(square[inside])

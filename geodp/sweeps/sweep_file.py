@@ -226,11 +226,13 @@ def _value(raw: dict[str, Any], dotted: str) -> Any:
 def _sweep_problems(sweep: Sweep, cells: list[Cell]) -> list[tuple[str, str]]:
     from geodp.model import did_you_mean
 
-    problems = []
+    problems: list[tuple[str, str]] = []
     varied = list(dict.fromkeys(path for grid in sweep.grids for path in grid))
-    for path in sweep.baseline:
-        if path not in varied:
-            problems.append(("baseline", f"'{path}' is not varied.{did_you_mean(path, varied)}"))
+    problems += [
+        ("baseline", f"'{path}' is not varied.{did_you_mean(path, varied)}")
+        for path in sweep.baseline
+        if path not in varied
+    ]
     if (
         cells
         and not problems

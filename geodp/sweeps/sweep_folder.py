@@ -88,8 +88,8 @@ class SweepFolder:
                 yield Results(file)
         except OSError as error:
             raise OutputError(
-                f"{path}: could not be written ({error.strerror or error}). What had finished is kept: make room and run "
-                "the same command again."
+                f"{path}: could not be written ({error.strerror or error}). What had finished is kept: make room and "
+                "run the same command again."
             ) from error
 
     def outcomes(self) -> dict[str, Outcome]:

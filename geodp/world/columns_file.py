@@ -60,9 +60,7 @@ def _look_at(path: Path) -> None:
     if path.is_dir():
         raise DataError(f"{path}: is a folder; name a csv or Parquet file")
     if not path.is_file():
-        near = (
-            did_you_mean(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else ""
-        )
+        near = did_you_mean(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else ""
         raise DataError(f"{path}: no such file.{near}")
     if not path.name.lower().endswith(PARQUET + CSV):
         raise DataError(
@@ -80,9 +78,7 @@ def _is_parquet(path: Path) -> bool:
 def other_name(name: str, found: list[str]) -> str | None:
     """Return the column that goes by a common other name of the wanted one, if there is one."""
     lower = {column.lower().strip(): column for column in found}
-    return next(
-        (lower[other] for other in (name.lower(), *_OTHER_NAMES.get(name, ())) if other in lower), None
-    )
+    return next((lower[other] for other in (name.lower(), *_OTHER_NAMES.get(name, ())) if other in lower), None)
 
 
 def _nearest(name: str, found: list[str]) -> str:

@@ -50,9 +50,7 @@ class Motion:
         block = 1 << 20  # double precision in blocks: a bound must not be rounded down, nor fill the memory
         for begin in range(0, self.time_s.size - 1, block):
             knots = slice(begin, min(begin + block + 1, self.time_s.size))
-            length = np.hypot(
-                np.diff(self.x_m[knots].astype(np.float64)), np.diff(self.y_m[knots].astype(np.float64))
-            )
+            length = np.hypot(np.diff(self.x_m[knots].astype(np.float64)), np.diff(self.y_m[knots].astype(np.float64)))
             moving = (length > 0) & ~self.starts_worker[knots][1:]  # the step to the next worker is no leg
             time = np.maximum(np.diff(self.time_s[knots]), 1e-9)
             fastest = max(fastest, float(np.max(length[moving] / time[moving], initial=0.0)))

@@ -73,9 +73,7 @@ def read_positions(path: Path, columns: Columns, region: Region) -> Positions:
             worker.append(batch[columns.worker].filter(inside))
     check.conclude()
     code, names = _numbered(worker) if columns.worker else (None, None)
-    return Positions(
-        np.concatenate(x), np.concatenate(y), code, np.concatenate(time) if columns.time else None, names
-    )
+    return Positions(np.concatenate(x), np.concatenate(y), code, np.concatenate(time) if columns.time else None, names)
 
 
 def read_times(path: Path, column: str) -> Iterator[Array]:
@@ -84,9 +82,7 @@ def read_times(path: Path, column: str) -> Iterator[Array]:
     for batch in columns_file.batches(path, [column], []):
         if not (good := np.isfinite(batch[column])).all():
             where = _row(path, row + int(np.argmin(good)))
-            raise DataError(
-                f"{path.name}: column '{column}' holds no time in {where}. Remove or mend such rows."
-            )
+            raise DataError(f"{path.name}: column '{column}' holds no time in {where}. Remove or mend such rows.")
         row += good.size
         yield batch[column]
 
@@ -154,9 +150,7 @@ class _Check:
             raise DataError(self._nobody_inside())
         if outside:
             level = logging.WARNING if outside > _MOST * self.rows else logging.INFO
-            log.log(
-                level, "%s: %d of %d points lie outside the region and are dropped", name, outside, self.rows
-            )
+            log.log(level, "%s: %d of %d points lie outside the region and are dropped", name, outside, self.rows)
 
     def _raise_if(self, problem: str, words: str) -> None:
         if problem in self.first_bad:

@@ -38,6 +38,11 @@ class FakeRun:
     arms: tuple[str, ...] = ()
     seed: int = 5
     irregular: bool = False
+    """Release plain cells instead of contours."""
+    halves: bool = False
+    """Every cell of the northern half holds 50 workers, the southern half none, and there is no noise."""
+    guarantee: Guarantee = GUARANTEE
+    noise_scale: float = 1 / 0.3
 
     def write(self, folder: Path) -> Path:
         """Write the run folder, and the folders of its arms."""
@@ -88,20 +93,22 @@ class FakeRun:
         rows = []
         for index in range(self.releases):
             true = grid.count(*self._places(self.workers, rng))
-            noisy = true + rng.laplace(0, 1 / 0.3, grid.size)
+            noisy = true + rng.laplace(0, self.noise_scale, grid.size)
+            if self.halves:
+                noisy = np.where(np.arange(grid.size) >= grid.columns * (grid.rows // 2), 50.0, 0.0)
             time_s = index * self.duration_s / self.releases
             west, south, east, north = grid.edges()
             levels = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8]) * max(float(true.max()), 1.0)
             shared: dict[str, Any] = {
                 "time_s": time_s,
                 "mechanism": "contour",
-                "guarantee": GUARANTEE,
+                "guarantee": self.guarantee,
                 "west_m": west,
                 "south_m": south,
                 "east_m": east,
                 "north_m": north,
                 "count": noisy,
-                "noise_scale": np.full(grid.size, 1 / 0.3),
+                "noise_scale": np.full(grid.size, self.noise_scale),
                 "floor_per_m2": 1e-7,
             }
             release = (

@@ -9,9 +9,7 @@ from geodp.runs.run_folder import RunFolder
 
 def test_mean_over_all_workers_and_maximum_over_workers(hand_made: RunFolder) -> None:
     measured = InteractionLeakage().measure(hand_made)
-    assert measured["interaction_leakage_mean"].value == pytest.approx(
-        1.0 / 10
-    )  # seven workers disclosed nothing
+    assert measured["interaction_leakage_mean"].value == pytest.approx(1.0 / 10)  # seven workers disclosed nothing
     assert measured["interaction_leakage_max"].value == pytest.approx(0.5)  # worker 3 declined twice
 
 
@@ -24,9 +22,7 @@ def test_certain_acceptance_declined_discloses_without_bound(copied: RunFolder) 
 
 
 def test_nobody_asked_discloses_nothing(copied: RunFolder) -> None:
-    pd.read_parquet(copied.path / "truth/ledger.parquet").iloc[:0].to_parquet(
-        copied.path / "truth/ledger.parquet"
-    )
+    pd.read_parquet(copied.path / "truth/ledger.parquet").iloc[:0].to_parquet(copied.path / "truth/ledger.parquet")
     measured = InteractionLeakage().measure(RunFolder(copied.path))
     assert measured["interaction_leakage_mean"].value == 0
     assert measured["interaction_leakage_max"].value == 0

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from geodp.metrics.rejection_ratio import RejectionRatio
 from geodp.runs.run_folder import RunFolder
-from tests.metrics.hand_made import plan
+from tests.metrics.hand_made import SCENARIO, plan
 
 
 def test_radius_before_the_cap_decides(hand_made: RunFolder) -> None:
@@ -24,3 +24,9 @@ def test_exactly_at_the_limit_is_not_rejected_and_unplanned_tasks_do_not_count(c
     ]
     pd.DataFrame(rows).to_parquet(copied.path / "server_view.parquet")
     assert RejectionRatio().per_task(RunFolder(copied.path)).to_dict() == {0: 0, 1: 1}
+
+
+def test_posted_tasks_have_no_radius(copied: RunFolder) -> None:
+    posted = SCENARIO.replace("server:", "server:\n  mode: worker_selected")
+    (copied.path / "scenario.yaml").write_text(posted)
+    assert RejectionRatio().measure(RunFolder(copied.path))["rejection_ratio"].value is None

@@ -48,3 +48,29 @@ def test_points_in_one_place_and_nobody_at_all() -> None:
     assert (circle.tolist(), point.tolist(), distance.tolist()) == ([0] * 5, [0, 1, 2, 3, 4], [0.0] * 5)
     empty = np.empty(0)
     assert range_join(empty, empty, same, same, same)[0].size == 0
+
+
+@pytest.mark.parametrize("step", [0.1, 0.3, 0.7, 1.1])
+def test_no_point_on_a_circle_and_at_the_edge_of_a_cell_is_lost_to_rounding(step: float) -> None:
+    """Lattices have many points at exactly the radius; the definition is the sum of squares in floating point."""
+    for side in range(4, 15):
+        axis = np.linspace(0.0, side - 1.0, side) * step
+        x_m, y_m = np.tile(axis, side), np.repeat(axis, side)
+        square = (x_m - x_m[:, None]) ** 2 + (y_m - y_m[:, None]) ** 2
+        for most in range(1, 6):
+            radius_m = np.asarray(np.arange(x_m.size) % (most + 1) * step, dtype=np.float64)
+            circle, point, _ = range_join(x_m, y_m, x_m, y_m, radius_m)
+            found = np.zeros(square.shape, dtype=np.bool_)
+            found[circle, point] = True
+            assert np.array_equal(found, square <= (radius_m**2)[:, None])
+
+
+def test_the_finest_grid_has_no_cell_beyond_its_16_bit_keys() -> None:
+    rng = np.random.default_rng(5)
+    at = np.concatenate([rng.uniform(0, 10_000, (80_000, 2)), [[0, 0], [0, 10_000], [10_000, 0], [10_000, 10_000]]])
+    centres = np.concatenate([rng.uniform(0, 10_000, (200, 2)), at[-4:]])
+    radius = np.full(204, 60.0)
+    bins = module._Bins(at[:, 0], at[:, 1], centres[:, 0], centres[:, 1], radius)
+    assert (bins.columns, bins.rows) == (256, 256)
+    circle, point, _ = range_join(at[:, 0], at[:, 1], centres[:, 0], centres[:, 1], radius)
+    assert set(zip(circle.tolist(), point.tolist(), strict=True)) == pairs_by_tree(at, centres, radius)

@@ -196,7 +196,8 @@ def test_a_full_disk_loses_nothing_that_had_finished(tmp_path: Path, monkeypatch
     from geodp.sweeps.sweep_folder import Results
 
     path = sweep_file(tmp_path, {"seeds": [1, 2]})
-    real, calls = Results.add, []
+    real = Results.add
+    calls: list[Any] = []
 
     def full(self: Results, outcome: Any) -> None:
         if len(calls) == 2:

@@ -21,9 +21,7 @@ def random_motion(workers: int, rng: np.random.Generator, *, single: bool = Fals
 def by_interpolation(motion: Motion, time_s: float) -> np.ndarray:
     """The definition, worker by worker; numpy.interp stands still outside the knots."""
     knots = [slice(*motion.first[i : i + 2]) for i in range(motion.workers)]
-    return np.array(
-        [[np.interp(time_s, motion.time_s[k], v[k]) for k in knots] for v in (motion.x_m, motion.y_m)]
-    )
+    return np.array([[np.interp(time_s, motion.time_s[k], v[k]) for k in knots] for v in (motion.x_m, motion.y_m)])
 
 
 @pytest.mark.parametrize("single", [False, True])

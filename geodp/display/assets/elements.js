@@ -63,7 +63,7 @@
       ctx.moveTo(x - arm, y + arm);
       ctx.lineTo(x + arm, y - arm);
       ctx.lineCap = "round";
-      ctx.lineWidth = size * 0.6 + 2;
+      ctx.lineWidth = size * 0.6 + Math.min(2, size * 0.5);
       ctx.strokeStyle = "#fff";
       ctx.stroke();
       ctx.lineWidth = size * 0.6;

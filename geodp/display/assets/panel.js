@@ -20,8 +20,8 @@
         const entries = this.stage.entries.filter((entry) => entry.spec.group === group);
         if (group && entries.length) body.append(this._groupHead(group, entries));
         for (const entry of entries) body.append(this._row(entry));
+        if (group) geodp.foldGroup(entries, !entries.some((entry) => entry.visible));
       }
-      for (const group of this.stage.facts.groups) geodp.refreshGroup(this.stage.entries.filter((entry) => entry.spec.group === group));
       // Layers shared by all arms come last: they lie beneath the others.
       if (this.stage.facts.groups.length) body.append(element("div", { class: "geodp-group" }, element("b", {}, "all arms")));
       body.querySelectorAll('.geodp-layer[data-group=""]').forEach((row) => body.append(row));
@@ -35,7 +35,7 @@
       const tick = element("input", { type: "checkbox", onchange: () => this.stage.show(entry, tick.checked) });
       tick.checked = entry.visible;
       entry.tick = tick;
-      entry.legend = element("div", { class: "geodp-legend" });
+      entry.legend = element("div", { class: "geodp-legend", hidden: !entry.visible });
       const trust = element("span", { class: "geodp-trust " + (entry.spec.public ? "released" : "truth") }, entry.spec.public ? "public" : "private");
       const label = element("label", {}, tick, element("span", {}, entry.spec.title), trust);
       entry.row = element("div", { class: "geodp-layer", "data-kind": entry.spec.kind, "data-group": entry.spec.group }, label, entry.legend);
@@ -46,11 +46,13 @@
       const tick = element("input", { type: "checkbox", "aria-label": "All layers of " + group });
       const usual = this.stage.usual(entries);
       tick.addEventListener("change", () => {
+        geodp.foldGroup(entries, !tick.checked);
         for (const entry of entries) this.stage.show(entry, tick.checked && usual.has(entry.spec.kind));
       });
       const only = element("button", { type: "button", title: "Show " + group + " and hide the other arms" }, "only");
       only.addEventListener("click", () => this.stage.showOnly(group));
       for (const entry of entries) entry.groupTick = tick;
+      tick.checked = entries.some((entry) => entry.visible);
       return element("div", { class: "geodp-group", "data-group": group }, element("label", {}, tick, element("b", {}, group)), only);
     },
 
@@ -67,13 +69,9 @@
     },
   });
 
-  // An arm of which nothing is shown is folded to its name.
-  geodp.refreshGroup = function (entries) {
-    const some = entries.some((entry) => entry.visible);
-    for (const entry of entries) {
-      entry.row.hidden = !some;
-      entry.groupTick.checked = some;
-    }
+  // An arm that is switched off as a whole is folded to its name.
+  geodp.foldGroup = function (entries, folded) {
+    for (const entry of entries) entry.row.hidden = folded;
   };
 
   // A button that folds a box away.

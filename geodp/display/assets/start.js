@@ -36,7 +36,6 @@
       const about = document.getElementById("geodp-caption");
       about.remove(); // out of the flow of the page first: the map takes its place
       if (facts.layers.some((layer) => layer.timed)) map.getContainer().after(geodp.player(this));
-      map.options.zoomSnap = 0.25;
       map.options.minZoom = 3;
       map.options.maxZoom = 19;
       map.attributionControl.setPrefix('<a href="https://leafletjs.com">Leaflet</a>');
@@ -49,6 +48,9 @@
       const first = this.entries.filter((entry) => entry.visible);
       await Promise.allSettled(first.map((entry) => this.load(entry)));
       this.fit(caption, panel.getContainer());
+      // Until somebody has touched the map, it keeps fitting a window that changes its size.
+      for (const event of ["pointerdown", "wheel", "keydown"]) map.getContainer().addEventListener(event, () => (this.touched = true), { passive: true });
+      map.on("resize", () => this.touched || this.fit(caption, panel.getContainer()));
       this.labels = new geodp.GraticuleLabels(this);
       await Promise.all(first.map((entry) => this.show(entry, true)));
       new geodp.Tooltip(this);
@@ -73,7 +75,7 @@
       entry.visible = visible;
       entry.tick.checked = visible;
       entry.legend.hidden = !visible;
-      if (entry.groupTick) geodp.refreshGroup(this.entries.filter((each) => each.groupTick === entry.groupTick));
+      if (entry.groupTick) entry.groupTick.checked = this.entries.some((each) => each.groupTick === entry.groupTick && each.visible);
       try {
         if (visible) await this.load(entry);
         if (!entry.layer) return;
@@ -99,7 +101,10 @@
       const arms = this.entries.filter((entry) => entry.spec.group);
       const kinds = new Set(arms.filter((entry) => entry.visible).map((entry) => entry.spec.kind));
       const wanted = kinds.size ? kinds : this.usual(arms);
-      for (const entry of arms) this.show(entry, entry.spec.group === group && wanted.has(entry.spec.kind));
+      for (const entry of arms) {
+        geodp.foldGroup([entry], entry.spec.group !== group);
+        this.show(entry, entry.spec.group === group && wanted.has(entry.spec.kind));
+      }
     }
 
     update() {
@@ -138,10 +143,12 @@
         { paddingTopLeft: [48, caption.offsetHeight + 24], paddingBottomRight: [right, 34] },
         { paddingTopLeft: [48, 14], paddingBottomRight: [14, 34] },
       ];
+      this.map.options.zoomSnap = 0.1; // a close fit first, steps that one can feel afterwards
       const zooms = plans.map((plan) => this.map.getBoundsZoom(bounds, false, L.point(plan.paddingTopLeft).add(plan.paddingBottomRight)));
       // Lying under the boxes is accepted only where it makes the region much larger.
       const best = zooms[2] > Math.max(zooms[0], zooms[1]) + 1 ? 2 : zooms[0] >= zooms[1] ? 0 : 1;
       this.map.fitBounds(bounds, { ...plans[best], animate: false });
+      this.map.options.zoomSnap = 0.5;
       this.fitZoom = this.map.getZoom();
       const corners = [bounds.getSouthWest(), bounds.getNorthEast()].map((corner) => this.map.latLngToContainerPoint(corner));
       const side = Math.min(corners[1].x - corners[0].x, corners[0].y - corners[1].y);

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from geodp.display.colours import RELEASED
 from geodp.display.layers import Layer
-from geodp.display.surfaces import coarsened, surface, thinned
+from geodp.display.surfaces import coarsened, counted, promised, surface, thinned
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
@@ -33,13 +33,13 @@ class CellsLayer(Layer):
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the counts of every release; the clock picks the one in force."""
-        releases = [release for _, release in thinned(run.releases, self.max_releases, page)]
+        releases = [release for _, release in thinned(counted(run), self.max_releases, page)]
         if not releases:
             return
         surfaces = [surface(release, np.asarray(release.count)) for release in releases]
         grids = [getattr(release, "grid", None) for release in releases]
         drawn = coarsened(surfaces, grids, self.max_cells, page)
-        if all(np.all(release.noise_scale == 0) for release in releases):
-            page.cells(self, drawn, ramp=RELEASED, name="Exact count", title="Exact counts per cell")
-        else:
-            page.cells(self, drawn, ramp=RELEASED, name="Noisy count")
+        exact = all(np.all(release.noise_scale == 0) for release in releases)
+        word = "Exact" if exact else "Noisy"
+        title = f"{word} counts per cell"
+        page.cells(self, drawn, ramp=RELEASED, name=f"{word} count", title=title, public=promised(releases))

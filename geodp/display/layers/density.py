@@ -9,7 +9,7 @@ from pydantic import Field
 
 from geodp.display.colours import TRUE
 from geodp.display.layers import Layer
-from geodp.display.surfaces import coarsened, surface
+from geodp.display.surfaces import coarsened, counted, surface
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
@@ -30,9 +30,10 @@ class DensityLayer(Layer):
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the true counts of the cells of the first release."""
-        if not run.releases:
+        first = counted(run)[:1]
+        if not first or run.releases[0] is not first[0]:
             return
-        release = run.releases[0]
+        release = first[0]
         exact = surface(release, run.true_counts(0).to_numpy(dtype=np.float64), noisy=False)
         grid = getattr(release, "grid", None)
         page.cells(self, coarsened([exact], [grid], self.max_cells, page), ramp=TRUE, name="True count")

@@ -10,7 +10,7 @@ from pydantic import Field
 from geodp.display.colours import RELEASED, along, density_share
 from geodp.display.drawing import Band, Moment
 from geodp.display.layers import Layer
-from geodp.display.surfaces import coarsened, surface, thinned
+from geodp.display.surfaces import coarsened, counted, promised, surface, thinned
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
@@ -40,13 +40,14 @@ class ReleaseLayer(Layer):
         """Draw every release; the clock picks the one in force."""
         from geodp.release import Contours
 
-        releases = [release for _, release in thinned(run.releases, self.max_releases, page)]
+        releases = [release for _, release in thinned(counted(run), self.max_releases, page)]
         if not releases:
             return
         contours = [release for release in releases if isinstance(release, Contours)]
         if len(contours) == len(releases):
             step_m = min(min(release.grid.cell_x_m, release.grid.cell_y_m) for release in contours) / _STEPS_PER_CELL
-            page.areas(self, _moments(contours, step_m), name="Released density", unit="workers/km²", step_m=step_m)
+            moments, protected = _moments(contours, step_m), promised(releases)
+            page.areas(self, moments, name=self.title, unit="workers/km²", step_m=step_m, public=protected)
             return
         self._draw_cells(releases, page)
 
@@ -54,7 +55,7 @@ class ReleaseLayer(Layer):
         surfaces = [surface(release, np.asarray(release.count)) for release in releases]
         grids = [getattr(release, "grid", None) for release in releases]
         drawn = coarsened(surfaces, grids, self.max_cells, page)
-        page.cells(self, drawn, ramp=RELEASED, name="Released count")
+        page.cells(self, drawn, ramp=RELEASED, name="Released count", public=promised(releases))
 
 
 def _moments(releases: list[Contours], step_m: float) -> list[Moment]:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from geodp.runs.run_folder import RunFolder
 
 _OUTCOMES = {
-    "success": ("success: a worker took it", colours.SUCCESS, "circle"),
-    "failure": ("failure: nobody took it", colours.FAILURE, "cross"),
+    "success": ("success: taken", colours.SUCCESS, "circle"),
+    "failure": ("failure: not taken", colours.FAILURE, "cross"),
     "unreachable": ("unreachable: no offer", colours.UNREACHABLE, "triangle"),
     "censored": ("censored: still open", colours.CENSORED, "diamond"),
 }

@@ -15,6 +15,8 @@ class Assignment(Plugin):
     """Family of assignments."""
 
     family: ClassVar[str] = "assignment"
+    plans_circles: ClassVar[bool] = True
+    """Whether offers go to everyone inside a circle; otherwise they name whom to ask."""
 
     @abstractmethod
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:

@@ -15,8 +15,9 @@ from geodp.acceptance.tanh_reward import TanhReward
 from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.messages import Offer, Task
-from geodp.release import Cells
+from geodp.release import Cells, Points
 from geodp.server.assignment import Assignment
+from geodp.server.density_from_points import density_from_points
 from geodp.server.noise_aware import Belief, noise_aware_belief
 from geodp.server.radius import (
     eq1314_radius_m,
@@ -51,7 +52,7 @@ class RewardRadius(Assignment):
     """
 
     kind: ClassVar[str] = "reward_radius"
-    reads: ClassVar[frozenset[str]] = frozenset({"cells", "contours"})
+    reads: ClassVar[frozenset[str]] = frozenset({"cells", "contours", "points"})
 
     target_success: float = Field(0.9, gt=0, lt=1)
     """Probability that somebody accepts a task, to be reached by every circle (the book's E_ASP)."""
@@ -86,10 +87,13 @@ class RewardRadius(Assignment):
             )
         if view.release is None:
             return [_no_offer(task, NO_RELEASE) for task in tasks]
+        release = view.release
+        if isinstance(release, Points):
+            release = density_from_points(release, view.region)
         minimum = max(view.minimum_reward, view.acceptance.minimum_reward or 0.0)
         pays = funded([task.arrived_s for task in tasks], view.purse, minimum)
         rich = [task for task, paid in zip(tasks, pays, strict=True) if paid]
-        offers = iter(self._planned(rich, view, view.release, minimum) if rich else [])
+        offers = iter(self._planned(rich, view, release, minimum) if rich else [])
         return [next(offers) if paid else _no_offer(task, PURSE_EMPTY) for task, paid in zip(tasks, pays, strict=True)]
 
     def _planned(self, tasks: list[Task], view: ServerView, release: Cells, minimum: float) -> list[Offer]:

@@ -110,9 +110,7 @@ class Commuter(Mobility):
         motion = table.motion().within(duration_s)
         return np.diff(motion.first), motion.time_s, motion.x_m, motion.y_m
 
-    def _people(
-        self, population: Population, block: slice, region: Region, rng: np.random.Generator
-    ) -> _People:
+    def _people(self, population: Population, block: slice, region: Region, rng: np.random.Generator) -> _People:
         """Say who of a block lives and works where; those who do not commute spend the day at home."""
         home = rounded(region, population.x_m[block], population.y_m[block])
         if population.work_x_m is None or population.work_y_m is None:
@@ -143,9 +141,7 @@ class Commuter(Mobility):
         return_s = midnight_s + self._around(self.evening_peak_h, count, rng)
         return_s = np.maximum(return_s, arrive_s + _LEAST_STAY_S)
         home_s = return_s + people.trip_s
-        goes, out_s, trip_s, stay_s, (errand_x, errand_y) = self._errand(
-            people, arrive_s, return_s, region, rng
-        )
+        goes, out_s, trip_s, stay_s, (errand_x, errand_y) = self._errand(people, arrive_s, return_s, region, rng)
         at_home, at_work = (people.home_x, people.home_y), (people.work_x, people.work_y)
         commutes = people.trip_s > 0
         table.add(leave_s, *at_home, commutes)

@@ -64,8 +64,7 @@ class RandomWaypoint(Mobility):
     ) -> Motion:
         """Return everyone's legs and pauses until the end of the run."""
         return joined(
-            self._walk(block.stop - block.start, region, duration_s, rng).columns()
-            for block in blocks(population.size)
+            self._walk(block.stop - block.start, region, duration_s, rng).columns() for block in blocks(population.size)
         )
 
     def _walk(self, workers: int, region: Region, duration_s: float, rng: np.random.Generator) -> _Knots:
@@ -86,9 +85,7 @@ class RandomWaypoint(Mobility):
             awake = awake[time_s[awake] < duration_s]
         return knots
 
-    def _steady_start(
-        self, knots: _Knots, region: Region, rng: np.random.Generator
-    ) -> tuple[Places, Places, Array]:
+    def _steady_start(self, knots: _Knots, region: Region, rng: np.random.Generator) -> tuple[Places, Places, Array]:
         """Draw the stationary state at time 0; return where and when everyone reaches the first waypoint.
 
         In the stationary law a worker is pausing with probability P / (P + E[1/V] E[L]), at a uniform place,

@@ -101,9 +101,7 @@ def draw_layout(region: Region, centres: int, rng: np.random.Generator) -> Layou
     return Layout(scale, core, _draw_homes(core, scale, rng), _draw_corridors(core, scale, rng))
 
 
-def _draw_centres(
-    region: Region, sub_centres: int, scale: float, rng: np.random.Generator
-) -> tuple[Array, Array]:
+def _draw_centres(region: Region, sub_centres: int, scale: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """Place the dominant centre near the middle, and each further one far from those before it."""
     aim_x, aim_y = rng.normal(_middle(region), 0.06 * scale)
     x, y = region.sample(4 * _CANDIDATES, rng)
@@ -168,8 +166,7 @@ def _draw_corridors(core: Kernels, scale: float, rng: np.random.Generator) -> Co
     """Join every sub-centre to the nearest larger one, and the three largest to the dominant one as well."""
     count = core.x_m.size
     ends = {
-        (int(np.argmin(np.hypot(core.x_m[:k] - core.x_m[k], core.y_m[:k] - core.y_m[k]))), k)
-        for k in range(1, count)
+        (int(np.argmin(np.hypot(core.x_m[:k] - core.x_m[k], core.y_m[:k] - core.y_m[k]))), k) for k in range(1, count)
     } | {(0, k) for k in range(1, min(count, 4))}
     pairs = np.array(sorted(ends), dtype=np.intp).reshape(-1, 2)
     start_x, start_y = core.x_m[pairs[:, 0]], core.y_m[pairs[:, 0]]

@@ -68,15 +68,11 @@ class SyntheticCity(Source):
         for begin in range(0, self.count, _PEOPLE_PER_BLOCK):
             block = slice(begin, min(begin + _PEOPLE_PER_BLOCK, self.count))
             home = self._homes(block.stop - begin, layout, region, rng)
-            for column, values in zip(
-                columns, [*home, *_workplaces(*home, layout, region, rng)], strict=True
-            ):
+            for column, values in zip(columns, [*home, *_workplaces(*home, layout, region, rng)], strict=True):
                 column[block] = values
         return Population(home_x, home_y, work_x, work_y)
 
-    def _homes(
-        self, count: int, layout: Layout, region: Region, rng: np.random.Generator
-    ) -> tuple[Array, Array]:
+    def _homes(self, count: int, layout: Layout, region: Region, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw homes: in clusters around the centres, along corridors, or anywhere."""
         clusters, roads = layout.homes.share.size, layout.corridors.share.size
         corridor_share = self.corridor_share if roads else 0.0

@@ -1,0 +1,80 @@
+"""Geo-indistinguishable reports on a grid, fit for release."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from geodp.device._planar import PlanarDevice, audit_region, checked_places, pairs_around
+from geodp.geometry import Array, Region
+from geodp.privacy._lattice import Lattice
+from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.channels import Channel, PlanarGeometricChannel
+from geodp.privacy.guarantee import Guarantee
+from geodp.privacy.noise import Noise, as_noise
+from geodp.privacy.primitives import planar_geometric_offsets
+
+
+class PlanarGeometric(PlanarDevice):
+    """Each phone reports its grid point plus whole steps of planar geometric noise; can be released.
+
+    Guarantee
+    ---------
+    ε-geo-indistinguishability of one report between grid points, with no trusted party. A true place is rounded to the
+    grid before the noise, so two places d metres apart get exp(ε·(d + √2·cell)): rounding may move them √2·cell
+    further apart. Clamping to the region costs nothing; n reports cost n·ε. Steps are whole numbers from exact samplers
+    in release mode; the accept step is computed in doubles and misses log-probabilities by at most 1e-12.
+
+    Reference
+    ---------
+    Zhu et al. 2017, Differential Privacy and Applications, section 12.3.1; the law P(i, j) ∝ exp(-ε·cell·√(i² + j²)) is
+    not the planar Laplace rounded to the grid (a report stays where it is with probability .154 against .110 at
+    ε·cell = 1).
+    """
+
+    kind: ClassVar[str] = "planar_geometric"
+
+    cell_m: float = Field(default=50.0, gt=0)
+    """Side of the grid on which places are rounded and reported, metres."""
+
+    def report(
+        self,
+        x_m: npt.ArrayLike,
+        y_m: npt.ArrayLike,
+        *,
+        rng: np.random.Generator | Noise,
+        region: Region | None = None,
+    ) -> tuple[Array, Array]:
+        """Return each place as a grid point moved by whole steps; with a region, inside its box."""
+        noise = as_noise(rng)
+        x, y = checked_places(x_m, y_m, region)
+        remap = self._remap(region) if self.remap else None
+        lattice = Lattice(self.cell_m, self._box(region))
+        east, north = planar_geometric_offsets(x.size, self.epsilon_per_m, self.cell_m, noise)
+        column = lattice.nearest(x) + east.reshape(x.shape)  # whole numbers far below 2^53: exact
+        row = lattice.nearest(y) + north.reshape(x.shape)
+        east_m, north_m = lattice.clamped(column, 0) * self.cell_m, lattice.clamped(row, 1) * self.cell_m
+        return (east_m, north_m) if remap is None else remap.apply(east_m, north_m)
+
+    def guarantee(self, region: Region | None = None) -> Guarantee:
+        """Promise ε per metre for one report, with what rounding the true place adds to every distance."""
+        return self._promise(region, extra_m=math.sqrt(2) * self.cell_m)
+
+    def law(self, region: Region | None = None) -> Channel:
+        """Return the law of a report before the remap."""
+        return PlanarGeometricChannel(self.epsilon_per_m, self.cell_m, self._box(region))
+
+    def audit_cases(self) -> list[AuditCase]:
+        """Pairs of grid points at ε·d near 2, and two places a hair apart that round to different grid points."""
+        half_m = math.ceil(10 / self.epsilon_per_m / self.cell_m) * self.cell_m
+        pairs = pairs_around(self.epsilon_per_m, half_m, on_lattice_of_m=self.cell_m)
+        distinct = [pair for pair in pairs if pair[1] != pair[2]]
+        claimed = [(name, x, z, self.epsilon_per_m * math.dist(x, z)) for name, x, z in distinct]
+        before, after = 0.499 * self.cell_m, 0.501 * self.cell_m
+        apart = math.sqrt(2) * (after - before)
+        hair = ("a hair apart", (before, before), (after, after), self.guarantee().at_distance(apart))
+        return self._cases([*claimed, hair], audit_region(half_m))

@@ -1,0 +1,205 @@
+"""One account of the ledger: who spent how much when, and the most that any window of time has seen."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.errors import UsageError
+from geodp.privacy._exact_sums import Limbs, as_float, budget_units, carried, floats, largest, limbs, limit_units
+
+Ids = npt.NDArray[np.int64]
+Span = tuple[float, float]
+"""Times t with low < t <= high."""
+ALWAYS: Span = (-math.inf, math.inf)
+DAY_S = 86_400.0
+MOST_PEOPLE = 2**28
+
+
+@dataclass(frozen=True)
+class Window:
+    """The stretch of time over which a budget must last: everything, each calendar day, or any `length_s` seconds.
+
+    Sliding windows are half open: two charges exactly `length_s` apart share none.
+    """
+
+    per_day: bool = False
+    length_s: float | None = None
+    midnight_s: float = 0.0
+    """Some midnight on the clock of the charges (days start there)."""
+
+    def spans(self, time_s: float, others: Iterable[float]) -> list[Span]:
+        """Return the windows that hold a time and could be the fullest, given the times of the other charges."""
+        if self.length_s is not None:
+            length = self.length_s
+            ends = {time_s, *(other for other in others if time_s < other < time_s + length)}
+            return [(end - length, end) for end in sorted(ends) if end - length < time_s]
+        if self.per_day:
+            start = self.midnight_s + math.floor((time_s - self.midnight_s) / DAY_S) * DAY_S
+            return [(math.nextafter(start, -math.inf), math.nextafter(start + DAY_S, -math.inf))]
+        return [ALWAYS]
+
+
+@dataclass
+class PublicCharges:
+    """Charges to everyone, in order of time, with running sums."""
+
+    times: list[float] = field(default_factory=list)
+    amounts: list[int] = field(default_factory=list)
+    sums: list[int] = field(default_factory=lambda: [0])
+
+    def add(self, time_s: float, value: int) -> None:
+        """Insert a charge; in order of time this is a single addition."""
+        place = bisect_right(self.times, time_s)
+        self.times.insert(place, time_s)
+        self.amounts.insert(place, value)
+        del self.sums[place + 1 :]
+        for amount in self.amounts[place:]:
+            self.sums.append(self.sums[-1] + amount)
+
+    def within(self, span: Span) -> int:
+        """Return the sum of the charges in a span."""
+        return self.sums[bisect_right(self.times, span[1])] - self.sums[bisect_right(self.times, span[0])]
+
+
+@dataclass
+class PeopleCharges:
+    """Charges to some people, by person; people are numbered from 0."""
+
+    times: list[float] = field(default_factory=list)
+    batches: list[tuple[Ids, Limbs]] = field(default_factory=list)
+    """For every time the people charged, and how much each (three limbs)."""
+    totals: Limbs = field(default_factory=lambda: np.zeros((3, 0), dtype=np.int64))
+    _recent: Limbs = field(default_factory=lambda: np.zeros((3, 0), dtype=np.int64))
+    _recent_range: tuple[int, int] = (0, 0)
+
+    @property
+    def size(self) -> int:
+        """One more than the highest person number."""
+        return int(self.totals.shape[1])
+
+    def add(self, time_s: float, ids: Ids, amount: Limbs) -> None:
+        """Insert a batch of charges at one time; ids are distinct."""
+        if ids.size == 0:
+            return
+        self._grow(int(ids.max()) + 1)
+        place = bisect_right(self.times, time_s)
+        if place < self._recent_range[1]:
+            self._recent[:] = 0
+            self._recent_range = (0, 0)
+        self.times.insert(place, time_s)
+        self.batches.insert(place, (ids, amount))
+        self.totals[:, ids] += amount
+
+    def within(self, span: Span) -> Limbs:
+        """Return everyone's sum over a span (not to be written to); moving forward in time costs only what changes."""
+        if span == ALWAYS:
+            return self.totals
+        first, last = bisect_right(self.times, span[0]), bisect_right(self.times, span[1])
+        begun, ended = self._recent_range
+        if not begun <= first <= ended <= last:
+            self._recent[:] = 0
+            begun = ended = first
+        for ids, amount in self.batches[ended:last]:
+            self._recent[:, ids] += amount
+        for ids, amount in self.batches[begun:first]:
+            self._recent[:, ids] -= amount
+        self._recent_range = (first, last)
+        return self._recent
+
+    def _grow(self, size: int) -> None:
+        if size > self.size:
+            wider = max(size, min(2 * self.size, MOST_PEOPLE)) if self.size else size
+            more = ((0, 0), (0, wider - self.size))
+            self.totals, self._recent = np.pad(self.totals, more), np.pad(self._recent, more)
+
+
+@dataclass
+class Spending:
+    """One account: its budget (None = no limit), its window, and all charges, in exact units."""
+
+    budget: float | None = None
+    window: Window = field(default_factory=Window)
+    everyone: PublicCharges = field(default_factory=PublicCharges)
+    people: PeopleCharges = field(default_factory=PeopleCharges)
+
+    @cached_property
+    def limit(self) -> int | None:
+        """The most that may be spent in a window."""
+        return None if self.budget is None else limit_units(self.budget)
+
+    def room(self, time_s: float, ids: Ids | None = None) -> int:
+        """Return what everyone (or all of `ids`) could still be charged at a time."""
+        if self.budget is None:
+            return 0
+        peak = self.peak(time_s, ids)
+        return 0 if as_float(peak) >= self.budget else budget_units(self.budget) - peak
+
+    def peak(self, time_s: float, ids: Ids | None = None) -> int:
+        """Return the most that anyone (or any of `ids`) has spent in a window that holds a time."""
+        return max(self.everyone.within(span) + largest(self._of(span, ids)) for span in self._spans(time_s))
+
+    def total(self, span: Span, ids: Ids | None = None) -> int:
+        """Return what the person charged most, of everyone or of some, has spent in a span."""
+        return self.everyone.within(span) + largest(self._of(span, ids))
+
+    def affordable(self, time_s: float, ids: Ids, amount: Limbs) -> npt.NDArray[np.bool_]:
+        """Tell which people could still be charged an amount at a time."""
+        fits = np.ones(ids.size, dtype=np.bool_)
+        if self.limit is None:
+            return fits
+        for span in self._spans(time_s):
+            room = self.limit - self.everyone.within(span)
+            fits &= _at_most(self._of(span, ids) + amount, room)
+        return fits
+
+    def per_person(self) -> npt.NDArray[np.float64]:
+        """Return everyone's total, by person number, in epsilon."""
+        return floats(self.people.totals + limbs(self.everyone.sums[-1])[:, None])
+
+    def _spans(self, time_s: float) -> list[Span]:
+        if self.window.length_s is None:
+            return self.window.spans(time_s, ())
+        later = [times[bisect_right(times, time_s) :] for times in (self.everyone.times, self.people.times)]
+        return self.window.spans(time_s, later[0] + later[1])
+
+    def _of(self, span: Span, ids: Ids | None) -> Limbs:
+        """Return the sums of everyone ever charged alone, or of some people; those never charged have none."""
+        sums = self.people.within(span)
+        if ids is None:
+            return sums
+        if ids.size == 0 or ids.max() < self.people.size:
+            return sums[:, ids]
+        found = np.zeros((3, ids.size), dtype=np.int64)
+        known = ids < self.people.size
+        found[:, known] = sums[:, ids[known]]
+        return found
+
+
+def _at_most(sums: Limbs, room: int) -> npt.NDArray[np.bool_]:
+    """Compare many sums with one number of units, exactly."""
+    if room < 0:
+        return np.zeros(sums.shape[1], dtype=np.bool_)
+    higher, middle, low = carried(sums)
+    bound = limbs(room)
+    return np.asarray(
+        (higher < bound[0])
+        | ((higher == bound[0]) & ((middle < bound[1]) | ((middle == bound[1]) & (low <= bound[2]))))
+    )
+
+
+def distinct_people(who: npt.ArrayLike) -> tuple[Ids, npt.NDArray[np.int64]]:
+    """Return the distinct person numbers and how often each occurs, or refuse what is no person number."""
+    ids = np.asarray(who)
+    if ids.size == 0:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    if not np.issubdtype(ids.dtype, np.integer) or ids.min() < 0 or ids.max() >= MOST_PEOPLE:
+        raise UsageError(f"people are numbered from 0 to {MOST_PEOPLE - 1:,}: give whole numbers, such as row numbers")
+    found, counts = np.unique(ids.astype(np.int64).ravel(), return_counts=True)
+    return found, counts.astype(np.int64)

@@ -1,0 +1,82 @@
+"""What an audit says: a few lines for people, and an object for programs. Never the word "private"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from geodp.privacy.audit.auditor import Audit, PairAudit
+
+LARGEST_EPSILON = 709.0
+
+
+def text_of(audit: Audit) -> str:
+    """Say claim, certified lower bound and verdict."""
+    worst = audit.worst
+    if worst is None:
+        return f"{audit.kind}: claims nothing, so there is nothing to refute."
+    pairs = "1 pair" if len(audit.pairs) == 1 else f"{len(audit.pairs)} pairs"
+    lines = [
+        f"{audit.kind}: {worst.name}" + (f" (the worst of {pairs})" if len(audit.pairs) > 1 else ""),
+        f"  claimed    ε = {worst.claimed:.4g} at this pair",
+        f"  certified  ε ≥ {worst.certified:.4g} ({worst.certified / worst.claimed:.0%} of the claim; "
+        f"{worst.best.test}; {audit.confidence:.6g} confidence over {pairs} and all tests)",
+        f"  verdict    {verdict(audit)}",
+    ]
+    return "\n".join([*lines, *_exact_line(worst), *_raw_bits_line(audit)])
+
+
+def verdict(audit: Audit) -> str:
+    """Return the verdict in words."""
+    return "refuted" if audit.refuted else f"not refuted at N = {audit.samples}"
+
+
+def as_dict(audit: Audit) -> dict[str, Any]:
+    """Return the audit as plain values; `claimed` and `certified` are those of the audited (worst) pair."""
+    worst = audit.worst
+    return {
+        "kind": audit.kind,
+        "claimed": None if worst is None else _finite(worst.claimed),
+        "certified": None if worst is None else _finite(worst.certified),
+        "refuted": audit.refuted,
+        "samples": audit.samples,
+        "confidence": audit.confidence,
+        "pairs": [_pair(pair) for pair in audit.pairs],
+    }
+
+
+def _pair(pair: PairAudit) -> dict[str, Any]:
+    return {
+        "name": pair.name,
+        "claimed": _finite(pair.claimed),
+        "certified": _finite(pair.certified),
+        "refuted": pair.refuted,
+        "test": pair.best.test,
+        "exact": None if pair.exact is None else _finite(pair.exact),
+        "raw_bits": _finite(pair.raw_bits_certified),
+    }
+
+
+def _exact_line(worst: PairAudit) -> list[str]:
+    return [] if worst.exact is None else [f"  exact      ε = {worst.exact:.6g} from the channel itself, no sampling"]
+
+
+def _raw_bits_line(audit: Audit) -> list[str]:
+    """Say what the last bits give away; with simulated noise they always give something away, which binds nobody."""
+    leaks = max(audit.pairs, key=lambda pair: pair.raw_bits_certified - pair.claimed)
+    line = f"  raw bits   ε ≥ {leaks.raw_bits_certified:.4g} ({leaks.name})"
+    if audit.raw_bits_bind:
+        return [f"{line}; counted in the verdict"]
+    if leaks.raw_bits_certified <= leaks.claimed:
+        return []
+    return [
+        f"{line}: the last bits of simulated doubles tell the inputs apart. They are not releasable, so this does not "
+        "count; noise in release mode has no such bits"
+    ]
+
+
+def _finite(value: float) -> float:
+    """Return a number for JSON; an infinite epsilon (an output that only one input gives) as the largest there is.
+
+    e^709 is about the largest double, so no ratio of two probabilities that doubles can hold is larger.
+    """
+    return float(min(value, LARGEST_EPSILON))

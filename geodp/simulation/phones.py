@@ -1,0 +1,126 @@
+"""Phones that report by themselves: each asks the ledger, blurs its own position, and trusts nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.device import Device
+from geodp.device.memory import Memory
+from geodp.errors import BudgetSpent
+from geodp.geometry import Array, Region
+from geodp.privacy.guarantee import Guarantee, Unit
+from geodp.privacy.ledger import Ledger
+from geodp.release import Points
+
+Ids = npt.NDArray[np.int64]
+_ADVICE = "Raise device.budget.epsilon_per_m, report less often, or set device.budget.when_spent: reuse_last."
+
+
+@dataclass
+class Phones:
+    """All phones at once, as columns; no phone's report depends on another's position."""
+
+    device: Device
+    ledger: Ledger
+    when_spent: Literal["stop", "reuse_last", "fail"]
+    region: Region
+    size: int
+    """Number of workers."""
+    pseudonyms: Callable[[Ids], npt.NDArray[np.str_]]
+    """Returns the names under which the server knows workers."""
+    memory: Memory | None = None
+    """What phones have reported before, where they repeat their answers."""
+    current: Points | None = field(default=None, init=False)
+    """What the server can see now: the newest reports, or None."""
+    charged: Array = field(init=False)
+    """Epsilon per metre that each worker's own reports have cost: at most what the schedule was charged."""
+
+    def __post_init__(self) -> None:
+        self.charged = np.zeros(self.size)
+
+    @cached_property
+    def _by_name(self) -> tuple[npt.NDArray[np.str_], Ids]:
+        """All pseudonyms in ascending order, and the worker behind each."""
+        names = self.pseudonyms(np.arange(self.size))
+        order = np.argsort(names, kind="stable")
+        return names[order], order
+
+    def afford(self, time_s: float) -> bool:
+        """Ask the ledger for one report of everyone, and charge it; the public schedule alone decides.
+
+        A mechanism that promises nothing is not charged: there is no epsilon to add up.
+        """
+        promise = self.device.guarantee(self.region)
+        if promise.unit is Unit.NOTHING:
+            return True
+        try:
+            self.ledger.charge(promise, time_s=time_s, mechanism=self.device.kind)
+        except BudgetSpent as short:
+            if self.when_spent == "fail":
+                left = short.remaining
+                raise BudgetSpent(short.requested, left, time_s, what="ε per metre", advice=_ADVICE) from None
+            if self.when_spent == "stop":
+                self.current = None
+            return False
+        return True
+
+    def report(self, time_s: float, x_m: Array, y_m: Array, rng: np.random.Generator) -> Points | None:
+        """Let every phone report to the server, or none when the budget is spent.
+
+        Rows come in the order of the pseudonyms, which are random: the order of a source may tell places.
+        """
+        if not self.afford(time_s):
+            return None
+        reported_x, reported_y = self.draw(x_m, y_m, rng)
+        names, order = self._by_name
+        self.current = Points(
+            time_s=time_s,
+            mechanism=self.device.kind,
+            guarantee=self.guarantee(),
+            who=names,
+            x_m=np.asarray(reported_x)[order],
+            y_m=np.asarray(reported_y)[order],
+            channel=self.device.channel(self.region),
+            floor_per_m2=self.size / (10 * self.region.area_m2),
+        )
+        return self.current
+
+    def to_curator(
+        self, x_m: Array, y_m: Array, workers: npt.NDArray[np.bool_], rng: np.random.Generator
+    ) -> tuple[Array, Array]:
+        """Return what the phones of some workers report to a curator, for whom `afford` was asked before."""
+        self.charged[workers] += self._cost()
+        return self.device.report(x_m, y_m, rng=rng, region=self.region)
+
+    def draw(self, x_m: Array, y_m: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return what every phone reports, and remember what it cost whom: a repeated answer costs nothing."""
+        if self.memory is None:
+            self.charged += self._cost()
+            return self.device.report(x_m, y_m, rng=rng, region=self.region)
+        reported_x, reported_y, fresh = self.memory.report(
+            self.device, np.arange(self.size), x_m, y_m, rng, self.region
+        )
+        self.charged[fresh] += self._cost()
+        return reported_x, reported_y
+
+    def guarantee(self) -> Guarantee:
+        """Say what one report promises, and no more than that when answers are repeated."""
+        promise = self.device.guarantee(self.region)
+        if self.memory is None or promise.unit is Unit.NOTHING:
+            return promise
+        return self.memory.guarantee(self.device, 1, self.region)
+
+    def _cost(self) -> float:
+        promise = self.device.guarantee(self.region)
+        return 0.0 if promise.unit is Unit.NOTHING else promise.epsilon
+
+    def workers(self, who: npt.ArrayLike) -> Ids:
+        """Return the workers behind pseudonyms."""
+        names, order = self._by_name
+        return np.asarray(order[np.searchsorted(names, np.asarray(who, dtype=names.dtype))], dtype=np.int64)

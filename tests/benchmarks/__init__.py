@@ -1,0 +1,6 @@
+"""Speed and size, measured: `python -m tests.benchmarks [NAME …] --json FILE`.
+
+Every file here whose name does not begin with `_` is a benchmark: its function `measure` yields figures. A yardstick is
+measured beside what it is compared with, in the same process, so that ratios hold on a busy machine too. Times are CPU
+seconds unless a figure says otherwise.
+"""

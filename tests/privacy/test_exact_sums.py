@@ -1,0 +1,42 @@
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geodp.privacy._exact_sums import as_float, budget_units, carried, floats, largest, limbs, limit_units, units
+
+EPSILONS = st.floats(1e-10, 1e4)
+
+
+@given(st.lists(EPSILONS, min_size=1, max_size=50))
+def test_limbs_add_up_to_the_exact_decimal_sum(epsilons: list[float]) -> None:
+    total = sum(units(epsilon) for epsilon in epsilons)
+    assert Fraction(total, 10**27) == sum(Fraction(repr(epsilon)) for epsilon in epsilons)
+    sums = np.sum([limbs(units(epsilon)) for epsilon in epsilons], axis=0)[:, None]
+    assert largest(sums) == total
+    assert abs(floats(sums)[0] - as_float(total)) <= 4e-16 * as_float(total)
+
+
+@given(st.lists(st.lists(EPSILONS, max_size=4), min_size=1, max_size=20))
+def test_the_largest_of_many_sums(people: list[list[float]]) -> None:
+    exact = [sum(units(epsilon) for epsilon in spent) for spent in people]
+    sums = np.stack([np.sum([limbs(0), *(limbs(units(e)) for e in spent)], axis=0) for spent in people], axis=1)
+    assert largest(sums) == max(exact)
+
+
+def test_borrows_are_carried_too() -> None:
+    left = limbs(units(1.0))[:, None] - limbs(units(0.123456789123456))[:, None]
+    assert carried(left)[:, 0].tolist() == limbs(units(1.0) - units(0.123456789123456)).tolist()
+
+
+@given(EPSILONS)
+def test_a_limit_is_the_last_sum_that_rounds_to_the_budget(budget: float) -> None:
+    assert as_float(limit_units(budget)) == budget
+    assert as_float(limit_units(budget) + 2) > budget
+    assert budget_units(budget) <= limit_units(budget)
+
+
+def test_the_smallest_epsilons_are_rounded_up() -> None:
+    assert units(1e-40) == 1
+    assert budget_units(1e-40) == 0
