@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from geodp.publish.frame import Outcome
 
 app = typer.Typer(
     name="geodp",
@@ -17,6 +20,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+publish_app = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+app.add_typer(publish_app, name="publish", help="Publish a file of real data with a guarantee and a ledger.")
 
 INTERRUPTED = 130
 ANYWHERE = {"--debug", "--quiet"}
@@ -275,6 +281,70 @@ def audit(
         write_text(json_file, json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     if any(outcome.refuted for outcome in found):
         raise typer.Exit(1)
+
+
+PrivateFile = Annotated[Path, typer.Argument(metavar="IN", help="The private data (csv or Parquet).")]
+PublishedFile = Annotated[
+    Path, typer.Option(metavar="OUT", help="The file to publish (.csv, .parquet, .geoparquet or .geojson).")
+]
+Mode = Annotated[str, typer.Option(metavar="MODE", help="simulate (not releasable), or release (OpenDP noise).")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed of simulated noise [default: 0]; a release takes none.")]
+PublicRegion = Annotated[
+    str | None, typer.Option(metavar="W,S,E,N", help="The public region in degrees, or a file of polygons.")
+]
+Cap = Annotated[int | None, typer.Option(metavar="N", help="Public cap on the rows of one user that are used.")]
+LedgerPath = Annotated[
+    Path | None, typer.Option("--ledger", metavar="FILE", help="Ledger to charge [default: OUT.ledger.json].")
+]
+Budget = Annotated[float | None, typer.Option(metavar="E", help="Budget per person of a new ledger.")]
+MapFile = Annotated[Path | None, typer.Option("--map", metavar="FILE", help="Draw what was published on a map.")]
+Replace = Annotated[bool, typer.Option("--force", help="Replace existing files (never the ledger).")]
+Fields = Annotated[
+    list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Set a field of the mechanism, e.g. cell_m=20.")
+]
+
+
+@publish_app.callback()
+def _publish() -> None:
+    """Publish a file of real data with a guarantee and a ledger; OUT.guarantee.json says what is promised."""
+
+
+@publish_app.command()
+def positions(
+    file: PrivateFile,
+    out: PublishedFile,
+    mechanism: Annotated[
+        str, typer.Option(metavar="KIND", help="planar_geometric, planar_laplace (simulate only), contour, …")
+    ] = "planar_geometric",
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε; per metre for planar mechanisms.")] = None,
+    mode: Mode = "simulate",
+    seed: Seed = None,
+    region: PublicRegion = None,
+    cap: Cap = None,
+    expected_workers: Annotated[
+        float | None, typer.Option(metavar="N", help="Public number of people, for counts whose cells depend on it.")
+    ] = None,
+    ledger: LedgerPath = None,
+    budget: Budget = None,
+    map_file: MapFile = None,
+    force: Replace = False,
+    settings: Fields = None,
+) -> None:
+    """Publish positions (columns lon, lat and optionally user): a report per row, or noisy counts per cell."""
+    from geodp.publish.positions import publish_positions
+    from geodp.publish.request import Request
+
+    fields = _overrides(settings)
+    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields)
+    _tell(publish_positions(request, mechanism=mechanism, expected_workers=expected_workers))
+
+
+def _tell(outcome: Outcome) -> None:
+    """Print what was published; warnings go where errors go."""
+    if "--quiet" not in _flags:
+        for warning in outcome.warnings:
+            typer.echo(f"warning: {warning}", err=True)
+    _say(outcome.text)
 
 
 @app.command()

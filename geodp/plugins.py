@@ -36,6 +36,7 @@ ROOMS = {
     "demand": "geodp.world.demand",
     "acceptance": "geodp.acceptance",
     "device": "geodp.device",
+    "history": "geodp.device.history",
     "mechanism": "geodp.curator.mechanisms",
     "publication": "geodp.curator.publications",
     "assignment": "geodp.server.assignment",

@@ -1,7 +1,8 @@
 """Hidden Markov models of many people at once, each on a square window of her own.
 
-A person stays or moves; both steps are Gaussian in each coordinate, so a step over the plane is a step along and a step
-across: two small matrices instead of one large. What is known is kept as [person, time, row, column].
+A person stays, moves, or now and then is anywhere (by car, or because the model is wrong). Every kind of step is a
+product over coordinates, so a step over the plane is a step along and a step across: two small matrices instead of one
+large. What is known is kept as [person, time, row, column].
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from geodp.geometry import Array
 
 _LEAST_SPREAD = 0.3  # in cells: a narrower step could not be told from staying in the cell
+_ANYWHERE_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,10 @@ class Steps:
     def matrices(self, seconds: float, cell_m: Array, side: int) -> list[tuple[float, Array]]:
         """Return the share of each kind of step, and its matrix [person, from, to] along one coordinate."""
         moved_m = self.speed_mps * seconds / np.sqrt(2)  # two coordinates share the mean square
-        kinds = [(self.still_share, self.still_m), (1 - self.still_share, moved_m)]
-        return [(share, _gaussian(spread_m / cell_m, side)) for share, spread_m in kinds if share > 0]
+        known = 1 - _ANYWHERE_SHARE
+        kinds = [(known * self.still_share, self.still_m), (known * (1 - self.still_share), moved_m)]
+        steps = [(share, _gaussian(spread_m / cell_m, side)) for share, spread_m in kinds if share > 0]
+        return [*steps, (_ANYWHERE_SHARE, np.full((cell_m.size, side, side), 1 / side))]
 
 
 def _gaussian(spread_cells: Array, side: int) -> Array:

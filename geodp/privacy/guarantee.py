@@ -163,8 +163,9 @@ class Guarantee:
 
     def _metric_sentence(self) -> str:
         distance = f"(d + {self.extra_m:.4g})" if self.extra_m else "d"
+        whom = " but a trusted curator" if self.trust is Trust.CENTRAL else ", with no trusted party"
         text = (
-            f"Hides {_HIDDEN[self.unit]} from everyone, with no trusted party: places d metres apart "
+            f"Hides {_HIDDEN[self.unit]} from everyone{whom}: places d metres apart "
             f"({self.metric}) change the odds of any output by a factor of at most exp({self.epsilon:.6g}·{distance})"
         )
         return text + (f", except with probability {self.delta:g}" if self.delta else "")

@@ -93,12 +93,23 @@ class LedgerFile:
                 with Path(name).open("rb") as file:
                     os.fsync(file.fileno())
                 Path(name).replace(self.path)
+                _sync_folder(self.path.parent)
             finally:
                 Path(name).unlink(missing_ok=True)
         except OSError as error:
             raise OutputError(
                 f"{self.path}: the ledger cannot be written ({error}). Nothing was charged, so nothing is released."
             ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename outlast a power cut; where folders cannot be synced (Windows), it is left to the system."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _charge(row: dict[str, Any]) -> Charge:

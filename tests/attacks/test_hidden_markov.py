@@ -45,9 +45,9 @@ def test_forward_backward_is_the_sum_over_all_paths(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_viterbi_finds_the_most_likely_path(seed: int) -> None:
-    """With one kind of step it is the largest of all paths (with two, the best kind is taken at each step)."""
+    """With one kind of step it is the largest of all paths (with more, the best kind is taken at each step)."""
     likelihood, start, _, _ = model(seed)
-    kinds = Steps(0.0, 20.0, 1.0).matrices(60.0, np.array([40.0]), SIDE)
+    kinds = Steps(0.0, 20.0, 1.0).matrices(60.0, np.array([40.0]), SIDE)[:1]
     whole = np.einsum("ac,bd->abcd", kinds[0][1][0], kinds[0][1][0]).reshape(SIDE**2, SIDE**2)
     weights = path_weights(likelihood, start, whole)
     best = max(weights, key=lambda path: weights[path])
@@ -64,8 +64,11 @@ def test_people_are_independent_of_who_else_is_followed() -> None:
 
 
 def test_steps_are_probabilities_and_widen_with_time() -> None:
-    (_, still), (_, moved) = Steps(0.5, 20.0, 1.4).matrices(60.0, np.array([30.0]), 21)
-    assert still.sum(axis=2) == pytest.approx(1.0)
+    kinds = Steps(0.5, 20.0, 1.4).matrices(60.0, np.array([30.0]), 21)
+    assert sum(share for share, _ in kinds) == pytest.approx(1.0)
+    for _, step in kinds:
+        assert step.sum(axis=2) == pytest.approx(1.0)
+    still, moved = kinds[0][1], kinds[1][1]
     middle = np.arange(21) - 10
     assert float(moved[0, 10] @ middle**2) * 30.0**2 == pytest.approx((1.4 * 60) ** 2 / 2, rel=0.01)
     assert float(still[0, 10] @ middle**2) < float(moved[0, 10] @ middle**2)

@@ -35,9 +35,7 @@ def test_dropping_most_points_is_a_warning(
 def test_points_in_the_dent_of_a_polygon_are_outside(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("lon,lat\n0.2,0.2\n0.25,0.15\n")  # inside the box of the L, outside the L
-    with pytest.raises(
-        DataError, match=r"none of its 2 points lies inside the region, a polygon in lon 0 to 0\.3"
-    ):
+    with pytest.raises(DataError, match=r"none of its 2 points lies inside the region, a polygon in lon 0 to 0\.3"):
         read_positions(path, Columns("lon", "lat"), angle_shaped())
 
 

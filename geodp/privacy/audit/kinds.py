@@ -14,7 +14,7 @@ from geodp.privacy.audit.auditor import Audit, NoiseFor, audit_cases
 from geodp.privacy.noise import Noise, SimulatedNoise, noise_source
 from geodp.streams import Streams
 
-FAMILIES = ("mechanism", "device", "publication")
+FAMILIES = ("mechanism", "device", "history", "publication")
 """Families whose plug-ins touch private data."""
 
 

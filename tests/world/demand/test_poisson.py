@@ -35,9 +35,7 @@ def arrive(
 
 
 def expect(start_h: float, hours: float, **fields: Any) -> float:
-    expected: float = plugin("poisson", **fields).expected_tasks(
-        start_s=start_h * 3600, duration_s=hours * 3600
-    )
+    expected: float = plugin("poisson", **fields).expected_tasks(start_s=start_h * 3600, duration_s=hours * 3600)
     return expected
 
 

@@ -40,9 +40,7 @@ def test_the_expected_number_is_that_of_the_rows_in_the_runs_time(folder: Path) 
     assert trace.expected_tasks(start_s=0.0, duration_s=41.0) == 2
 
 
-def test_tasks_outside_the_region_are_dropped_and_counted(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_tasks_outside_the_region_are_dropped_and_counted(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = folder / "tasks.csv"
     path.write_text(ROWS + "11,50,7\n")
     with caplog.at_level("INFO", logger="geodp"):
@@ -64,9 +62,7 @@ def test_times_of_another_clock_are_refused(folder: Path) -> None:
         arrive,
         lambda p: plugin("trace", path=str(p)).expected_tasks(start_s=0.0, duration_s=3600.0),
     ):
-        with pytest.raises(
-            DataError, match=r"no task arrives in the run's 0 to 3600 s; its times run from 1\.7e\+09"
-        ):
+        with pytest.raises(DataError, match=r"no task arrives in the run's 0 to 3600 s; its times run from 1\.7e\+09"):
             call(path)
 
 

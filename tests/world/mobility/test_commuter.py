@@ -78,9 +78,7 @@ def test_after_midnight_those_with_a_long_way_are_still_on_the_road() -> None:
 
 def test_departures_are_normal_around_the_peak() -> None:
     region = box(4000, 4000)
-    motion = commute(
-        town(region, 5000), region, 0, 12, commuting_share=1.0, errand_share=0.0, peak_spread_h=0.5
-    )
+    motion = commute(town(region, 5000), region, 0, 12, commuting_share=1.0, errand_share=0.0, peak_spread_h=0.5)
     leaves_h = motion.time_s[motion.first[:-1]] / HOUR_S
     clipped = np.clip((leaves_h - 8.0) / 0.5, -3, 3)
     inside = clipped[np.abs(clipped) < 3 - 1e-9]
@@ -121,9 +119,7 @@ def test_legs_have_the_speed_that_was_drawn_and_stay_in_the_region() -> None:
 @pytest.mark.parametrize("start_h", [0.0, 4.0, 23.5])
 def test_times_ascend_even_where_a_trip_takes_most_of_a_day(start_h: float) -> None:
     region = box(90_000, 90_000)
-    motion = commute(
-        uniform_population(region, 300), region, start_h, 72, min_speed_mps=1.0, max_speed_mps=2.0
-    )
+    motion = commute(uniform_population(region, 300), region, start_h, 72, min_speed_mps=1.0, max_speed_mps=2.0)
     assert (np.diff(motion.time_s)[~motion.starts_worker[1:]] >= 0).all()
     assert motion.max_speed_mps <= 2.0 * (1 + 1e-9)
 
@@ -153,7 +149,5 @@ def test_at_night_nobody_moves() -> None:
 
 
 def test_an_evening_before_the_morning_is_refused() -> None:
-    with pytest.raises(
-        ValidationError, match=r"evening_peak_h must be later than morning_peak_h \(8\), got 6"
-    ):
+    with pytest.raises(ValidationError, match=r"evening_peak_h must be later than morning_peak_h \(8\), got 6"):
         plugin("commuter", evening_peak_h=6)

@@ -14,9 +14,7 @@ from geodp.world.motion import Motion
 from tests.world.places import angle_shaped, box, uniform_population
 
 SIDE_M = 2000.0
-MEAN_LEG_OF_UNIT_SQUARE = (
-    2 + math.sqrt(2) + 5 * math.asinh(1)
-) / 15  # 0.5214, a classic of geometric probability
+MEAN_LEG_OF_UNIT_SQUARE = (2 + math.sqrt(2) + 5 * math.asinh(1)) / 15  # 0.5214, a classic of geometric probability
 SIGMAS = 5.0  # a normal variable is further out with probability 5.7e-7
 RARE = 1e-6
 
@@ -40,9 +38,7 @@ def speed_at(motion: Motion, time_s: float) -> np.ndarray:
 
 def test_the_share_of_pausing_workers_is_stationary() -> None:
     low, high, pause_s, workers = 1.0, 5.0, 300.0, 40_000
-    motion = walk(
-        box(SIDE_M, SIDE_M), workers, 4000.0, min_speed_mps=low, max_speed_mps=high, pause_s=pause_s
-    )
+    motion = walk(box(SIDE_M, SIDE_M), workers, 4000.0, min_speed_mps=low, max_speed_mps=high, pause_s=pause_s)
     leg_s = MEAN_LEG_OF_UNIT_SQUARE * SIDE_M * math.log(high / low) / (high - low)
     expected = pause_s / (pause_s + leg_s)
     for time_s in (0.0, 3900.0):
@@ -73,9 +69,7 @@ def test_speeds_are_those_seen_at_a_time_not_those_drawn_per_leg(time_s: float) 
     # Slow legs last longer: the density is proportional to 1/v, with mean (b - a) / ln(b / a) = 3.9, not 5.5.
     mean = (high - low) / math.log(high / low)
     variance = (high**2 - low**2) / 2 / math.log(high / low) - mean**2
-    assert (
-        abs(speed.mean() - mean) < SIGMAS * math.sqrt(variance / speed.size) + 0.02
-    )  # 0.02: turning workers
+    assert abs(speed.mean() - mean) < SIGMAS * math.sqrt(variance / speed.size) + 0.02  # 0.02: turning workers
 
 
 def test_positions_at_the_start_follow_the_law_of_positions_much_later() -> None:

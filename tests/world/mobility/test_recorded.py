@@ -10,9 +10,7 @@ from tests.world.places import box, uniform_population
 REGION = box(10_000, 10_000)
 
 
-def follow(
-    time_s: list[float], x_m: list[float], duration_s: float = 100.0, **fields: float | None
-) -> Motion:
+def follow(time_s: list[float], x_m: list[float], duration_s: float = 100.0, **fields: float | None) -> Motion:
     recorded = Motion(np.array([0, len(time_s)]), np.array(time_s), np.array(x_m), np.zeros(len(x_m)))
     population = Population(*recorded.at(0.0), recorded=recorded)
     motion: Motion = plugin("recorded", **fields).move(

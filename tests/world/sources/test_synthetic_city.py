@@ -54,9 +54,7 @@ def test_the_number_of_workers_is_public_and_kept() -> None:
     height_m=st.floats(200, 60_000),
     centres=st.integers(1, 12),
 )
-def test_everyone_lives_and_works_inside_any_box(
-    seed: int, width_m: float, height_m: float, centres: int
-) -> None:
+def test_everyone_lives_and_works_inside_any_box(seed: int, width_m: float, height_m: float, centres: int) -> None:
     region = box(width_m, height_m)
     city = build(region, seed, count=500, centres=centres)
     assert region.contains(city.x_m, city.y_m).all()
@@ -127,9 +125,7 @@ def test_centres_keep_their_distance_and_are_all_reached_by_corridors() -> None:
         joined = {0}
         roads = layout.corridors
         ends = [
-            tuple(
-                int(np.argmin(np.hypot(x_m - roads.x_m[k, end], y_m - roads.y_m[k, end]))) for end in (0, 2)
-            )
+            tuple(int(np.argmin(np.hypot(x_m - roads.x_m[k, end], y_m - roads.y_m[k, end]))) for end in (0, 2))
             for k in range(roads.share.size)
         ]
         for _ in range(7):

@@ -45,9 +45,7 @@ class TestEitherFormat:
         assert people.work_x_m is None
 
     def test_fixes_are_sorted_by_worker_and_time(self, tmp_path: Path, name: str) -> None:
-        path = written(
-            tmp_path, name, time_s=[30, -5, 10, 0.5], worker=["b", "a", "b", "b"], lon=LON, lat=LAT
-        )
+        path = written(tmp_path, name, time_s=[30, -5, 10, 0.5], worker=["b", "a", "b", "b"], lon=LON, lat=LAT)
         recorded = load(path).recorded
         assert recorded is not None
         assert recorded.first.tolist() == [0, 3, 4]  # b stands first in the file
@@ -82,9 +80,7 @@ class TestEitherFormat:
         assert people.size == 2
         assert people.recorded is not None
 
-    def test_repeated_workers_without_times_are_refused_with_the_ways_out(
-        self, tmp_path: Path, name: str
-    ) -> None:
+    def test_repeated_workers_without_times_are_refused_with_the_ways_out(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path, name, lon=LON, lat=LAT, worker=[7, 9, 9, 9])
         with pytest.raises(DataError) as caught:
             load(path)
@@ -101,18 +97,14 @@ class TestEitherFormat:
             assert load(path).size == 4
         assert f"{name}: 1 of 5 points lie outside the region and are dropped" in caplog.text
 
-    def test_missing_coordinates_are_refused_with_their_number_and_first_row(
-        self, tmp_path: Path, name: str
-    ) -> None:
+    def test_missing_coordinates_are_refused_with_their_number_and_first_row(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path, name, lon=[10.1, None, 10.1, float("nan")], lat=LAT)
         where = "line 3" if name.endswith("csv") else "row 2"
         with pytest.raises(DataError, match=f"2 of 4 rows have no lon or lat, first in {where}"):
             load(path)
 
     def test_swapped_columns_are_recognised(self, tmp_path: Path, name: str) -> None:
-        path = written(
-            tmp_path, name, lon=[*LAT * 24, 10.1, 0.0, 0.0, 0.0], lat=[*LON * 24, 50.05, 0.0, 0.0, 0.0]
-        )
+        path = written(tmp_path, name, lon=[*LAT * 24, 10.1, 0.0, 0.0, 0.0], lat=[*LON * 24, 50.05, 0.0, 0.0, 0.0])
         with pytest.raises(DataError) as caught:
             load(path)
         assert str(caught.value).startswith(
@@ -120,9 +112,7 @@ class TestEitherFormat:
         )
         assert "Set lon_column: lat and lat_column: lon" in str(caught.value)
 
-    def test_swapping_is_recognised_where_a_latitude_would_be_impossible(
-        self, tmp_path: Path, name: str
-    ) -> None:
+    def test_swapping_is_recognised_where_a_latitude_would_be_impossible(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path, name, lon=[37.75, 37.76], lat=[-122.41, -122.42])
         region = Region(-122.5135, 37.7113, -122.3627, 37.8327)
         with pytest.raises(DataError, match="100 % would lie inside with lat and lon swapped"):
@@ -161,9 +151,7 @@ class TestEitherFormat:
 
     def test_a_file_without_rows_is_refused(self, tmp_path: Path, name: str) -> None:
         with pytest.raises(DataError, match="has column names but no rows"):
-            load(
-                written(tmp_path, name, lon=[], lat=[]) if name.endswith("csv") else _no_rows(tmp_path / name)
-            )
+            load(written(tmp_path, name, lon=[], lat=[]) if name.endswith("csv") else _no_rows(tmp_path / name))
 
 
 def _no_rows(path: Path) -> Path:
@@ -171,9 +159,7 @@ def _no_rows(path: Path) -> Path:
     return path
 
 
-def test_a_column_that_looks_like_workers_is_pointed_out(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_column_that_looks_like_workers_is_pointed_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = written(tmp_path, "checkins.csv", lon=LON, lat=LAT, user=[1, 1, 2, 2])
     assert load(path).size == 4
     assert "If 'user' says whose a row is, name it in worker_column" in caplog.text

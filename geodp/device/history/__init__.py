@@ -1,0 +1,48 @@
+"""On the phone, over a person's history: which categories of places may be told; verb: `protect`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.device.history.catalogue import Catalogue
+from geodp.geometry import Array
+from geodp.plugins import Plugin
+from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.guarantee import Guarantee
+from geodp.privacy.noise import Noise
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class ProtectedHistory:
+    """What leaves the phone about one person's history."""
+
+    items: Flags
+    """The items told (by number in the catalogue): some true ones, some that only look like the person."""
+    aggregates: Array
+    """Noisy number of items per category; NaN where nothing is told about a category."""
+    guarantee: Guarantee
+
+
+class HistoryDevice(Plugin):
+    """Family of mechanisms that run on the phone over a person's history."""
+
+    family: ClassVar[str] = "history"
+
+    @abstractmethod
+    def protect(self, history: Flags, catalogue: Catalogue, *, rng: np.random.Generator | Noise) -> ProtectedHistory:
+        """Return what the phone tells about a history (one flag per item of the public catalogue)."""
+
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """Say what one report of the history guarantees."""
+
+    def audit_cases(self) -> list[AuditCase]:
+        """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""
+        return []

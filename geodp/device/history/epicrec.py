@@ -1,0 +1,195 @@
+"""EpicRec: what a phone tells about the categories of a person's history, with consent per category."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from geodp.device.history import Flags, HistoryDevice, ProtectedHistory
+from geodp.device.history._budget_choice import Rule, Search, quantified_epsilon
+from geodp.device.history._calibration import calibrated_scales, global_scales
+from geodp.device.history._consent import Consent, Level, consent_of
+from geodp.device.history._fitting import fitted_history
+from geodp.device.history.catalogue import Catalogue, checked_membership, golden_catalogue
+from geodp.errors import DataError, NotReleasable
+from geodp.geometry import Array
+from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.privacy.noise import Noise, as_noise
+from geodp.privacy.primitives import positive
+
+_LEAK = (
+    "counts of all-release categories are told exactly and contain items that carry a protected category as well: one "
+    "such item changes an output that has no noise"
+)
+
+
+class EpicRec(HistoryDevice):
+    """A phone tells noisy category counts of its history and a history that fits them (EpicRec), by consent.
+
+    Guarantee
+    ---------
+    ε-differential privacy for one item of one person's history (added or removed), with no trusted party; a history of
+    k items is protected at k·ε, and every further report costs ε again. Holds for items with a `perturbed` category
+    and none with `no`; items with a `no` category are never used (perfect); for items whose categories are all `all`
+    nothing is promised: the person chose to tell them.
+
+    Reference
+    ---------
+    Shen and Jin 2016, EpicRec, sections 4.3 (noise calibration and sanitisation), 4.4 (quantification of the budget)
+    and 5 (levels per category). Theorem 4 fails for items with mixed levels; `variant: literal` is the printed method.
+    """
+
+    kind: ClassVar[str] = "epicrec"
+    reads: ClassVar[frozenset[str]] = frozenset({"visits"})
+    releases: ClassVar[frozenset[str]] = frozenset({"visits"})
+
+    epsilon: float = Field(default=1.0, gt=0)
+    """ε of one report, for one item; with a budget rule, the most it may choose."""
+    method: Literal["calibrated", "global_sensitivity", "nothing"] = "calibrated"
+    """`calibrated`: the noise program (S-DPDP, M-DPDP); `global_sensitivity`: equal noise for all categories;
+    `nothing`: tell nothing (for short histories and ε ≤ 1 it is hard to beat)."""
+    consent: dict[str, Level] = Field(default_factory=dict)
+    """Level per category: `no`, `perturbed` or `all`."""
+    default_level: Level = "perturbed"
+    """Level of the categories not named."""
+    budget_rule: Literal["fixed", "relative", "prose", "literal"] = "fixed"
+    """`fixed`: use ε; otherwise choose it from public data by S-PBQ with one of its stopping rules, at most ε."""
+    variant: Literal["corrected", "literal"] = "corrected"
+    """`literal`: all-release counts are exact over all items. Not private for items with mixed categories."""
+
+    def guarantee(self) -> Guarantee:
+        """Promise ε for one item, with no trusted party."""
+        leak = self.variant == "literal"
+        return Guarantee(
+            self.epsilon,
+            Unit.ITEM,
+            Neighbours.ADD_REMOVE,
+            Trust.LOCAL,
+            holds=not leak,
+            why_not=_LEAK if leak else "",
+        )
+
+    def noise_scales(self, membership: npt.ArrayLike) -> Array:
+        """Return the Laplace scale z of every category for a matrix of items × categories."""
+        table = checked_membership(membership)
+        scales = calibrated_scales if self.method == "calibrated" else global_scales
+        return scales(table, positive("epsilon", self.epsilon))
+
+    def mean_noise(self, membership: npt.ArrayLike) -> float:
+        """Return the expected error of a noisy category count, Σ z / c (E|Lap(z)| = z)."""
+        return float(self.noise_scales(membership).mean())
+
+    def error_bound(self, membership: npt.ArrayLike) -> float:
+        """Return a bound on the expected mean absolute error of the counts of the history told.
+
+        (‖z‖₁ + √(2c)·‖z‖₂)/c + √c/2: the noise itself; the distance from noisy counts to the nearest possible ones,
+        at most that to the true ones because the true history is possible; and the rounding of at most c items. (The
+        last step of the paper's theorem 3 is not valid, and it leaves the rounding out.)
+        """
+        scales = self.noise_scales(membership)
+        c = scales.size
+        noise = scales.sum() + math.sqrt(2 * c) * float(np.linalg.norm(scales))
+        return float(noise / c + math.sqrt(c) / 2)
+
+    def chosen_epsilon(self, catalogue: Catalogue, noise: Noise) -> float:
+        """Return ε of a report: fixed, or quantified on random public histories, at no cost."""
+        if self.budget_rule == "fixed":
+            return self.epsilon
+        rule: Rule = self.budget_rule
+        return min(self.epsilon, quantified_epsilon(catalogue, noise, rule=rule, search=Search(most=self.epsilon)))
+
+    def protect(self, history: Flags, catalogue: Catalogue, *, rng: np.random.Generator | Noise) -> ProtectedHistory:
+        """Return what the phone tells: noisy counts, open items as they are, and items that fit the counts."""
+        noise = as_noise(rng)
+        if self.variant == "literal" and noise.releasable:
+            raise NotReleasable(f"epicrec, variant literal, is not private: {_LEAK}. It must not be released.")
+        owned = np.asarray(history, dtype=np.bool_)
+        if owned.shape != (catalogue.items,):
+            raise DataError(f"a history has one flag per item: {catalogue.items} were due, got {owned.shape}")
+        consent = consent_of(self.consent, self.default_level, catalogue)
+        settled = self.model_copy(update={"epsilon": self.chosen_epsilon(catalogue, noise), "budget_rule": "fixed"})
+        aggregates = settled.noisy_aggregates(owned, catalogue, noise, consent)
+        told = self._told(owned, aggregates, catalogue, consent, noise)
+        return ProtectedHistory(told, aggregates, settled.guarantee())
+
+    def noisy_aggregates(
+        self, owned: Flags, catalogue: Catalogue, noise: Noise, consent: Consent, copies: int | None = None
+    ) -> Array:
+        """Return the counts per category with their noise; NaN for categories about which nothing is told.
+
+        With `copies`, that many independent draws, one per row: what an audit needs.
+        """
+        counts = np.full(consent.none.shape, np.nan)
+        if self.method != "nothing":
+            literal = self.variant == "literal"
+            exact = owned if literal else owned & consent.open_items
+            hidden = owned if literal else owned & consent.protected_items
+            counts[consent.full] = catalogue.membership[:, consent.full].T @ exact
+            counts[consent.perturbed] = catalogue.membership[:, consent.perturbed].T @ hidden
+        table = np.tile(counts, (1 if copies is None else copies, 1))
+        scales = self._scales(catalogue, consent)
+        noisy = np.flatnonzero(scales > 0)
+        if noisy.size:
+            wide = np.tile(scales[noisy], len(table))
+            table[:, noisy] += noise.laplace(wide, wide.size).reshape(len(table), noisy.size)
+        return table[0] if copies is None else table
+
+    def _scales(self, catalogue: Catalogue, consent: Consent) -> Array:
+        """Return noise for the perturbed columns, calibrated for the items that reach them; 0 elsewhere."""
+        key = (self.method, self.variant, self.epsilon, consent.none.tobytes(), consent.perturbed.tobytes())
+        if key in catalogue.remembered:
+            return catalogue.remembered[key]
+        scales = np.zeros(consent.none.size)
+        reached = catalogue.membership[:, consent.perturbed]
+        items = reached.any(axis=1) & (consent.protected_items | (self.variant == "literal"))
+        if self.method != "nothing" and items.any():
+            scales[consent.perturbed] = self.noise_scales(reached[items])
+        catalogue.remembered[key] = scales
+        return scales
+
+    def _told(self, owned: Flags, aggregates: Array, catalogue: Catalogue, consent: Consent, noise: Noise) -> Flags:
+        """Fit the protected items to the perturbed counts; open items are told as they are, silent ones never."""
+        if self.method == "nothing":
+            return np.zeros(owned.size, dtype=np.bool_)
+        target = np.where(consent.perturbed, aggregates, np.nan)
+        fitted = fitted_history(target, catalogue, consent.protected_items.astype(np.float64), noise)
+        return np.asarray((fitted > 0) | (owned & consent.open_items))
+
+    def audit_cases(self) -> list[AuditCase]:
+        """One item of the paper's own figure 4 more or less, and an item with mixed levels of consent."""
+        figure = golden_catalogue()
+        mixed = Catalogue(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]))
+        plain = self.model_copy(update={"consent": {}, "default_level": "perturbed", "budget_rule": "fixed"})
+        levels = plain.model_copy(update={"consent": {"0": "all", "1": "perturbed", "2": "no"}})
+        if self.method == "nothing":
+            return []
+        return [
+            _toggled("an item of figure 4", plain, figure, 3),
+            _toggled("an item that is both all-release and perturbed", levels, mixed, 0),
+            _toggled("an item that is both perturbed and no-release", levels, mixed, 1),
+        ]
+
+
+def _toggled(name: str, device: EpicRec, catalogue: Catalogue, item: int) -> AuditCase:
+    """Return the pair: a history with and without one item."""
+    consent = consent_of(device.consent, device.default_level, catalogue)
+    scales = device._scales(catalogue, consent)
+
+    def draw(noise: Noise, present: bool, samples: int) -> Array:
+        owned = np.zeros(catalogue.items, dtype=np.bool_)
+        owned[item] = present
+        return np.nan_to_num(device.noisy_aggregates(owned, catalogue, noise, consent, samples))
+
+    return AuditCase(name, device.epsilon, draw, _likelihood(scales, catalogue.membership[item]), 0.5 * device.epsilon)
+
+
+def _likelihood(scales: Array, row: Array) -> Callable[[Array], Array]:
+    """Return ln P(output | with) - ln P(output | without) over noisy columns; exact ones speak for themselves."""
+    rate = np.divide(1.0, scales, out=np.full(scales.size, 1e3), where=scales > 0)
+    return lambda table: np.asarray((np.abs(table) - np.abs(table - row)) @ rate)

@@ -1,0 +1,114 @@
+"""Published tables as files, by suffix: csv, Parquet, GeoParquet or GeoJSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from geodp.errors import UsageError
+
+DEGREE_DIGITS = 7
+"""Decimals of longitudes and latitudes: about a centimetre."""
+_FORMATS = {".csv": "csv", ".parquet": "parquet", ".geoparquet": "geoparquet", ".geojson": "geojson"}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What is published: columns of equal length (numpy or pyarrow arrays), and how to see them as places.
+
+    `points` have columns lon, lat; `boxes` have west, south, east, north; all in degrees.
+    """
+
+    columns: dict[str, Any]
+    shape: Literal["points", "boxes", "none"] = "none"
+
+    @property
+    def edges(self) -> tuple[str, ...]:
+        """The columns that make up the geometry."""
+        return {"points": ("lon", "lat"), "boxes": ("west", "south", "east", "north"), "none": ()}[self.shape]
+
+
+def require_suffix(path: Path) -> str:
+    """Return the format that a file's suffix names, or refuse it."""
+    kind = _FORMATS.get(path.suffix.lower())
+    if kind is None:
+        raise UsageError(f"{path}: the suffix tells the format; use one of {', '.join(_FORMATS)}.")
+    return kind
+
+
+def write_table(path: Path, table: Table, *, suffix_of: Path, stamp: dict[str, Any]) -> None:
+    """Write a table in the format that the suffix of `suffix_of` names.
+
+    The stamp (mode, whether it is releasable, the guarantee) goes into the file where the format has a place for it:
+    csv has none.
+    """
+    writers = {"csv": _write_csv, "parquet": _write_parquet, "geoparquet": _write_geoparquet, "geojson": _write_geojson}
+    kind = require_suffix(suffix_of)
+    if kind.startswith("geo") and table.shape == "none":
+        raise UsageError(f"{suffix_of}: what is published has no places, so it cannot be written as {kind}")
+    writers[kind](path, table, stamp)
+
+
+def _write_csv(path: Path, table: Table, stamp: dict[str, Any]) -> None:  # noqa: ARG001 - csv has no place for it
+    _arrow(table).to_pandas().to_csv(path, index=False)
+
+
+def _write_parquet(path: Path, table: Table, stamp: dict[str, Any]) -> None:
+    _write_arrow(path, _arrow(table), stamp, {})
+
+
+def _write_geoparquet(path: Path, table: Table, stamp: dict[str, Any]) -> None:
+    """Write GeoParquet 1.1; without a `crs` it means longitude and latitude (OGC:CRS84)."""
+    import pyarrow as pa
+    import shapely
+
+    places = [table.columns[name] for name in table.edges]
+    shapes = shapely.points(*places) if table.shape == "points" else shapely.box(*places)
+    kind = "Point" if table.shape == "points" else "Polygon"
+    column = {"encoding": "WKB", "geometry_types": [kind]}
+    facts = {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}}
+    wkb = pa.array(shapely.to_wkb(shapes), pa.binary())
+    _write_arrow(path, _arrow(table).append_column("geometry", wkb), stamp, {"geo": facts})
+
+
+def _write_arrow(path: Path, table: Any, stamp: dict[str, Any], facts: dict[str, Any]) -> None:
+    import pyarrow.parquet as pq
+
+    metadata = {key: json.dumps(value, ensure_ascii=False) for key, value in {**facts, "geodp": stamp}.items()}
+    pq.write_table(table.replace_schema_metadata(metadata), path, compression="zstd")
+
+
+def _write_geojson(path: Path, table: Table, stamp: dict[str, Any]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write('{"type":"FeatureCollection",\n')
+        file.write(f'"geodp":{json.dumps(stamp, ensure_ascii=False, allow_nan=False)},\n"features":[\n')
+        for number, feature in enumerate(_features(table)):
+            file.write(",\n" if number else "")
+            file.write(json.dumps(feature, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+        file.write("\n]}\n")
+
+
+def _features(table: Table) -> Iterator[dict[str, Any]]:
+    arrow = _arrow(table)
+    columns = {name: arrow.column(name).to_pylist() for name in arrow.column_names}
+    places = zip(*(columns.pop(name) for name in table.edges), strict=True)
+    for row, place in enumerate(places):
+        properties = {name: values[row] for name, values in columns.items()}
+        yield {"type": "Feature", "properties": properties, "geometry": _geometry(*place)}
+
+
+def _geometry(*place: float) -> dict[str, Any]:
+    if len(place) == 2:
+        return {"type": "Point", "coordinates": list(place)}
+    west, south, east, north = place
+    ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]  # counter-clockwise (RFC 7946)
+    return {"type": "Polygon", "coordinates": [ring]}
+
+
+def _arrow(table: Table) -> Any:
+    import pyarrow as pa
+
+    return pa.table({name: pa.array(values) for name, values in table.columns.items()})

@@ -1,0 +1,95 @@
+"""Public inputs: what a publication may know without paying. They are given; reading one off the data is a leak."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from geodp.errors import UsageError
+from geodp.geometry import Region, region_from_file, region_problems
+from geodp.privacy.guarantee import Guarantee, Unit
+from geodp.publish.request import NOTHING_DONE, Request
+
+T = TypeVar("T")
+
+
+@dataclass
+class PublicInputs:
+    """The public inputs of one publication, and which of them were read off the private data after all."""
+
+    releasing: bool
+    values: dict[str, Any] = field(default_factory=dict)
+    """Plain values, for the guarantee file."""
+    derived: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def settle(self, name: str, option: str, given: T | None, derive: Callable[[], T]) -> T:
+        """Return what was given; otherwise derive it with a warning when simulating, and refuse when releasing."""
+        if given is None and self.releasing:
+            raise UsageError(
+                f"{name}: must be public and given in release mode: use {option}. Reading it off the private data "
+                f"would disclose something about them. {NOTHING_DONE}"
+            )
+        value = derive() if given is None else given
+        if given is None:
+            self.derived.append(name)
+            self.warnings.append(
+                f"{name}: read off the private data ({_shown(value)}), so no privacy guarantee holds. "
+                f"A release needs {option}."
+            )
+        self.values[name.replace(" ", "_")] = _plain(value)
+        return value
+
+    def region(self, request: Request, derive: Callable[[], Region]) -> Region:
+        """Return the public region."""
+        given = None if request.region is None else parse_region(request.region)
+        region = self.settle("region", "--region W,S,E,N", given, derive)
+        problems = region_problems(region.west, region.south, region.east, region.north)
+        if problems:
+            raise UsageError(f"region {_shown(region)}: {'; '.join(problems)}. {NOTHING_DONE}")
+        return region
+
+    def honest(self, guarantee: Guarantee) -> Guarantee:
+        """Return a promise that does not hold where public inputs were derived."""
+        if not self.derived or guarantee.unit is Unit.NOTHING:
+            return guarantee
+        why = f"read off the private data: {', '.join(self.derived)}"
+        return replace(guarantee, holds=False, why_not="; ".join(filter(None, [guarantee.why_not, why])))
+
+
+def parse_region(text: str) -> Region:
+    """Read `W,S,E,N` in degrees, or the path of a file of polygons."""
+    parts = text.split(",")
+    if len(parts) != 4 and Path(text).is_file():
+        return region_from_file(Path(text))
+    try:
+        west, south, east, north = (_finite(part) for part in parts)
+    except ValueError:
+        raise UsageError(
+            f"--region {text}: write west,south,east,north in degrees, for example -74.05,40.68,-73.90,40.83, or name "
+            f"a file of polygons. {NOTHING_DONE}"
+        ) from None
+    return Region(west, south, east, north)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Region):
+        box = [value.west, value.south, value.east, value.north]
+        return box if value.polygon is None else {"box": box, "polygon": value.polygon.wkt}
+    return value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Region):
+        return ",".join(f"{edge:.6g}" for edge in (value.west, value.south, value.east, value.north))
+    return f"{value:,.10g}" if isinstance(value, int | float) else str(value)

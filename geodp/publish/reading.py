@@ -1,0 +1,178 @@
+"""Reading private data. What an error may say depends on the mode.
+
+When simulating, messages count and quote. When releasing, they name the file, the column and the first row at fault,
+because its holder has to mend it, and neither values nor totals: messages end up in logs, which nobody pays for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.errors import DataError
+from geodp.geometry import Array, Region
+from geodp.publish.request import NOTHING_DONE
+from geodp.world import columns_file
+
+Mask = npt.NDArray[np.bool_]
+_MOST = 0.5  # more than half outside, and more than half inside when swapped: the columns are swapped
+_LIKE_USER = ("user_id", "userid", "uid", "person", "person_id", "worker", "driver", "taxi_id", "device_id")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Columns of a private file, every one of them complete."""
+
+    path: Path
+    releasing: bool
+    numbers: dict[str, Array]
+    names: dict[str, Any] = field(default_factory=dict)
+    """Columns of words or numbers that name something (pyarrow arrays)."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return int(next(iter(self.numbers.values())).size)
+
+    def codes(self, name: str) -> npt.NDArray[np.int64]:
+        """Return the values of a naming column as numbers from 0 on."""
+        return np.asarray(self.names[name].dictionary_encode().indices.to_numpy(), dtype=np.int64)
+
+    def chosen(self, keep: Mask) -> Rows:
+        """Return some of the rows."""
+        numbers = {name: values[keep] for name, values in self.numbers.items()}
+        names = {name: values.filter(keep) for name, values in self.names.items()}
+        return Rows(self.path, self.releasing, numbers, names, self.warnings)
+
+
+def read_rows(
+    path: Path, *, numbers: Sequence[str], names: Sequence[str] = (), optional: Sequence[str] = (), releasing: bool
+) -> Rows:
+    """Read the columns wanted, and the optional ones that are there; a row that lacks a value is an error."""
+    import pyarrow as pa
+
+    found = columns_file.column_names(path)
+    _require(path, [*numbers, *names], found)
+    warnings = _look_for_users(path, found, releasing=releasing) if "user" in optional else []
+    wanted = [*names, *(name for name in optional if name in found)]
+    parts = list(_batches(path, list(numbers), wanted, releasing=releasing))
+    if not sum(len(part[numbers[0]]) for part in parts):
+        raise DataError(f"{path.name}: has column names but no rows. {NOTHING_DONE}")
+    rows = Rows(
+        path,
+        releasing,
+        {name: np.concatenate([part[name] for part in parts]) for name in numbers},
+        {name: pa.concat_arrays([part[name] for part in parts]) for name in wanted},
+        tuple(warnings),
+    )
+    for name, values in rows.numbers.items():
+        require_all(rows, np.isfinite(values), f"no {name}")
+    for name, values in rows.names.items():
+        require_all(rows, ~_is_missing(values), f"no {name}")
+    return rows
+
+
+def require_all(rows: Rows, good: Mask, fault: str) -> None:
+    """Refuse rows that have a fault, naming the first of them."""
+    if good.all():
+        return
+    bad = int(np.count_nonzero(~good))
+    many = "some rows have" if rows.releasing else f"{bad:,} of {rows.size:,} rows have"
+    where = _row(rows.path, int(np.argmin(good)))
+    raise DataError(f"{rows.path.name}: {many} {fault}, first in {where}. Remove or mend such rows. {NOTHING_DONE}")
+
+
+def inside(rows: Rows, region: Region) -> tuple[Mask, Array, Array]:
+    """Return which rows lie in the region, and all rows in metres; refuse swapped columns and a wrong region."""
+    lon, lat = rows.numbers["lon"], rows.numbers["lat"]
+    x_m, y_m = region.projection.to_m(lon=lon, lat=lat)
+    kept = region.contains(x_m, y_m) & (np.abs(lat) <= 90) & (np.abs(lon) <= 180)
+    outside = ~kept
+    swapped = region.contains(*region.projection.to_m(lon=lat[outside], lat=lon[outside]))
+    share, swapped_share = outside.mean(), np.count_nonzero(swapped) / rows.size
+    if share > _MOST and swapped_share > _MOST:
+        told = "most points lie" if rows.releasing else f"{100 * share:.0f} % of points lie"
+        many = "most" if rows.releasing else f"{100 * swapped_share:.0f} %"
+        raise DataError(
+            f"{rows.path.name}: {told} outside the region; {many} would lie inside with lat and lon swapped. "
+            f"Swap the names of the two columns. {NOTHING_DONE}"
+        )
+    require_all(rows, (np.abs(lon) <= 180) & (np.abs(lat) <= 90), "a longitude beyond ±180 or a latitude beyond ±90")
+    if not kept.any():
+        raise DataError(f"{rows.path.name}: no point lies inside the region: check --region. {NOTHING_DONE}")
+    return kept, x_m, y_m
+
+
+def bounding_box(rows: Rows) -> Region:
+    """Return the box of all points: derived from private data, hence for simulation only."""
+    lon, lat = rows.numbers["lon"], rows.numbers["lat"]
+    require_all(rows, (np.abs(lon) <= 180) & (np.abs(lat) <= 90), "a longitude beyond ±180 or a latitude beyond ±90")
+    return Region(float(lon.min()), float(lat.min()), float(lon.max()), float(lat.max()))
+
+
+def _batches(path: Path, numbers: list[str], names: list[str], *, releasing: bool) -> Iterator[dict[str, Any]]:
+    try:
+        yield from columns_file.batches(path, numbers, names)
+    except DataError as error:
+        if not releasing:
+            raise
+        raise DataError(
+            f"{path.name}: cannot be read: {', '.join(numbers)} must hold numbers, in a whole csv or Parquet file. "
+            f"With --mode simulate the message quotes what is wrong. {NOTHING_DONE}"
+        ) from error
+
+
+def _require(path: Path, wanted: Sequence[str], found: list[str]) -> None:
+    missing = [name for name in wanted if name not in found]
+    if not missing:
+        return
+    if any(_is_number(name) for name in found):  # then they are data, and not to be repeated
+        raise DataError(f"{path.name}: the first line holds numbers instead of column names. {NOTHING_DONE}")
+    other = columns_file.other_name(missing[0], found)
+    hint = "" if other is None else f" Rename '{other}' to '{missing[0]}'."
+    raise DataError(f"{path.name}: no column '{missing[0]}'. Found: {', '.join(found)}.{hint} {NOTHING_DONE}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _look_for_users(path: Path, found: list[str], *, releasing: bool) -> list[str]:
+    """Notice users under another name: rows of one person must not pass as rows of many."""
+    if "user" in found:
+        return []
+    like = next((name for name in found if name.lower().strip() in {"user", *_LIKE_USER}), None)
+    if like is None:
+        return []
+    text = (
+        f"{path.name}: column '{like}' seems to name users, but only a column called 'user' is read as such; without "
+        "it every row counts as a person of its own. Rename the column, or leave it out of the file."
+    )
+    if releasing:
+        raise DataError(f"{text} {NOTHING_DONE}")
+    return [text]
+
+
+def _row(path: Path, index: int) -> str:
+    """Say where a row stands: a csv file by its line (the names are line 1), Parquet by its number from 1."""
+    return f"line {index + 2}" if ".csv" in path.name.lower() else f"row {index + 1}"
+
+
+def _is_missing(names: Any) -> Mask:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    missing = np.asarray(names.is_null(nan_is_null=True))
+    if pa.types.is_string(names.type) or pa.types.is_large_string(names.type):
+        missing |= np.asarray(pc.fill_null(pc.equal(names, ""), True))
+    return missing

@@ -1,0 +1,104 @@
+"""A map of a publication: what was published and nothing else, in one page that opens with no network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geodp.display.caption import PUBLIC
+from geodp.display.packing import data_block, pack
+from geodp.display.page import Page
+from geodp.geometry import EARTH_RADIUS_M, Region
+
+if TYPE_CHECKING:
+    from geodp.display.drawing import Moment, Surface
+    from geodp.display.layers import Layer
+    from geodp.publish.statement import Statement
+
+MAX_POINTS = 20_000
+UNIT = "positions/km²"
+SIMULATED = "Simulated noise, predictable from the seed: do not publish."
+UNPROTECTED = "No privacy guarantee holds for what is drawn: do not publish."
+
+
+class TimelessPage(Page):
+    """A page without a clock: a publication is one moment."""
+
+    def areas(self, layer: Layer, moments: Sequence[Moment], *, unit: str = UNIT, **more: Any) -> None:  # noqa: ARG002
+        """Draw filled bands; a publication counts positions, not workers."""
+        super().areas(layer, moments, unit=UNIT, **more)
+
+    def cells(self, layer: Layer, surfaces: Sequence[Surface], *, unit: str = UNIT, **more: Any) -> None:  # noqa: ARG002
+        """Draw rectangles coloured by count per area."""
+        super().cells(layer, surfaces, unit=UNIT, **more)
+
+    def _add(self, *drawing: Any, **more: Any) -> None:
+        public = self.public and more.get("public", True)
+        super()._add(*drawing, **{**more, "timed": False, "history": False, "public": public})
+
+
+def released_map(region: Region, draw: Callable[[Page], None], statement: Statement) -> str:
+    """Return the map as HTML."""
+    from geodp.display.layers.region import RegionLayer
+    from geodp.display.offline import OfflineMap
+
+    page = TimelessPage(region, max_points=MAX_POINTS, public=True)
+    page.ground(RegionLayer(), graticule=True)
+    page.public = statement.releasable
+    draw(page)
+    name = statement.request.out.name
+    centre = region.projection
+    shell = OfflineMap(title=f"{name} (geodp)", centre=(centre.lat, centre.lon), tiles_host=None)
+    drawings = sorted(page.drawings, key=lambda drawing: drawing.level)
+    facts = {
+        "name": name,
+        "public": page.public,
+        "box": [region.west, region.south, region.east, region.north],
+        "centre": [centre.lon, centre.lat],
+        "earth_radius_m": EARTH_RADIUS_M,
+        "step_m": page.step_m,
+        "start_s": 0,
+        "duration_s": 1,
+        "groups": [],
+        "release_times": [],
+        "tiles": None,
+        "layers": [drawing.spec() for drawing in drawings],
+    }
+    blocks = [data_block(number, pack(drawing.data)) for number, drawing in enumerate(drawings)]
+    shell.stage.fill(caption=_caption(statement, page.notes), facts=facts, blocks=blocks)
+    text: str = shell.get_root().render()
+    return text.replace("<html>", '<html lang="en">', 1)
+
+
+def write_released_map(path: Path, region: Region, draw: Callable[[Page], None], statement: Statement) -> Path:
+    """Write the map, whole or not at all."""
+    text = released_map(region, draw, statement)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def _caption(statement: Statement, notes: list[str]) -> str:
+    released = statement.releasable
+    badge = PUBLIC if released else SIMULATED if statement.guarantee.holds else UNPROTECTED
+    parts = [
+        '<section id="geodp-caption" aria-label="About this map">',
+        f"<header><h1>{escape(statement.request.out.name)}</h1></header>",
+        f'<p class="geodp-badge {"released" if released else "truth"}">{badge}</p>',
+        '<div class="geodp-body" id="geodp-about">',
+        "<h2>Privacy</h2>",
+        *(f"<p>{escape(sentence)}</p>" for sentence in statement.sentences),
+        "<h2>Accuracy</h2>",
+        f"<p>{escape(statement.product.accuracy.text)}</p>",
+    ]
+    if notes:
+        parts += ["<h2>Drawn</h2>", "<ul>", *(f"<li>{escape(note)}</li>" for note in notes), "</ul>"]
+    return "\n".join([*parts, "</div>", "</section>"])

@@ -1,0 +1,138 @@
+"""What is said about a publication: in its guarantee file, inside the output, and on the screen."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geodp._version import __version__
+from geodp.privacy.guarantee import Guarantee, Neighbours
+from geodp.privacy.ledger import Account
+
+if TYPE_CHECKING:
+    from geodp.publish.frame import Plan, Product
+    from geodp.publish.public_inputs import PublicInputs
+    from geodp.publish.request import Request
+
+SIMULATED = "SIMULATED, not releasable: its noise follows from the seed. Publish real data with --mode release."
+UNPROTECTED = "SIMULATED, not releasable and NOT PRIVATE: no guarantee holds for it."
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The error to expect, known without the data."""
+
+    text: str
+    values: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What the ledger recorded."""
+
+    path: Path
+    account: Account
+    charged: float
+    total: float
+    remaining: float
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """Everything that may be told about one publication."""
+
+    request: Request
+    plan: Plan
+    inputs: PublicInputs
+    guarantee: Guarantee
+    per_person: Guarantee
+    product: Product
+    spent: Spent | None
+
+    @property
+    def releasable(self) -> bool:
+        """Whether the output may leave the house."""
+        return self.request.releasing and self.product.releasable and self.guarantee.holds
+
+    @property
+    def verdict(self) -> str:
+        """Say in one line whether the output may leave the house."""
+        if self.releasable:
+            return "RELEASABLE under the guarantee below."
+        return SIMULATED if self.guarantee.holds else UNPROTECTED
+
+    @property
+    def sentences(self) -> list[str]:
+        """The promise about one unit, and that about all rows of one person where it differs."""
+        return [self.guarantee.sentence(), *([self.plan.together] if self.plan.together else [])]
+
+    def stamp(self) -> dict[str, Any]:
+        """Return what is written into the output itself."""
+        return {
+            "mode": self.request.mode,
+            "releasable": self.releasable,
+            "mechanism": self.plan.mechanism,
+            "guarantee": self.guarantee.as_dict(),
+            "sentence": " ".join(self.sentences),
+            "geodp": __version__,
+        }
+
+    def write(self, path: Path, output: Path) -> None:
+        """Write the guarantee file for an output that is written already."""
+        values = {
+            **self.stamp(),
+            "settings": self.plan.fields,
+            "per_person": self.per_person.as_dict(),
+            "charged": self._charged(),
+            "ledger": None if self.spent is None else self.spent.path.name,
+            "not_hidden": list(self.plan.not_hidden),
+            "accuracy": {"text": self.product.accuracy.text, **self.product.accuracy.values},
+            "public_inputs": self.inputs.values,
+            "derived_from_private_data": self.inputs.derived,
+            "columns": list(self.product.table.columns),
+            "file": self.request.out.name,
+            "sha256": _checksum(output),
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        path.write_text(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+    def text(self, written: Iterable[Path], remarks: Iterable[str]) -> str:
+        """Say it on the screen; `remarks` are facts about the private data."""
+        lines = [
+            self.verdict,
+            *self.sentences,
+            *(f"Not hidden: {what}." for what in self.plan.not_hidden),
+            f"Accuracy: {self.product.accuracy.text}",
+            self._ledger_line(),
+            *remarks,
+            *(f"wrote {path}" for path in written),
+        ]
+        return "\n".join(line for line in lines if line)
+
+    def _charged(self) -> dict[str, Any] | None:
+        spent = self.spent
+        return None if spent is None else {"account": str(spent.account), "epsilon": spent.charged}
+
+    def _ledger_line(self) -> str:
+        spent = self.spent
+        if spent is None:
+            return "Nothing was charged: there is no promise to account for."
+        left = f"{spent.remaining:.6g} left" if math.isfinite(spent.remaining) else "no budget was set (--budget)"
+        return f"Ledger {spent.path}: {self._cost(spent.charged)} charged, {spent.total:.6g} spent so far, {left}."
+
+    def _cost(self, epsilon: float) -> str:
+        if self.per_person.neighbours is Neighbours.METRIC:
+            return f"ε = {epsilon:.6g} per metre"
+        # Replacing a record is removing one and adding one.
+        return f"ε = {epsilon:.6g} (add/remove), {2 * epsilon:.6g} (replace),"
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

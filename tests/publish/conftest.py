@@ -1,0 +1,53 @@
+"""Small private files, and what is asked about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodp.publish.request import Request
+from tests.display.conftest import browser  # noqa: F401 - the browser that opens maps of runs opens these too
+
+TOWN = "10.0,50.0,10.08,50.05"
+"""A public region of 5.7 km by 5.6 km."""
+Make = Callable[..., Request]
+
+
+def places(count: int, seed: int = 0) -> pd.DataFrame:
+    """Return places in the middle of the town, sorted by longitude, as a careless export might be."""
+    rng = np.random.default_rng(seed)
+    lon, lat = rng.uniform(10.02, 10.06, count), rng.uniform(50.0125, 50.0375, count)
+    return pd.DataFrame({"lon": np.sort(lon), "lat": lat})
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Return a function that writes a private file and asks for its publication."""
+
+    def ask(frame: pd.DataFrame | str | None = None, out: str = "out.csv", **options: Any) -> Request:
+        source = tmp_path / options.pop("source", "in.csv")
+        if isinstance(frame, str):
+            source.write_text(frame)
+        else:
+            data = places(200) if frame is None else frame
+            data.to_parquet(source) if source.suffix == ".parquet" else data.to_csv(source, index=False)
+        options = {"epsilon": 0.05, "region": TOWN, **options}
+        return Request(source, tmp_path / out, **options)
+
+    return ask
+
+
+@pytest.fixture
+def opendp() -> None:
+    """Skip where the extra `release` is not installed."""
+    pytest.importorskip("opendp", reason="needs the extra release (OpenDP)")
+
+
+def files(folder: Path) -> set[str]:
+    """Return the names of what lies in a folder, locks apart."""
+    return {path.name for path in folder.iterdir() if not path.name.endswith(".lock")}

@@ -1,0 +1,88 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodp.errors import DataError
+from geodp.geometry import Region
+from geodp.publish.positions import publish_positions
+from geodp.publish.public_inputs import parse_region
+from geodp.publish.reading import Rows, bounding_box, inside, read_rows
+from geodp.publish.request import Request
+from tests.publish.conftest import TOWN, Make, files, places
+
+
+def rows_of(request: Request) -> Rows:
+    return read_rows(request.source, numbers=("lon", "lat"), optional=("user",), releasing=request.releasing)
+
+
+def test_csv_and_parquet_read_the_same(make: Make) -> None:
+    frame = places(50).assign(user=np.arange(50) % 7, colour="red")
+    for source in ("in.csv", "in.parquet"):
+        rows = rows_of(make(frame, source=source))
+        np.testing.assert_array_equal(rows.numbers["lat"], frame["lat"])
+        assert rows.codes("user").tolist() == (np.arange(50) % 7).tolist()
+        assert set(rows.names) == {"user"}
+
+
+NAN = "lon,lat\n10.01,50.01\n10.02,\n10.03,nan\n"
+
+
+@pytest.mark.parametrize("mode", ["simulate", "release"])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "the file is empty"),
+        ("lon,lat\n", "has column names but no rows"),
+        ("longitude,lat\n10.01,50.01\n", "no column 'lon'.* Rename 'longitude' to 'lon'"),
+        ("a,b\n10.01,50.01\n", "no column 'lon'. Found: a, b"),
+        ("10.01,50.01\n10.02,50.02\n", "the first line holds numbers instead of column names"),
+        (NAN, "rows have no lat, first in line 3. Remove or mend such rows"),
+        ("lon,lat\n10.01,50.01\n10.02,inf\n", "rows have no lat, first in line 3"),
+        ("lon,lat,user\n10.01,50.01,ann\n10.02,50.01,\n", "rows have no user, first in line 3"),
+        ("lon,lat\n50.01,10.01\n50.02,10.02\n", "inside with lat and lon swapped"),
+        ("lon,lat\n10.01,50.01\n200.1,50.02\n", "a longitude beyond ±180 or a latitude beyond ±90, first in line 3"),
+        ("lon,lat\n20.01,50.01\n", "no point lies inside the region"),
+        ("lon,lat\nten,50.01\n", "hold numbers"),
+    ],
+)
+def test_bad_rows_are_told_and_release_and_charge_nothing(make: Make, text: str, words: str, mode: str) -> None:
+    request = make(text, mode=mode)
+    if mode == "release":
+        pytest.importorskip("opendp")
+    with pytest.raises(DataError, match=words):
+        publish_positions(request)
+    assert files(request.out.parent) == {"in.csv"}
+
+
+def test_messages_count_and_quote_when_simulating_and_not_when_releasing(make: Make) -> None:
+    with pytest.raises(DataError, match="2 of 3 rows have no lat"):
+        rows_of(make(NAN))
+    with pytest.raises(DataError, match="some rows have no lat"):
+        rows_of(make(NAN, mode="release"))
+    with pytest.raises(DataError, match="'ten'"):
+        rows_of(make("lon,lat\nten,50.01\n"))
+    with pytest.raises(DataError) as discreet:
+        rows_of(make("lon,lat\nten,50.01\n", mode="release"))
+    assert "ten" not in str(discreet.value)
+    swapped = "lon,lat\n50.01,10.01\n50.02,10.02\n10.01,50.01\n"
+    with pytest.raises(DataError, match="67 % of points lie outside the region; 67 % would lie inside"):
+        inside(rows_of(make(swapped)), parse_region(TOWN))
+    with pytest.raises(DataError, match="most points lie outside the region; most would lie inside"):
+        inside(rows_of(make(swapped, mode="release")), parse_region(TOWN))
+
+
+def test_users_under_another_name_are_noticed(make: Make) -> None:
+    frame = places(3).assign(user_id=[1, 1, 2])
+    assert "column 'user_id' seems to name users" in rows_of(make(frame)).warnings[0]
+    with pytest.raises(DataError, match="column 'user_id' seems to name users"):
+        rows_of(make(frame, mode="release"))
+
+
+def test_points_outside_the_region_are_left_out(make: Make) -> None:
+    frame = pd.concat([places(30), pd.DataFrame({"lon": [11.0, 10.05], "lat": [50.02, 51.0]})])
+    kept, _, _ = inside(rows_of(make(frame)), parse_region(TOWN))
+    assert kept.tolist() == [True] * 30 + [False] * 2
+
+
+def test_the_bounding_box_is_that_of_the_points(make: Make) -> None:
+    assert bounding_box(rows_of(make("lon,lat\n10,50\n10.5,49\n"))) == Region(10, 49, 10.5, 50)
