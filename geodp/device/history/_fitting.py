@@ -31,7 +31,7 @@ def fitted_history(target: Array, catalogue: Catalogue, allowed: Array, noise: N
     """
     fitted = np.isfinite(target)
     rows, pattern = catalogue.patterns
-    room = np.bincount(pattern, weights=allowed, minlength=len(rows))
+    room = np.asarray(np.bincount(pattern, weights=allowed, minlength=len(rows)), dtype=np.float64)
     open_ = np.flatnonzero((room > 0) & rows[:, fitted].any(axis=1))
     whole = np.zeros(catalogue.items)
     if not fitted.any() or not open_.size:
