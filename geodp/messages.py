@@ -41,8 +41,11 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """All that the server learns of an offer: who takes the task (None: nobody) and when it was told."""
+    """All that the server learns of an offer: who takes the task (None: nobody) and when it was told.
+
+    The winner goes by a pseudonym: the truth's worker ids stay on the trusted side.
+    """
 
     task: int
-    winner: int | None
+    winner: str | None
     time_s: float

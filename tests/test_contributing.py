@@ -26,7 +26,7 @@ def test_the_worked_example_runs_in_a_scenario(tmp_path: Path) -> None:
     raw["curator"]["mechanism"] = lines["curator"]["mechanism"]
     (tmp_path / "scenario.yaml").write_text(yaml.safe_dump(raw))
     result = geodp.run(tmp_path / "scenario.yaml", tmp_path / "run", draw_map=True)
-    release = result.folder.releases[0]
+    release = result.folder.densities[0]
     assert release.mechanism == "coarse_grid"
     assert release.count.size == 100
     truth = result.folder.true_counts(0).to_numpy()

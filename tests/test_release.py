@@ -5,7 +5,7 @@ from scipy import ndimage, stats
 
 from geodp.geometry import Grid, Region
 from geodp.privacy.guarantee import Guarantee
-from geodp.release import Cells, Contours, Smoothing
+from geodp.release import Cells, Contours, DensityEstimate, Points, Smoothing
 
 REGION = Region(0.0, 0.0, 0.09, 0.09)
 NOTHING = Guarantee.none("a test")
@@ -165,3 +165,20 @@ def test_releases_cannot_be_changed() -> None:
     plot = contours(np.ones((2, 2)))
     with pytest.raises(ValueError, match="read-only"):
         plot.count[0] = 7
+
+
+def test_an_estimate_is_read_between_cell_centres_and_never_below_the_floor() -> None:
+    grid = Grid(0.0, 0.0, 100.0, 100.0, 2, 1)
+    count, variance = np.array([2.0, 0.0]), np.array([1.0, 4.0])
+    made = DensityEstimate(0.0, "x", NOTHING, *grid.edges(), count, np.zeros(2), 5e-5, grid=grid, variance=variance)
+    assert made.density([50.0, 100.0, 150.0], [50.0] * 3) == pytest.approx([2e-4, 1e-4, 5e-5])
+    law = made.density_law([50.0, 100.0, 150.0], [50.0] * 3)
+    assert law.estimate_per_m2 == pytest.approx([2e-4, 1e-4, 0.0])
+    assert law.variance == pytest.approx(np.array([1.0, 2.5, 4.0]) / 1e8)
+
+
+def test_reports_cannot_be_changed() -> None:
+    points = Points(0.0, "x", NOTHING, np.array(["a"]), np.zeros(1), np.zeros(1), None, 1e-6)
+    assert points.size == 1
+    with pytest.raises(ValueError, match="read-only"):
+        points.x_m[0] = 7

@@ -109,15 +109,14 @@ def from_reports(before: Prior, releases: list[Points]) -> Prior:
     every = max(1, sum(release.size for release in releases) // _REPORTS)
     rows = [_likelihood(release, slice(None, None, every), x, y) for release in releases]
     likelihood = np.concatenate(rows).astype(np.float32)
-    share = before.share.astype(np.float32)
-    likelihood = likelihood[likelihood @ share > 0]
+    share = before.share
+    likelihood = likelihood[likelihood @ share.astype(np.float32) > 0]
     for _ in range(_PASSES):
-        evidence = likelihood @ share
-        share = share * ((1 / evidence) @ likelihood)
-        smooth = gaussian_filter(share.reshape(before.grid.rows, -1), _SMOOTHING_CELLS, mode="nearest").ravel()
-        smooth *= before.share > 0
-        share = np.asarray(smooth / smooth.sum(), dtype=np.float32)
-    return Prior(before.grid, share.astype(np.float64))
+        evidence = likelihood @ share.astype(np.float32)
+        sharper = (share * ((1 / evidence) @ likelihood)).reshape(before.grid.rows, -1)
+        smooth = gaussian_filter(sharper, _SMOOTHING_CELLS, mode="nearest").ravel() * (before.share > 0)
+        share = np.asarray(smooth / smooth.sum(), dtype=np.float64)
+    return Prior(before.grid, share)
 
 
 def _likelihood(release: Points, rows: slice, x: Array, y: Array) -> Array:

@@ -113,11 +113,11 @@ class Server:
             self._record(task, offer, 0, time_s)
         return offers
 
-    def hear(self, answer: Answer, pseudonym: str | None) -> None:
+    def hear(self, answer: Answer) -> None:
         """Learn who takes a task, or that nobody does."""
         record = self._latest[answer.task]
         record["answered_s"] = answer.time_s
-        record["winner"] = pseudonym
+        record["winner"] = answer.winner
         if answer.winner is not None:
             self.purse.pay(record["reward"])
 

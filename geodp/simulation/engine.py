@@ -313,8 +313,7 @@ class Engine:
         if winner is None:
             self._nobody(task, notified=notified)
             return
-        pseudonym = self.answers.pseudonym(winner)
-        self.server.hear(Answer(task.task, winner, self.env.now), pseudonym)
+        self.server.hear(Answer(task.task, self.answers.pseudonym(winner), self.env.now))
         del self.open[task.task]
         self._posted.pop(task.task, None)
         self.answers.forget(task.task)
@@ -324,7 +323,7 @@ class Engine:
     def _nobody(self, task: Task, *, notified: bool) -> None:
         if task.task in self._posted:
             return  # a posted task stays on the board until its patience runs out
-        self.server.hear(Answer(task.task, None, self.env.now), None)
+        self.server.hear(Answer(task.task, None, self.env.now))
         rounds = self.offered.get(task.task, 0) + 1
         if rounds <= self.scenario.server.reoffers:
             self.offered[task.task] = rounds

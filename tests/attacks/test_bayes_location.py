@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ EPSILON = 0.005
 def errors(attack: BayesLocation, points: Points, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     guesses = attack.guess(AttackView(REGION, [points]))
     row = np.searchsorted(points.who, guesses.who)
-    return np.hypot(guesses.x_m - x[row], guesses.y_m - y[row])
+    return np.asarray(np.hypot(guesses.x_m - x[row], guesses.y_m - y[row]))
 
 
 def test_with_nothing_known_beforehand_the_best_guess_is_the_report_and_errs_by_2_over_epsilon() -> None:
@@ -40,7 +42,7 @@ def test_the_guess_minimises_the_expected_distance_under_prior_and_noise_law() -
     west, south, _, _ = REGION.box_m
     report = (west + 100.0, south + 300.0)
     points = reported(np.array([0.0]), np.array([0.0]), np.random.default_rng(0), epsilon_per_m=EPSILON, clamp=False)
-    points = Points(0.0, "x", points.guarantee, names(1), *(np.array([v]) for v in report), points.channel, 1e-6)
+    points = replace(points, x_m=np.array([report[0]]), y_m=np.array([report[1]]))
     guesses = BayesLocation().guess(AttackView(REGION, [points]))
     step = np.arange(12.5, 2500, 25.0)
     x, y = (grid.ravel() for grid in np.meshgrid(west + step, south + step))

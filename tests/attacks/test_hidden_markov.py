@@ -1,4 +1,5 @@
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from geodp.attacks._hidden_markov import Steps, forward_backward, viterbi
 SIDE, TIMES = 3, 4
 
 
-def model(seed: int) -> tuple[np.ndarray, np.ndarray, list, np.ndarray]:
+def model(seed: int) -> tuple[np.ndarray, np.ndarray, list[Any], np.ndarray]:
     """Return likelihood, start and steps of one person, and the step matrix over all cells, from-cell by to-cell."""
     rng = np.random.default_rng(seed)
     likelihood = rng.exponential(1.0, (1, TIMES, SIDE, SIDE))
@@ -56,11 +57,12 @@ def test_viterbi_finds_the_most_likely_path(seed: int) -> None:
 
 def test_people_are_independent_of_who_else_is_followed() -> None:
     first, second = model(0), model(1)
-    together = tuple(np.concatenate([first[place], second[place]]) for place in (0, 1))
+    likelihood, start = (np.concatenate([one, other]) for one, other in zip(first[:2], second[:2], strict=True))
     kinds = Steps(0.4, 20.0, 1.0).matrices(60.0, np.array([40.0, 40.0]), SIDE)
-    belief = forward_backward(*together, [kinds] * (TIMES - 1))
+    moves = [kinds] * (TIMES - 1)
+    belief = forward_backward(likelihood, start, moves)
     assert belief[1] == pytest.approx(forward_backward(*second[:3])[0])
-    assert viterbi(*together, [kinds] * (TIMES - 1))[0].tolist() == viterbi(*first[:3])[0].tolist()
+    assert viterbi(likelihood, start, moves)[0].tolist() == viterbi(*first[:3])[0].tolist()
 
 
 def test_steps_are_probabilities_and_widen_with_time() -> None:

@@ -6,7 +6,18 @@ from geodp.display import colours
 
 
 def test_no_two_roles_share_a_colour() -> None:
-    names = ["SUCCESS", "FAILURE", "UNREACHABLE", "CENSORED", "WAITING", "OFFER", "TRAVELLING", "IDLE"]
+    names = [
+        "SUCCESS",
+        "FAILURE",
+        "UNREACHABLE",
+        "CENSORED",
+        "WAITING",
+        "OFFER",
+        "TRAVELLING",
+        "IDLE",
+        "REPORT",
+        "GUESS",
+    ]
     used = [getattr(colours, name) for name in names]
     assert len({*used, *colours.RELEASED, *colours.TRUE}) == len(used) + 10
 

@@ -88,7 +88,7 @@ def test_a_public_map_holds_released_layers_only(public_html: str) -> None:
 def test_no_true_number_is_in_a_public_map(plain: RunFolder, public_html: str) -> None:
     cells = contents(public_html)[2]
     for number, frame in enumerate(cells["frames"]):
-        assert frame["count"] == [round(value) for value in plain.releases[number].count]
+        assert frame["count"] == [round(value) for value in plain.densities[number].count]
         assert frame["count"] != plain.true_counts(number).to_list()
     assert "2,000" not in public_html  # the true number of workers
 

@@ -38,8 +38,8 @@ def test_every_guess_is_held_against_the_person_it_is_about(phones: RunFolder) -
     assert once["who"].nunique() == 150
     assert len(once) == 150 * 3
     joined = once.merge(truth, on=["release", "who"], suffixes=("", "_true"))
-    error = np.hypot(joined["x_m"] - joined["x_m_true"], joined["y_m"] - joined["y_m_true"])
-    assert joined["error_m"].to_numpy() == pytest.approx(error.to_numpy())
+    x, y, true_x, true_y = (joined[name].to_numpy() for name in ("x_m", "y_m", "x_m_true", "y_m_true"))
+    assert joined["error_m"].to_numpy() == pytest.approx(np.hypot(x - true_x, y - true_y))
     assert (once["hit"] == (once["error_m"] <= 200)).all()
 
 
@@ -73,8 +73,8 @@ def test_the_summary_compares_what_an_adversary_finds_and_never_adds_epsilons(co
     assert "neither added nor compared" in text
     assert "| error from all linked reports (forward-backward) | – |" in text
     table = compared.comparison.set_index("metric")
-    assert np.isnan(table.loc["epsilon_spent", "phones"])
-    assert np.isnan(table.loc["epsilon_per_m_spent", "curator"])
+    assert table["phones"].isna()["epsilon_spent"]
+    assert table["curator"].isna()["epsilon_per_m_spent"]
     alone = compared.arms["phones"].summary()
     assert "There is no trusted party" in alone
     assert "**All reports of one phone** together: 3 ×" in alone

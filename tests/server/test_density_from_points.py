@@ -79,7 +79,7 @@ def test_the_linear_estimate_is_right_on_average_up_to_the_smoothing() -> None:
     """
     hills, rng = Hills(), np.random.default_rng(0)
     grid = Grid.fit(REGION, 100.0)
-    parts = []
+    parts: list[Array] = []
     for _ in range(100):
         points = reported(*hills.sample(WORKERS, rng), rng, epsilon_per_m=EPSILON, clamp=False)
         torus = ReportsOnTorus.of(points, grid, REGION)

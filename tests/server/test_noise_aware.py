@@ -8,7 +8,8 @@ from scipy.integrate import quad
 from scipy.stats import gamma, laplace
 
 from geodp.acceptance.tanh_reward import TanhReward
-from geodp.release import Cells, DensityLaw
+from geodp.geometry import Grid
+from geodp.release import Cells, DensityEstimate, DensityLaw
 from geodp.server.noise_aware import (
     Belief,
     GammaPrior,
@@ -17,7 +18,7 @@ from geodp.server.noise_aware import (
     noise_aware_belief,
     prior,
 )
-from tests.server.noisy_worlds import DENSITY_PER_M2, SIDE_M, inner_places, realised_success, released
+from tests.server.noisy_worlds import DENSITY_PER_M2, GUARANTEE, SIDE_M, inner_places, realised_success, released
 
 TARGET = 0.9
 NEED = -math.log(1 - TARGET)
@@ -196,3 +197,19 @@ def test_noise_aware_planning_closes_most_of_the_gap(smoothing: float | None) ->
         assert gap["plain"] > 0.047 - 6 * 0.003
         assert abs(gap["noise_aware"]) < gap["plain"] / 2
         assert float(np.mean(sizes["plain"])) > 2.5
+
+
+def test_an_estimate_from_reports_is_believed_within_its_error_and_above_the_floor() -> None:
+    """Nodes are quantiles of a normal law cut off at the floor: its mean is known in closed form."""
+    grid = Grid(0.0, 0.0, 1000.0, 1000.0, 3, 1)
+    count, error = np.array([50.0, 0.0, 20.0]), np.array([5.0, 20.0, 0.0])
+    estimate = DensityEstimate(
+        0.0, "test", GUARANTEE, *grid.edges(), count, np.zeros(3), 0.0, grid=grid, variance=error**2
+    )
+    belief = noise_aware_belief(estimate, [500.0, 1500.0, 2500.0], [500.0] * 3)
+    assert belief.share.sum(axis=1) == pytest.approx(1.0)
+    assert (belief.density_per_m2 >= 0).all()
+    half_normal = 20.0 * math.sqrt(2 / math.pi)
+    assert belief.mean_per_m2 * 1e6 == pytest.approx([50.0, half_normal, 20.0], rel=1e-2)
+    assert belief.density_per_m2[0].std() * 1e6 == pytest.approx(5.0, rel=0.02)
+    assert belief.density_per_m2[2].std() == 0

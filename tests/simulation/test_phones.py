@@ -123,7 +123,7 @@ def test_reports_are_not_the_truth_and_the_truth_is_kept_apart(run: RunFolder) -
     assert list(truth.columns) == ["release", "worker", "who", "x_m", "y_m"]
     for index, release in enumerate(run.releases):
         assert isinstance(release, Points)
-        here = truth[truth["release"] == index].set_index("who").loc[release.who]
+        here = truth[truth["release"] == index].set_index("who").loc[release.who.tolist()]
         off = np.hypot(release.x_m - here["x_m"].to_numpy(), release.y_m - here["y_m"].to_numpy())
         # E R = 2/ε and sd √2/ε, less what clamping saves: mean of 1,500 within 5 sd (false alarm < 1e-6) and 10 %
         assert off.mean() == pytest.approx(200.0, abs=5 * 141 / np.sqrt(off.size) + 20)

@@ -14,7 +14,7 @@ def test_cells_hold_the_released_counts_and_their_noise(plain: RunFolder) -> Non
     page = Page(plain.region, max_points=5000, public=True)
     CellsLayer().draw(plain, page)
     frame = page.drawings[0].data["frames"][0]
-    assert frame["count"].tolist() == [round(value) for value in plain.releases[0].count]
+    assert frame["count"].tolist() == [round(value) for value in plain.densities[0].count]
     assert frame["noise"] == 3.333
     assert not page.drawings[0].shown
     assert page.drawings[0].title == "Noisy counts per cell"

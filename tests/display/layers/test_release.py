@@ -61,7 +61,7 @@ def test_a_release_without_contours_is_drawn_as_cells(make_run: Made) -> None:
     drawing = drawn(run).drawings[0]
     assert drawing.style == "cells"
     frame = drawing.data["frames"][1]
-    assert frame["count"].tolist() == [round(value) for value in run.releases[1].count]
+    assert frame["count"].tolist() == [round(value) for value in run.densities[1].count]
     box = shapely.box(frame["west"], frame["south"], frame["east"], frame["north"])
     assert shapely.area(box).sum() == pytest.approx(run.region.area_m2, rel=1e-3)
 

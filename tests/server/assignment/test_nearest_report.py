@@ -63,7 +63,7 @@ def test_planned_success_is_what_happens_on_average() -> None:
     rng = np.random.default_rng(4)
     west, south, east, north = REGION.box_m
     places = rng.uniform((west + 3000, south + 3000), (east - 3000, north - 3000), (1500, 2))
-    tasks = [Task(number, *place, 0.0, 900.0) for number, place in enumerate(places.tolist())]
+    tasks = [Task(number, x_m, y_m, 0.0, 900.0) for number, (x_m, y_m) in enumerate(places.tolist())]
     offers = NearestReport(target_success=0.8).offers(tasks, view(points, purse=5.0 * len(tasks)))
     gaps = []
     for task, offer in zip(tasks, offers, strict=True):
