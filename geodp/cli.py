@@ -339,6 +339,36 @@ def positions(
     _tell(publish_positions(request, mechanism=mechanism, expected_workers=expected_workers))
 
 
+@publish_app.command()
+def visits(
+    file: PrivateFile,
+    out: PublishedFile,
+    venues: Annotated[
+        Path, typer.Option(metavar="FILE", help="Public list of venues: venue, lon, lat and columns of the levels.")
+    ],
+    method: Annotated[str, typer.Option(metavar="KIND", help="prilocation, …")] = "prilocation",
+    level: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Level of the hierarchy [default: the finest].")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of one visit, or of a user.")] = None,
+    mode: Mode = "simulate",
+    seed: Seed = None,
+    cap: Cap = None,
+    ledger: LedgerPath = None,
+    budget: Budget = None,
+    map_file: MapFile = None,
+    force: Replace = False,
+    settings: Fields = None,
+) -> None:
+    """Publish visits (columns user, venue): each moved to a random place of a public list of venues."""
+    from geodp.publish.request import Request
+    from geodp.publish.visits import PublicPlaces, publish_visits
+
+    fields = _overrides(settings)
+    request = Request(file, out, epsilon, mode, seed, None, cap, ledger, budget, map_file, force, fields)
+    _tell(publish_visits(request, venues=PublicPlaces(venues, level), method=method))
+
+
 def _tell(outcome: Outcome) -> None:
     """Print what was published; warnings go where errors go."""
     if "--quiet" not in _flags:

@@ -1,0 +1,254 @@
+"""PriLocation: everyone's visits, each moved to a random place of a public cluster."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from geodp.curator.publications._clusters import Clusters, literal_clusters, noisy_clusters, public_clusters
+from geodp.curator.publications._prilocation_audit import prilocation_cases
+from geodp.curator.publications._selection import Slots, drawn_from_all, drawn_from_own, drawn_in_clusters, slots_of
+from geodp.curator.publications._visits_publication import VisitsPublication
+from geodp.errors import DataError, NotReleasable, UsageError
+from geodp.geometry import Array
+from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.privacy.noise import Noise
+from geodp.privacy.primitives import DEFAULT_PLANAR_EPSILON_PER_M
+from geodp.visits.hierarchy import Hierarchy, hierarchy_of
+from geodp.visits.histories import Histories, Integers, Venues
+from geodp.visits.released_visits import ReleasedVisits, Replacements
+
+_OWN = "places are drawn from the person's own places, so what can come out tells where the person was"
+_CENTRES = "the centres of the clusters follow from private visits without noise; only their objective has noise"
+
+
+class PriLocation(VisitsPublication):
+    """Everyone's visits, each replaced by a random place of the same public cluster (PriLocation).
+
+    Guarantee
+    ---------
+    `unit: event`: ε-differential privacy for one visit (added or removed), against everyone but the curator: a person
+    with m visits is protected at m·ε only, and rows of one person stay together: it hides no user. `unit: user`: ε for
+    all visits of one person, at most `cap`; the noise is `cap` times as wide. Names of people are public. Holds because
+    clusters are public (or noisy), every cluster gets a noisy count and exactly so many places, and places are drawn
+    from all of the public cluster. `geoind_em` instead: ε per metre for each place; numbers of visits are public.
+
+    Reference
+    ---------
+    Zhu et al. 2017, Differential Privacy and Applications, section 12.4, eq. (12.11)-(12.18). As printed
+    (`variant: literal`) it is not private: centres carry no noise, and candidates are the person's own places. Eq.
+    (12.16) draws almost uniformly from a cluster (odds within e^(ε/8)), so its error depends on the number of clusters
+    and hardly on ε: the fall with ε in figure 12.7 cannot come from it.
+    """
+
+    kind: ClassVar[str] = "prilocation"
+
+    epsilon: float = Field(default=1.0, gt=0)
+    """ε of the release, for one visit or for one user."""
+    unit: Literal["event", "user"] = "event"
+    """What ε hides: one visit, or all visits of a person."""
+    cap: int = Field(default=100, ge=1)
+    """Everyone keeps at most so many visits, their first ones: a public number."""
+    clusters: int = Field(default=40, ge=1)
+    """Number of clusters (η); 1 is the naive baseline."""
+    clustering: Literal["public_gazetteer", "dplloyd", "literal"] = "public_gazetteer"
+    """`public_gazetteer`: k-means on the public venues, free; `dplloyd`: noisy k-means on visits; `literal`: as
+    printed. Not private."""
+    rounds: int = Field(default=5, ge=1)
+    """Rounds of the private clusterings."""
+    level: str | None = None
+    """Level of the hierarchy whose sensitivity scales the selection; default the finest of the venue list."""
+    personal_levels: dict[str, str] = Field(default_factory=dict)
+    """Other levels for single people, by name (public: a person's choice must not depend on their visits)."""
+    clustering_share: float = Field(default=0.5, ge=0, lt=1)
+    """Part of ε for the clustering."""
+    weights_share: float = Field(default=0.25, gt=0, lt=1)
+    """Part of ε for the numbers of visits per cluster."""
+    selection_share: float = Field(default=0.25, gt=0, lt=1)
+    """Part of ε for the selection of places."""
+    spare: Literal["share", "keep"] = "share"
+    """Public clusters cost nothing: their part goes to the other two steps (`share`), or is not spent (`keep`)."""
+    variant: Literal["corrected", "em_local", "geoind_em", "literal"] = "corrected"
+    """`em_local`: the selection is scaled by the diameter of the cluster instead of the sensitivity; `geoind_em`: ε per
+    metre, from all venues; `literal`: as printed. Not private."""
+    epsilon_per_m: float = Field(default=DEFAULT_PLANAR_EPSILON_PER_M, gt=0)
+    """With `geoind_em`: ε per metre for each place."""
+    public_seed: int = Field(default=0, ge=0)
+    """Seed of the public clustering (it need not be secret)."""
+
+    @model_validator(mode="after")
+    def _whole_budget(self) -> Self:
+        total = self.clustering_share + self.weights_share + self.selection_share
+        if abs(total - 1) > 1e-9:
+            raise ValueError(f"the shares of the budget must add up to 1, they add up to {total:g}")
+        return self
+
+    def budgets(self) -> tuple[float, float, float]:
+        """Return ε of the clustering, of the weights and of the selection."""
+        if self.clustering != "public_gazetteer":
+            shares = self.clustering_share, self.weights_share, self.selection_share
+        elif self.spare == "keep":
+            shares = 0.0, self.weights_share, self.selection_share
+        else:
+            both = self.weights_share + self.selection_share
+            shares = 0.0, self.weights_share / both, self.selection_share / both
+        return self.epsilon * shares[0], self.epsilon * shares[1], self.epsilon * shares[2]
+
+    def guarantee(self) -> Guarantee:
+        """Promise ε for one visit or for one user; ε per metre with `geoind_em`."""
+        if self.variant == "geoind_em":
+            return Guarantee.per_metre(self.epsilon_per_m, metric="in the plane around the venues")
+        spent = self.epsilon
+        if self.clustering == "public_gazetteer" and self.spare == "keep":
+            spent = self.epsilon * (self.weights_share + self.selection_share)
+        flaw = self.flaw()
+        unit = Unit.USER if self.unit == "user" else Unit.EVENT
+        return Guarantee(spent, unit, Neighbours.ADD_REMOVE, Trust.CENTRAL, holds=not flaw, why_not=flaw)
+
+    def flaw(self) -> str:
+        """Say why the promise does not hold ('' when it does)."""
+        own = _OWN if self.variant == "literal" else ""
+        centres = _CENTRES if self.clustering == "literal" else ""
+        return "; ".join(text for text in (own, centres) if text)
+
+    def release_with_truth(
+        self, histories: Histories, venues: Venues, noise: Noise
+    ) -> tuple[ReleasedVisits, Replacements]:
+        """Publish the visits, and keep for scoring which place took the place of which."""
+        if self.flaw() and noise.releasable:
+            raise NotReleasable(f"prilocation, as it is set, is not private: {self.flaw()}. It must not be released.")
+        hierarchy = hierarchy_of(venues)
+        self.check(histories, venues, hierarchy)
+        bounded = histories.capped(self.cap)
+        if self.variant == "geoind_em":
+            return self._each_alone(bounded, hierarchy, noise)
+        clusters = self.clusters_of(bounded, hierarchy, noise)
+        return self.moved(bounded, clusters, hierarchy, noise)
+
+    def check(self, histories: Histories, venues: Venues, hierarchy: Hierarchy) -> None:
+        """Refuse what cannot be published, before anything is drawn."""
+        if histories.size and not (histories.venue.min() >= 0 and histories.venue.max() < venues.size):
+            raise DataError("a visit names a venue that is not in the public list. Nothing was released or charged.")
+        for level in {*self.personal_levels.values(), *([] if self.level is None else [self.level])}:
+            hierarchy.require(level)
+        unknown = sorted(set(self.personal_levels) - {str(name) for name in histories.people})
+        if unknown:
+            raise UsageError(f"personal_levels: nobody is called '{unknown[0]}'. Nothing was released or charged.")
+        if self.clusters > venues.size:
+            raise UsageError(
+                f"{self.clusters} clusters are more than the {venues.size} venues of the public list: ask for fewer. "
+                "Nothing was released or charged."
+            )
+
+    def clusters_of(self, histories: Histories, hierarchy: Hierarchy, noise: Noise) -> Clusters:
+        """Return the clusters of the public venues."""
+        x_m, y_m = hierarchy.x_m, hierarchy.y_m
+        if self.clustering == "public_gazetteer":
+            return public_clusters(x_m, y_m, self.clusters, seed=self.public_seed)
+        epsilon = self.budgets()[0] / self._crowd()
+        if self.clustering == "dplloyd":
+            visited = histories.venue
+            return noisy_clusters(x_m, y_m, visited, self.clusters, noise, epsilon=epsilon, rounds=self.rounds)
+        hs_m = self.sensitivity_m(hierarchy, self.level)
+        return literal_clusters(
+            x_m, y_m, histories.venue, self.clusters, noise, epsilon=epsilon, rounds=self.rounds, hs_m=hs_m
+        )
+
+    def moved(
+        self, histories: Histories, clusters: Clusters, hierarchy: Hierarchy, noise: Noise
+    ) -> tuple[ReleasedVisits, Replacements]:
+        """Settle the numbers per cluster, then draw a place for every slot."""
+        _, for_weights, _ = self.budgets()
+        slots = slots_of(histories, clusters, noise, scale=self._crowd() / for_weights)
+        rate = self.rates_per_m(slots, histories, clusters, hierarchy)
+        draw = drawn_from_own if self.variant == "literal" else drawn_in_clusters
+        chosen = draw(slots, clusters, hierarchy.x_m, hierarchy.y_m, rate, noise)
+        return self._told(histories, slots, chosen, hierarchy, clusters.label)
+
+    def rates_per_m(self, slots: Slots, histories: Histories, clusters: Clusters, hierarchy: Hierarchy) -> Array:
+        """Return ε/(2Δ) of every slot's exponential mechanism (book eq. 12.16: ε/4 and Δ = HS).
+
+        Scores in a cluster differ by at most its diameter, so Δ is the larger of HS and that (with `em_local` the
+        diameter alone: under add/remove the changed slot stays in one public cluster). For a user, ε is divided by the
+        cap: at most so many slots change.
+        """
+        wide = clusters.diameter_m[clusters.label[slots.venue]]
+        if self.variant != "em_local":
+            known = {level: self.sensitivity_m(hierarchy, level) for level in {self.level, *self._personal()}}
+            of_person = np.full(len(histories.people), known[self.level])
+            for number, name in enumerate(histories.people.tolist() if self.personal_levels else []):
+                of_person[number] = known[self.personal_levels.get(str(name), self.level)]
+            wide = np.maximum(wide, of_person[slots.person])
+        return np.asarray(self.budgets()[2] / self._crowd() / (2 * np.maximum(wide, 1e-9)))
+
+    def sensitivity_m(self, hierarchy: Hierarchy, level: str | None) -> float:
+        """Return HS of a level (default the finest); without a hierarchy, the width of the whole list."""
+        level = level if level is not None else (hierarchy.levels[-1] if hierarchy.levels else None)
+        if level is not None:
+            return hierarchy.sensitivity_m(level)
+        from geodp.visits.hierarchy import diameter_m
+
+        return diameter_m(hierarchy.x_m, hierarchy.y_m)
+
+    def _personal(self) -> set[str | None]:
+        return set(self.personal_levels.values())
+
+    def _crowd(self) -> int:
+        """Return how many visits one protected unit has at most."""
+        return self.cap if self.unit == "user" else 1
+
+    def _each_alone(
+        self, histories: Histories, hierarchy: Hierarchy, noise: Noise
+    ) -> tuple[ReleasedVisits, Replacements]:
+        """Move every visit by itself: P ∝ exp(-ε·d/2) over all venues is ε per metre (both the score and its norm)."""
+        slots = Slots(histories.person, histories.venue, np.ones(histories.size, dtype=np.bool_))
+        rate = self.epsilon_per_m / 2
+        chosen = drawn_from_all(slots.venue, hierarchy.x_m, hierarchy.y_m, rate, noise)
+        return self._told(histories, slots, chosen, hierarchy, None)
+
+    def _told(
+        self, histories: Histories, slots: Slots, chosen: Integers, hierarchy: Hierarchy, label: Integers | None
+    ) -> tuple[ReleasedVisits, Replacements]:
+        """Sort what is published, so that its order tells nothing."""
+        x_m, y_m = hierarchy.x_m[chosen], hierarchy.y_m[chosen]
+        order = np.lexsort((chosen, slots.person))
+        released = ReleasedVisits(
+            histories.people,
+            slots.person[order],
+            chosen[order],
+            x_m[order],
+            y_m[order],
+            self.kind,
+            self.guarantee(),
+            label,
+        )
+        return released, Replacements(slots.person, slots.venue, chosen, slots.survived, x_m, y_m)
+
+    def most_visits(self) -> int:
+        """Return the public cap."""
+        return self.cap
+
+    def expected_error(self, hierarchy: Hierarchy) -> tuple[str, dict[str, float]]:
+        """Say how wide the public clusters are, and how much noise the numbers carry."""
+        if self.clustering != "public_gazetteer" or self.variant == "geoind_em":
+            return super().expected_error(hierarchy)
+        clusters = public_clusters(hierarchy.x_m, hierarchy.y_m, self.clusters, seed=self.public_seed)
+        wide_m = float(clusters.diameter_m[clusters.label].mean())
+        spread = self._crowd() / self.budgets()[1]
+        text = (
+            f"A visit stays in one of {clusters.size} public clusters, {wide_m:,.0f} m across on average; a user's "
+            f"number of visits in each is off by about ±{spread:.3g}."
+        )
+        return text, {"cluster_diameter_m": round(wide_m, 1), "count_noise": round(spread, 4)}
+
+    def audit_cases(self) -> list[AuditCase]:
+        """One visit more in a town of six places, by exact enumeration and by sampling; noisy centres where used."""
+        return prilocation_cases(self)
+
+    def odds_of_selection(self) -> float:
+        """Return the most by which two places of a cluster can differ in probability: e^(ε_selection/2)."""
+        return math.exp(self.budgets()[2] / self._crowd() / 2)

@@ -1,0 +1,227 @@
+"""PriLocation: exact enumeration, what depends on what, modes, baselines, bad input."""
+
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+import geodp
+from geodp.curator.publications._clusters import around, public_clusters
+from geodp.curator.publications._prilocation_audit import exact_law, toy_profiles, toy_town, worst_visit
+from geodp.curator.publications._selection import slots_of
+from geodp.curator.publications.k_anonymous_visits import KAnonymousVisits, groups_of
+from geodp.curator.publications.prilocation import PriLocation
+from geodp.errors import DataError, NotReleasable, UsageError
+from geodp.privacy.audit.exact import exact_epsilon
+from geodp.privacy.audit.kinds import audit_kind
+from geodp.privacy.guarantee import Unit
+from geodp.privacy.noise import SimulatedNoise
+from geodp.visits.generated_histories import Sizes, generated_histories
+from geodp.visits.hierarchy import hierarchy_of
+from geodp.visits.histories import Histories, Venues
+from geodp.visits.visit_scores import distance_error, reidentified_share, same_unit_share
+
+
+@pytest.fixture(scope="module")
+def town() -> tuple[Histories, Venues]:
+    return generated_histories(Sizes(people=200, visits=40, venues=1200), np.random.default_rng(4))
+
+
+def noise(seed: int = 0) -> SimulatedNoise:
+    return SimulatedNoise(np.random.default_rng(seed))
+
+
+def error_of(town: tuple[Histories, Venues], **fields: object) -> float:
+    histories, venues = town
+    mechanism = PriLocation.model_validate({"level": "district", **fields})
+    _, truth = mechanism.release_with_truth(histories, venues, noise())
+    hierarchy = hierarchy_of(venues)
+    return distance_error(truth, hierarchy, hierarchy.sensitivity_m("district"))
+
+
+@pytest.mark.parametrize(("epsilon", "worst"), [(0.5, 0.191), (1.0, 0.381), (4.0, 1.524)])
+def test_exact_enumeration_stays_within_the_budget_of_weights_and_selection(epsilon: float, worst: float) -> None:
+    """Six places, two clusters, all histories of at most three visits and one more: at most ε/2 is allowed."""
+    spent = worst_visit(PriLocation(epsilon=epsilon, spare="keep", level="street"))[0]
+    assert spent == pytest.approx(worst, abs=5e-4)
+    assert spent <= epsilon / 2
+    assert PriLocation(epsilon=epsilon, spare="keep").guarantee().epsilon == epsilon / 2
+
+
+def test_the_own_places_as_candidates_spend_without_bound() -> None:
+    assert worst_visit(PriLocation(variant="literal", level="street"), 1)[0] == math.inf
+
+
+def test_a_whole_user_is_hidden_when_the_noise_is_scaled_by_the_cap() -> None:
+    mechanism = PriLocation(unit="user", cap=3, level="street")
+    empty = exact_law(mechanism, ())
+    worst = max(exact_epsilon(exact_law(mechanism, profile), empty) for profile in toy_profiles(3))
+    assert worst <= 1.0
+    event = PriLocation(cap=3, level="street")
+    assert max(exact_epsilon(exact_law(event, profile), exact_law(event, ())) for profile in toy_profiles(3)) > 1.5
+
+
+def test_the_enumeration_is_the_law_of_the_code() -> None:
+    """Frequencies of 40,000 releases against the exact law: G-test-free bound, 6 standard errors everywhere."""
+    mechanism = PriLocation(level="street", epsilon=2.0)
+    hierarchy, clusters = toy_town()
+    samples, profile = 40_000, np.array([0, 2])
+    visits = Histories(
+        np.arange(samples).astype(np.object_), np.repeat(np.arange(samples), 2), np.tile(profile, samples)
+    )
+    released, _ = mechanism.moved(visits, clusters, hierarchy, noise())
+    counts = np.bincount(released.person * 6 + released.venue, minlength=6 * samples).reshape(-1, 6)[:, :3]
+    law = exact_law(mechanism, (0, 2))
+    seen, index = np.zeros(law.size), 0
+    for n in range(4):
+        for first in range(n + 1):
+            for second in range(n + 1 - first):
+                seen[index] = np.mean((counts == [first, second, n - first - second]).all(axis=1))
+                index += 1
+    spread = np.sqrt(law[:index] / samples)
+    assert np.all(np.abs(seen[:index] - law[:index]) < 6 * spread)
+
+
+@pytest.mark.parametrize("fields", [{}, {"unit": "user"}, {"variant": "em_local"}, {"clustering": "dplloyd"}])
+def test_the_auditor_does_not_refute_it(fields: dict[str, object]) -> None:
+    assert not audit_kind("prilocation", fields, samples=20_000).refuted
+
+
+@pytest.mark.parametrize("fields", [{"variant": "geoind_em"}])
+def test_the_metric_variant_is_not_refuted_and_counts_per_metre(fields: dict[str, object]) -> None:
+    assert not audit_kind("prilocation", fields, samples=20_000).refuted
+    assert PriLocation.model_validate(fields).guarantee().unit is Unit.POINT
+
+
+def test_the_auditor_refutes_the_printed_candidates() -> None:
+    assert audit_kind("prilocation", {"variant": "literal"}, samples=2000).refuted
+
+
+@pytest.mark.parametrize("fields", [{"variant": "literal"}, {"clustering": "literal"}])
+def test_what_is_not_private_says_so_and_is_never_released(
+    town: tuple[Histories, Venues], fields: dict[str, object]
+) -> None:
+    mechanism = PriLocation.model_validate({"clusters": 5, **fields})
+    assert not mechanism.guarantee().holds
+    with pytest.raises(NotReleasable, match="not private"):
+        mechanism.release(*town, SimulatedNoise(np.random.default_rng(0), releasable=True))
+    assert mechanism.release(*town, noise()).venue.size > 0
+
+
+def test_the_error_falls_with_the_number_of_clusters_and_hardly_with_epsilon(town: tuple[Histories, Venues]) -> None:
+    """Eq. (12.16) gives odds within e^(ε/8): at ε = 1 the draw is all but uniform, so ε cannot bring the error down."""
+    errors = [error_of(town, clusters=number) for number in (1, 10, 40, 80)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] > 5 * errors[1] > 10 * errors[3]
+    small, large = (error_of(town, clusters=40, epsilon=epsilon) for epsilon in (0.1, 1.0))
+    assert abs(large / small - 1) < 0.05
+    assert PriLocation(spare="keep").odds_of_selection() == pytest.approx(math.exp(1 / 8))
+
+
+def test_the_local_sensitivity_and_the_metric_variant_stay_nearer(town: tuple[Histories, Venues]) -> None:
+    assert error_of(town, clusters=40, variant="em_local", epsilon=10) < error_of(town, clusters=40, epsilon=10)
+    assert error_of(town, variant="geoind_em", epsilon_per_m=0.01) < error_of(town, clusters=40)
+
+
+def test_numbers_of_slots_are_exactly_the_noisy_counts() -> None:
+    """Noise that adds 2 everywhere appends the nearest venue twice; noise that takes 1 off removes the farthest."""
+
+    class Fixed(SimulatedNoise):
+        def geometric(self, scale: object, size: int) -> np.ndarray:
+            return np.full(size, int(self.mode))
+
+    x_m, y_m = np.array([0.0, 10.0, 50.0, 1000.0]), np.zeros(4)
+    clusters = around(x_m, y_m, np.array([8.0, 1000.0]), np.zeros(2))
+    visits = Histories(np.array(["u"], dtype=np.object_), np.zeros(3, dtype=np.int64), np.array([2, 0, 1]))
+    more = slots_of(visits, clusters, Fixed(np.random.default_rng(0), mode="2"), scale=1.0)
+    assert sorted(more.venue.tolist()) == [0, 1, 1, 1, 2, 3, 3]
+    assert more.survived.sum() == 3
+    fewer = slots_of(visits, clusters, Fixed(np.random.default_rng(0), mode="-1"), scale=1.0)
+    assert sorted(fewer.venue.tolist()) == [0, 1]
+
+
+def test_public_clusters_do_not_depend_on_visits_and_cost_nothing(town: tuple[Histories, Venues]) -> None:
+    histories, venues = town
+    other = Histories(histories.people, histories.person[:0], histories.venue[:0])
+    mechanism = PriLocation(clusters=20)
+    first = mechanism.release(histories, venues, noise()).cluster
+    second = mechanism.release(other, venues, noise()).cluster
+    assert np.array_equal(first, second)
+    assert mechanism.budgets() == (0.0, 0.5, 0.5)
+    assert PriLocation(clustering="dplloyd").budgets() == (0.5, 0.25, 0.25)
+
+
+def test_the_output_is_sorted_so_its_order_tells_nothing(town: tuple[Histories, Venues]) -> None:
+    released = PriLocation(clusters=20).release(*town, noise())
+    assert np.all(np.diff(released.person * 1200 + released.venue) >= 0)
+
+
+def test_personal_levels_change_the_selection_of_that_person_only(town: tuple[Histories, Venues]) -> None:
+    histories, venues = town
+    hierarchy = hierarchy_of(venues)
+    clusters = public_clusters(hierarchy.x_m, hierarchy.y_m, 40)
+    slots = slots_of(histories, clusters, noise(), scale=2.0)
+    mechanism = PriLocation(level="district", personal_levels={"person-00003": "city"})
+    plain = PriLocation(level="district").rates_per_m(slots, histories, clusters, hierarchy)
+    personal = mechanism.rates_per_m(slots, histories, clusters, hierarchy)
+    assert np.all((plain != personal) == (slots.person == 3))
+    assert np.all(personal[slots.person == 3] < plain[slots.person == 3])
+
+
+def test_places_stay_in_their_city_and_hiding_visits_hides_nobody(town: tuple[Histories, Venues]) -> None:
+    histories, venues = town
+    released, truth = PriLocation(clusters=80, level="district", epsilon=4.0).release_with_truth(
+        histories, venues, noise()
+    )
+    assert same_unit_share(truth, hierarchy_of(venues), "city") > 0.95
+    assert reidentified_share(histories, released, venues) > 0.5
+    hidden = PriLocation(clusters=80, unit="user", level="district").release(histories, venues, noise())
+    assert reidentified_share(histories, hidden, venues) < 0.05
+
+
+def test_noisy_k_means_finds_the_crowds() -> None:
+    rng = np.random.default_rng(2)
+    x_m = np.concatenate([rng.normal(-5000, 100, 50), rng.normal(5000, 100, 50)])
+    y_m = rng.normal(0, 100, 100)
+    from geodp.curator.publications._clusters import noisy_clusters
+
+    visited = rng.integers(0, 100, 20_000)
+    found = noisy_clusters(x_m, y_m, visited, 2, noise(3), epsilon=1.0, rounds=5)
+    assert sorted(np.round(found.x_m / 1000).tolist()) in ([-5.0, 5.0], [-5.0], [5.0])
+    assert found.label.size == 100
+
+
+def test_groups_of_k_hold_k_to_2k_minus_1_and_larger_groups_err_more(town: tuple[Histories, Venues]) -> None:
+    rng = np.random.default_rng(0)
+    sizes = np.bincount(groups_of(rng.random(1000), rng.random(1000), 10))
+    assert sizes.min() >= 10
+    assert sizes.max() < 20
+    histories, venues = town
+    hierarchy = hierarchy_of(venues)
+    errors = [
+        distance_error(KAnonymousVisits(k=k).release_with_truth(histories, venues, noise())[1], hierarchy, 1000.0)
+        for k in (1, 10, 50)
+    ]
+    assert errors[0] == pytest.approx(0.0, abs=1e-9)
+    assert errors[1] < errors[2]
+
+
+def test_bad_input_is_refused_before_anything_is_drawn(town: tuple[Histories, Venues]) -> None:
+    histories, venues = town
+    with pytest.raises(UsageError, match="2000 clusters are more than the 1200 venues"):
+        PriLocation(clusters=2000).release(histories, venues, noise())
+    with pytest.raises(ValidationError, match="at least 1, got 0"):
+        PriLocation(cap=0)
+    with pytest.raises(ValidationError, match="add up to 1"):
+        PriLocation(weights_share=0.5)
+    with pytest.raises(UsageError, match="no level called 'distric'"):
+        PriLocation(level="distric").release(histories, venues, noise())
+    with pytest.raises(UsageError, match="nobody is called 'x'"):
+        PriLocation(personal_levels={"x": "city"}).release(histories, venues, noise())
+    with pytest.raises(DataError, match="not in the public list"):
+        PriLocation().release(Histories(histories.people, np.array([0]), np.array([-1])), venues, noise())
+
+
+def test_it_is_found_by_its_name() -> None:
+    assert geodp.plugin("prilocation", epsilon=0.5).epsilon == 0.5
