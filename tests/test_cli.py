@@ -19,7 +19,9 @@ def test_version() -> None:
     assert geodp("--version").stdout.strip() == __version__
 
 
-@pytest.mark.parametrize("command", ["", "new", "check", "list", "run", "map", "metrics", "compare", "schema", "sweep", "audit", "publish"])
+@pytest.mark.parametrize(
+    "command", ["", "new", "check", "list", "run", "map", "metrics", "compare", "schema", "sweep", "audit", "publish"]
+)
 def test_help_answers_without_loading_anything_heavy(command: str) -> None:
     code = (
         "import sys; from geodp.cli import main\n"
