@@ -44,8 +44,6 @@ def test_unknown_names_get_the_nearest_known_one() -> None:
         find("contur", "mechanism")
     with pytest.raises(UsageError, match="no family called 'mechanisms'. Did you mean 'mechanism'"):
         plugins("mechanisms")
-    with pytest.raises(UsageError, match="No publication exists in this version"):
-        find("anything", "publication")
 
 
 def test_plugins_are_frozen_and_closed() -> None:

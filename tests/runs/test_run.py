@@ -257,19 +257,24 @@ def test_a_full_disk_leaves_nothing_that_looks_finished(tmp_path: Path, monkeypa
 def test_ctrl_c_in_the_middle_exits_130_and_leaves_nothing(tmp_path: Path) -> None:
     path = small_file(tmp_path, {"workers.source.count": 200_000, "duration_s": 86400, "tasks.demand.per_hour": 2000})
     out = tmp_path / "out" / "run"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "geodp", "run", str(path), "--out", str(out)],
-        stderr=subprocess.PIPE,
-        text=True,
+    # Where the tests run in the background, SIGINT is ignored and children inherit that: switch it on again.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from geodp.cli import main; main(sys.argv[1:])"
     )
+    command = [sys.executable, "-c", code, "run", str(path), "--out", str(out)]
     partial = out.with_name("run.partial")
-    deadline = time.monotonic() + 60
-    while not (partial / "releases" / "0000.json").exists():
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            deadline = time.monotonic() + 120
+            while not (partial / "releases" / "0000.json").exists():
+                assert time.monotonic() < deadline
+                assert process.poll() is None
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=120)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert "interrupted" in errors
     assert list(out.parent.iterdir()) == []

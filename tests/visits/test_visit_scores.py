@@ -45,7 +45,7 @@ def test_the_truth_itself_scores_perfectly_and_names_everyone() -> None:
     same = told(histories, np.arange(histories.size))
     assert count_error(histories, same) == 0.0
     assert category_error(histories, same, venues) == 0.0
-    assert popularity(histories, same, venues) == (pytest.approx(1.0), 1.0)
+    assert popularity(histories, same, venues) == pytest.approx((1.0, 1.0))
     assert reidentified_share(histories, same, venues) == 1.0
     nothing = told(histories, np.zeros(0, dtype=np.int64))
     assert count_error(histories, nothing) == pytest.approx(histories.size / 60)
@@ -59,6 +59,6 @@ def test_generated_histories_have_a_long_tail_habits_and_nested_units() -> None:
     pairs = np.unique(histories.person * 2000 + histories.venue).size
     assert pairs < 0.6 * histories.size, "people return"
     for fine, coarse in (("street", "district"), ("district", "city")):
-        parent = {}
+        parent: dict[str, str] = {}
         for unit, above in zip(venues.levels[fine], venues.levels[coarse], strict=True):
             assert parent.setdefault(unit, above) == above

@@ -147,6 +147,8 @@ def test_public_clusters_do_not_depend_on_visits_and_cost_nothing(town: tuple[Hi
     mechanism = PriLocation(clusters=20)
     first = mechanism.release(histories, venues, noise()).cluster
     second = mechanism.release(other, venues, noise()).cluster
+    assert first is not None
+    assert second is not None
     assert np.array_equal(first, second)
     assert mechanism.budgets() == (0.0, 0.5, 0.5)
     assert PriLocation(clustering="dplloyd").budgets() == (0.5, 0.25, 0.25)

@@ -206,7 +206,7 @@ def test_the_auditor_refutes_the_printed_levels_and_not_the_repaired_ones() -> N
 
 def test_the_printed_levels_are_flagged_and_never_released() -> None:
     class Released(SimulatedNoise):
-        releasable = True  # type: ignore[assignment]
+        releasable = True
 
     device = EpicRec(variant="literal")
     assert not device.guarantee().holds
