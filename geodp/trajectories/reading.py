@@ -1,0 +1,252 @@
+"""Trajectories in files: csv, Parquet or GeoParquet with a row per point, read batch by batch.
+
+Memory holds the columns as numbers and one batch of text, however long the file. What an error may say depends on
+`releasing`: messages end up in logs, so a release names the file, the column and the row at fault, and neither values
+nor totals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.errors import DataError
+from geodp.geometry import Array, Region
+from geodp.trajectories.table import COLUMNS, Integers, Mask, Names, Trajectories
+from geodp.world import columns_file
+
+_MOST = 0.5  # more than half outside, and more than half inside when swapped: the columns are swapped
+_OTHER_NAMES = {"user": "worker", "trajectory": "trajectory", "time_s": "time_s", "lon": "lon", "lat": "lat"}
+Codes = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Left:
+    """What of a file was left out, and why (private: it is computed from the data)."""
+
+    points: int
+    """Points in the file."""
+    outside: int = 0
+    """Points outside the region."""
+    repeated: int = 0
+    """Points of a trajectory at a time that it already has."""
+    unordered: int = 0
+    """Points that stood after a later one of their trajectory: kept, and put in their place."""
+    lost: int = 0
+    """Trajectories of which nothing was left."""
+    single: int = 0
+    """Trajectories of a single point: kept; they have a place and no way."""
+
+    def remarks(self) -> tuple[str, ...]:
+        """Say what was left out, in words."""
+        told = (
+            (self.outside, f"{self.outside:,} of {self.points:,} points lie outside the region and are left out."),
+            (self.repeated, f"{self.repeated:,} points repeat a time of their trajectory and are left out."),
+            (self.unordered, f"{self.unordered:,} points stood after a later one; they are sorted by time."),
+            (self.lost, f"{self.lost:,} trajectories lie outside the region altogether."),
+            (self.single, f"{self.single:,} trajectories have a single point."),
+        )
+        return tuple(text for number, text in told if number)
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """All points of a file, checked, in degrees."""
+
+    path: Path
+    releasing: bool
+    people: Names
+    """Names of the people, sorted: the order of the file tells nothing."""
+    labels: Names
+    person: Codes
+    label: Codes
+    time_s: Array
+    lon: Array
+    lat: Array
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return int(self.lon.size)
+
+    def box(self) -> Region:
+        """Return the box of all points: derived from private data, hence for simulation only."""
+        margin = 1e-6
+        return Region(
+            float(self.lon.min()) - margin,
+            float(self.lat.min()) - margin,
+            float(self.lon.max()) + margin,
+            float(self.lat.max()) + margin,
+        )
+
+    def within(self, region: Region) -> tuple[Trajectories, Left]:
+        """Return the trajectories inside the region, in metres, and what was left out."""
+        x_m, y_m = region.projection.to_m(lon=self.lon, lat=self.lat)
+        kept = region.contains(x_m, y_m)
+        self._refuse_elsewhere(kept, region)
+        backwards = self._backwards()
+        whole = Trajectories.from_points(
+            self.people, self.person, self.label, self.time_s, x_m, y_m, labels=self.labels
+        )
+        inside = whole.inside(region)
+        repeated = np.append(False, (np.diff(inside.time_s) == 0) & ~inside.starts[1:])
+        result = inside.keeping(~repeated)
+        left = Left(
+            points=self.size,
+            outside=int(np.count_nonzero(~kept)),
+            repeated=int(np.count_nonzero(repeated)),
+            unordered=backwards,
+            lost=whole.size - result.size,
+            single=int(np.count_nonzero(result.counts == 1)),
+        )
+        return result, left
+
+    def _backwards(self) -> int:
+        same = (np.diff(self.person) == 0) & (np.diff(self.label) == 0)
+        return int(np.count_nonzero(same & (np.diff(self.time_s) < 0)))
+
+    def _refuse_elsewhere(self, kept: Mask, region: Region) -> None:
+        """Refuse swapped columns and a wrong region."""
+        name, outside = self.path.name, ~kept
+        swapped = region.contains(*region.projection.to_m(lon=self.lat[outside], lat=self.lon[outside]))
+        share, swapped_share = float(outside.mean()), np.count_nonzero(swapped) / self.size
+        if share > _MOST and swapped_share > _MOST:
+            told = "most points lie" if self.releasing else f"{100 * share:.0f} % of points lie"
+            many = "most" if self.releasing else f"{100 * swapped_share:.0f} %"
+            raise DataError(
+                f"{name}: {told} outside the region; {many} would lie inside with lat and lon swapped. "
+                "Swap the names of the two columns."
+            )
+        if not kept.any():
+            raise DataError(f"{name}: no point lies inside the region: check the region.")
+
+
+def read_trajectories(path: Path, region: Region, *, releasing: bool = False) -> tuple[Trajectories, Left]:
+    """Read the trajectories of a file that lie inside a region, and say what was left out."""
+    return read_points(path, releasing=releasing).within(region)
+
+
+def read_points(path: Path, *, releasing: bool = False) -> Points:
+    """Read and check all points of a file; a row that lacks a value is an error."""
+    found = columns_file.column_names(path)
+    geometry = "geometry" in found and not {"lon", "lat"} & set(found)
+    _require(path, [name for name in COLUMNS if not (geometry and name in ("lon", "lat"))], found)
+    users, labels, parts, row = _Names(), _Names(), [], 0
+    for batch in _batches(path, geometry=geometry, releasing=releasing):
+        _refuse_incomplete(path, batch, row, releasing=releasing)
+        row += batch["lon"].size
+        codes = users.number(batch["user"]), labels.number(batch["trajectory"])
+        parts.append((*codes, batch["time_s"], batch["lon"], batch["lat"]))
+    if not row:
+        raise DataError(f"{path.name}: has column names but no rows.")
+    person, label, *numbers = (np.concatenate(column) for column in zip(*parts, strict=True))
+    people, place = users.sorted()
+    return Points(path, releasing, people, labels.all(), place[person].astype(np.int32), label, *numbers)
+
+
+class _Names:
+    """Numbers for names, given in the order of their first appearance over all batches."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, int] = {}
+
+    def number(self, column: Any) -> Codes:
+        coded = column.dictionary_encode()
+        known = [self._known.setdefault(name, len(self._known)) for name in coded.dictionary.to_pylist()]
+        codes: Codes = np.asarray(known, dtype=np.int32)[coded.indices.to_numpy(zero_copy_only=False)]
+        return codes
+
+    def all(self) -> Names:
+        names = np.empty(len(self._known), dtype=np.object_)
+        names[:] = list(self._known)
+        return names
+
+    def sorted(self) -> tuple[Names, Integers]:
+        """Return the names in order, and the place of each number in it."""
+        names = self.all()
+        order = np.argsort(names.astype(str), kind="stable")
+        place = np.empty(order.size, dtype=np.int64)
+        place[order] = np.arange(order.size)
+        return names[order], place
+
+
+def _batches(path: Path, *, geometry: bool, releasing: bool) -> Iterator[dict[str, Any]]:
+    numbers = ["time_s"] if geometry else ["time_s", "lon", "lat"]
+    words = ["user", "trajectory", *(["geometry"] if geometry else [])]
+    try:
+        for batch in columns_file.batches(path, numbers, words):
+            yield batch | _places(path, batch.pop("geometry")) if geometry else batch
+    except DataError as error:
+        if not releasing:
+            raise
+        raise DataError(
+            f"{path.name}: cannot be read: {', '.join(numbers)} must hold numbers, in a whole csv or Parquet file. "
+            "With --mode simulate the message quotes what is wrong."
+        ) from error
+
+
+def _places(path: Path, column: Any) -> dict[str, Array]:
+    """Return longitudes and latitudes of a column of points in well-known binary."""
+    import shapely
+
+    try:
+        points = shapely.from_wkb(column.to_numpy(zero_copy_only=False))
+    except (shapely.errors.ShapelyError, TypeError) as error:
+        raise DataError(f"{path.name}: column 'geometry' holds no points in well-known binary ({error})") from error
+    if not (shapely.get_type_id(points) == 0).all():
+        raise DataError(f"{path.name}: column 'geometry' must hold points, one per row")
+    return {"lon": shapely.get_x(points), "lat": shapely.get_y(points)}
+
+
+def _require(path: Path, wanted: list[str], found: list[str]) -> None:
+    missing = [name for name in wanted if name not in found]
+    if not missing:
+        return
+    if any(_is_number(name) for name in found):  # then they are data, and not to be repeated
+        raise DataError(f"{path.name}: the first line holds numbers instead of column names {', '.join(COLUMNS)}.")
+    other = columns_file.other_name(_OTHER_NAMES[missing[0]], found)
+    hint = "" if other is None else f" Rename '{other}' to '{missing[0]}'."
+    raise DataError(
+        f"{path.name}: no column '{missing[0]}'. A file of trajectories has the columns {', '.join(COLUMNS)}; "
+        f"found: {', '.join(found)}.{hint}"
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _refuse_incomplete(path: Path, batch: dict[str, Any], before: int, *, releasing: bool) -> None:
+    """Refuse a batch with a row that lacks a value or lies nowhere on earth, naming the first such row."""
+    lon, lat = batch["lon"], batch["lat"]
+    faults = {f"no {name}": ~np.isfinite(batch[name]) for name in ("time_s", "lon", "lat")}
+    faults |= {f"no {name}": _is_missing(batch[name]) for name in ("user", "trajectory")}
+    with np.errstate(invalid="ignore"):
+        faults["a longitude beyond ±180 or a latitude beyond ±90"] = (np.abs(lon) > 180) | (np.abs(lat) > 90)
+        swapped = np.count_nonzero((np.abs(lat) > 90) & (np.abs(lon) <= 90)) > _MOST * lat.size
+    for fault, bad in faults.items():
+        if bad.any():
+            row = before + int(np.argmax(bad))
+            where = f"line {row + 2}" if ".csv" in path.name.lower() else f"row {row + 1}"
+            many = "rows have" if releasing else f"{np.count_nonzero(bad):,} rows have"
+            advice = "lat and lon look swapped" if swapped and "beyond" in fault else "Remove or mend such rows"
+            raise DataError(f"{path.name}: {many} {fault}, first in {where}. {advice}.")
+
+
+def _is_missing(names: Any) -> Mask:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    missing = np.asarray(names.is_null(nan_is_null=True))
+    if pa.types.is_string(names.type) or pa.types.is_large_string(names.type):
+        missing |= np.asarray(pc.fill_null(pc.equal(names, ""), True))
+    return missing
