@@ -122,7 +122,7 @@ class Statement:
     def _ledger_line(self) -> str:
         spent = self.spent
         if spent is None:
-            return "Nothing was charged: there is no promise to account for."
+            return "Nothing was charged: there is no promise about a person to account for."
         left = f"{spent.remaining:.6g} left" if math.isfinite(spent.remaining) else "no budget was set (--budget)"
         return f"Ledger {spent.path}: {self._cost(spent.charged)} charged, {spent.total:.6g} spent so far, {left}."
 

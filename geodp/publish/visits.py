@@ -105,6 +105,11 @@ def _prepare(request: Request, inputs: PublicInputs, *, places: PublicPlaces, ki
     venues = read_venues(places.path, finest=places.level)
     hierarchy = hierarchy_of(venues)
     method = _build(cls, request, places.level, venues)
+    if request.releasing and method.guarantee().holds and method.most_visits() is None:
+        raise UsageError(
+            f"{kind} without a cap bounds no user's total, so a release cannot be charged to anyone: give --cap N. "
+            f"{NOTHING_DONE}"
+        )
     inputs.values["venues"] = places.path.name
     inputs.values["levels"] = list(venues.levels)
     histories, remarks = read_visits(request.source, venues, releasing=request.releasing)
@@ -192,18 +197,22 @@ def _find(kind: str) -> type[VisitsPublication]:
     return known[kind]
 
 
-def _per_person(promise: Guarantee, cap: int) -> Guarantee:
-    if promise.unit is Unit.EVENT:
-        return promise.for_users(cap)
-    return promise.repeated(cap) if promise.unit is Unit.POINT else promise
+def _per_person(promise: Guarantee, cap: int | None) -> Guarantee:
+    if promise.unit not in (Unit.EVENT, Unit.POINT):
+        return promise
+    if cap is None:
+        return Guarantee.none("without a cap a user may have any number of visits")
+    return promise.for_users(cap) if promise.unit is Unit.EVENT else promise.repeated(cap)
 
 
-def _together(promise: Guarantee, per_person: Guarantee, cap: int) -> str:
+def _together(promise: Guarantee, per_person: Guarantee, cap: int | None) -> str:
+    if promise.unit not in (Unit.EVENT, Unit.POINT):
+        return ""
+    if cap is None:
+        return "Nothing is promised about all visits of one user together: there is no cap on how many they are."
     if promise.unit is Unit.EVENT:
         return (
             f"All visits of one user together, at most {cap}, are hidden at ε = {per_person.epsilon:g} only: hiding "
             "single visits hides no user, whose rows stay together."
         )
-    if promise.unit is Unit.POINT:
-        return f"Up to {cap} visits of one user together: {cap} times as much. Numbers of visits are not hidden."
-    return ""
+    return f"Up to {cap} visits of one user together: {cap} times as much. Numbers of visits are not hidden."

@@ -57,6 +57,28 @@ def test_a_user_at_a_time_costs_epsilon_once(files: tuple[Path, Path]) -> None:
     assert stated["per_person"]["epsilon"] == 2.0
 
 
+def test_without_a_cap_nothing_is_promised_about_a_user(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert publish(files, "--epsilon", "1", "--set", "cap=null") == 0
+    stated = json.loads((files[0].parent / "out.csv.guarantee.json").read_text(encoding="utf-8"))
+    assert stated["guarantee"]["unit"] == "event"
+    assert stated["per_person"]["unit"] == "nothing"
+    assert stated["charged"] is None
+    assert "Nothing is promised about all visits of one user together" in capsys.readouterr().out
+    assert publish(files, "--epsilon", "1", "--set", "cap=null", "--mode", "release", "--force") == 2
+    assert "give --cap N" in capsys.readouterr().err
+
+
+def test_a_cap_doubles_the_noise_that_is_stated(files: tuple[Path, Path]) -> None:
+    spread = []
+    for cap in ("10", "null"):
+        assert publish(files, "--epsilon", "1", "--set", f"cap={cap}", "--force") == 0
+        stated = json.loads((files[0].parent / "out.csv.guarantee.json").read_text(encoding="utf-8"))
+        spread.append(stated["accuracy"]["count_noise"])
+    assert spread == [4.0, 2.0]
+
+
 def test_methods_that_are_not_private_are_refused_in_release_mode(
     files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

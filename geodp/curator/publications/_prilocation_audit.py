@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ import numpy as np
 from geodp.curator.publications._clusters import Clusters, around, noisy_sums
 from geodp.curator.publications._selection import Slots, drawn_from_all
 from geodp.geometry import Array
-from geodp.privacy.audit.exact import exact_epsilon
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.visits.hierarchy import Hierarchy
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from geodp.curator.publications.prilocation import PriLocation
 
 PLACES = 3
-"""Places of the first cluster; what happens in the second is the same for both inputs and cancels."""
+"""Places of each of the two towns: 0, 1, 2 and 3, 4, 5."""
 MOST = 10
 """Outputs with more places than this are taken together."""
 Profile = tuple[int, ...]
+"""Places of one person's visits, in the order of the file."""
 
 
+@cache
 def toy_town() -> tuple[Hierarchy, Clusters]:
     """Return two towns of three places each (metres), one cluster per town."""
     x_m = np.array([0.0, 400.0, 0.0, 5000.0, 5400.0, 5000.0])
@@ -38,26 +40,34 @@ def toy_town() -> tuple[Hierarchy, Clusters]:
 
 
 def toy_profiles(most: int = 3) -> list[Profile]:
-    """Return all histories of at most so many visits in the first town."""
+    """Return all histories of at most so many visits in the first town, whatever their order."""
     return [profile for size in range(most + 1) for profile in combinations_with_replacement(range(PLACES), size)]
 
 
-def exact_law(mechanism: PriLocation, profile: Profile) -> Array:
-    """Return the exact probability of every multiset of at most `MOST` places of the first town (the rest as one).
+def exact_law(mechanism: PriLocation, profile: Profile, town: int = 0) -> Array:
+    """Return the exact probability of every multiset of at most `MOST` places of a town (the rest as one).
 
     Numbers: n = max(0, visits + G) with G discrete Laplace. Given n, the places are n independent draws, one per slot;
-    the law of their counts is a product of polynomials, multiplied out slot by slot.
+    the law of their counts is a product of polynomials, multiplied out slot by slot. The towns are independent and
+    alike, so the second one is worked out as the first.
     """
-    hierarchy, clusters = toy_town()
-    crowd = mechanism.cap if mechanism.unit == "user" else 1
-    ratio = math.exp(-mechanism.budgets()[1] / crowd)
-    order = sorted(profile, key=lambda place: (clusters.from_centre_m[place], place))
+    clusters, weights = toy_town()[1], selection_weights(mechanism)
+    ratio = math.exp(-mechanism.budgets()[1] / mechanism.changed_visits())
+    here = [place - PLACES * town for place in kept_visits(mechanism, profile) if place // PLACES == town]
+    order = sorted(here, key=lambda place: (clusters.from_centre_m[place], place))
     numbers = number_law(len(order), ratio)
     parts = []
     for n in range(MOST + 1):
         slots = [*order[:n], *[int(clusters.nearest[0])] * (n - len(order))]
-        parts.append(numbers[n] * counts_law(selection_rows(mechanism, slots, hierarchy, clusters), n))
+        parts.append(numbers[n] * counts_law(selection_rows(mechanism, slots, weights), n))
     return np.concatenate([*parts, [numbers[-1]]])
+
+
+def kept_visits(mechanism: PriLocation, profile: Profile) -> Profile:
+    """Return the visits that the mechanism's cap leaves, by the code that applies it."""
+    venue = np.array(profile, dtype=np.int64)
+    alone = Histories(np.array(["someone"], dtype=np.object_), np.zeros(venue.size, dtype=np.int64), venue)
+    return tuple(mechanism.bounded(alone).venue.tolist())
 
 
 def number_law(visits: int, ratio: float) -> Array:
@@ -66,18 +76,24 @@ def number_law(visits: int, ratio: float) -> Array:
     return np.array([ratio**visits / (1 + ratio), *inside, ratio ** (MOST + 1 - visits) / (1 + ratio)])
 
 
-def selection_rows(mechanism: PriLocation, slots: Sequence[int], hierarchy: Hierarchy, clusters: Clusters) -> Array:
-    """Return, per slot, the probability of each place of the first town."""
-    venue = np.array(slots, dtype=np.int64)
-    person = np.zeros(venue.size, dtype=np.int64)
+def selection_weights(mechanism: PriLocation) -> Array:
+    """Return, per true place of a town, the unnormalised probability of each place of it."""
+    hierarchy, clusters = toy_town()
+    venue = np.arange(PLACES)
+    person = np.zeros(PLACES, dtype=np.int64)
     alone = Histories(np.array(["someone"], dtype=np.object_), person, venue)
-    rate = mechanism.rates_per_m(Slots(person, venue, np.ones(venue.size, bool)), alone, clusters, hierarchy)
+    rate = mechanism.rates_per_m(Slots(person, venue, np.ones(PLACES, bool)), alone, clusters, hierarchy)
     x_m, y_m = hierarchy.x_m[:PLACES], hierarchy.y_m[:PLACES]
-    away = np.hypot(x_m - hierarchy.x_m[venue][:, None], y_m - hierarchy.y_m[venue][:, None])
-    weight = np.exp(-rate[:, None] * away)
+    away = np.hypot(x_m - x_m[:, None], y_m - y_m[:, None])
+    return np.asarray(np.exp(-rate[:, None] * away))
+
+
+def selection_rows(mechanism: PriLocation, slots: Sequence[int], weights: Array) -> Array:
+    """Return, per slot, the probability of each place of the town."""
+    rows = weights[np.array(slots, dtype=np.int64)]
     if mechanism.variant == "literal":
-        weight[:, ~np.isin(np.arange(PLACES), venue)] = 0.0
-    return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+        rows = np.where(np.isin(np.arange(PLACES), slots), rows, 0.0)
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
 def counts_law(rows: Array, n: int) -> Array:
@@ -97,50 +113,87 @@ def count_vectors(n: int) -> list[tuple[int, int, int]]:
     return [(first, second, n - first - second) for first in range(n + 1) for second in range(n + 1 - first)]
 
 
+def spent_on(mechanism: PriLocation, longer: Profile, shorter: Profile) -> float:
+    """Return the exact epsilon between the releases of two histories, both towns together.
+
+    The towns are independent, so the largest log-ratio of the pair is the sum of the largest ones of either town.
+    """
+    both = [(exact_law(mechanism, longer, town), exact_law(mechanism, shorter, town)) for town in (0, 1)]
+    if any(((with_ > 0) != (without > 0)).any() for with_, without in both):
+        return math.inf
+    logs = [np.log(with_[with_ > 0]) - np.log(without[without > 0]) for with_, without in both]
+    return float(max(sum(ratio.max() for ratio in logs), sum((-ratio).max() for ratio in logs)))
+
+
 def worst_visit(mechanism: PriLocation, most: int = 3) -> tuple[float, Profile, Profile]:
-    """Return the largest exact epsilon of one visit more over all small histories, with the two histories."""
+    """Return the largest exact epsilon of one visit more over all small histories, with the two histories.
+
+    The visit comes first in the file: under a cap that binds it pushes the last one out, in either town.
+    """
     found: tuple[float, Profile, Profile] = (0.0, (), (0,))
-    for profile in toy_profiles(most):
+    binding = mechanism.cap is not None and mechanism.cap <= most
+    histories = toy_profiles(most)
+    if binding:  # what is pushed out may be in the other town
+        histories += [(*profile[:-1], PLACES + last) for profile in histories if profile for last in range(PLACES)]
+    for profile in histories:
         for place in range(PLACES):
-            longer = (*profile, place)
-            spent = exact_epsilon(exact_law(mechanism, longer), exact_law(mechanism, profile))
-            found = max(found, (spent, profile, longer), key=lambda pair: pair[0])
+            longer = (place, *profile)
+            found = max(found, (spent_on(mechanism, longer, profile), profile, longer), key=lambda pair: pair[0])
     return found
 
 
 def prilocation_cases(mechanism: PriLocation) -> list[AuditCase]:
     """Return the pairs to audit for a mechanism as it is set."""
-    town = mechanism.model_copy(update={"level": "street", "personal_levels": {}, "cap": min(mechanism.cap, 3)})
+    cap = None if mechanism.cap is None else min(mechanism.cap, 3 if mechanism.unit == "user" else 2)
+    town = mechanism.model_copy(update={"level": "street", "personal_levels": {}, "cap": cap})
     if mechanism.variant == "geoind_em":
         return [_one_place(town)]
     _, for_weights, for_selection = town.budgets()
     pairs: list[tuple[str, Profile, Profile]]
     if town.unit == "user":
-        pairs = [("a person with as many visits as the cap", (), (1,) * town.cap)]
+        pairs = [("a person with as many visits as the cap", (), (1,) * (town.cap or 1))]
     else:
-        pairs = [("one visit more", *worst_visit(town, 2)[1:]), ("one visit more, far out", (2, 2), (1, 2, 2))]
+        free = town.model_copy(update={"cap": None})
+        pairs = [("one visit more", *worst_visit(free, 1)[1:]), ("one visit more, far out", (2,), (1, 2))]
+    if town.unit == "event" and town.cap is not None:
+        pairs.append(("one visit more, which the cap makes push out another", *worst_visit(town, town.cap)[1:]))
     cases = [_pair(name, town, longer, shorter, for_weights + for_selection) for name, shorter, longer in pairs]
-    return [*cases, *([_one_point(mechanism)] if mechanism.clustering == "dplloyd" else [])]
+    return [*cases, *([_one_point(town)] if mechanism.clustering == "dplloyd" else [])]
 
 
 def _pair(name: str, mechanism: PriLocation, longer: Profile, shorter: Profile, claimed: float) -> AuditCase:
-    with_, without = exact_law(mechanism, longer), exact_law(mechanism, shorter)
+    """Audit two histories: the score of an output is its log-likelihood ratio, added up over the towns."""
+    laws = [(exact_law(mechanism, longer, town), exact_law(mechanism, shorter, town)) for town in (0, 1)]
     least = 1e-300  # outputs that one input alone can give are worth more than any other
-    ratio = np.clip(np.log(np.maximum(with_, least)) - np.log(np.maximum(without, least)), -50, 50)
-    vectors = [vector for n in range(MOST + 1) for vector in count_vectors(n)]
-    lookup = np.full((MOST + 1, MOST + 1, MOST + 1), ratio[-1])
-    for value, vector in zip(ratio, vectors, strict=False):
-        lookup[vector] = value
+    ratios = [
+        np.clip(np.log(np.maximum(with_, least)) - np.log(np.maximum(without, least)), -50, 50)
+        for with_, without in laws
+    ]
+    lookups = [_by_counts(ratio) for ratio in ratios]
 
     def score(counts: Array) -> Array:
-        many = counts.sum(axis=1) > MOST
-        first, second, third = np.minimum(counts, MOST).astype(np.int64).T
-        return np.asarray(np.where(many, ratio[-1], lookup[first, second, third]))
+        total = np.zeros(len(counts))
+        for town, lookup in enumerate(lookups):
+            here = counts[:, PLACES * town : PLACES * (town + 1)]
+            many = here.sum(axis=1) > MOST
+            first, second, third = np.minimum(here, MOST).astype(np.int64).T
+            total += np.where(many, lookup[MOST, MOST, MOST], lookup[first, second, third])
+        return total
 
-    threshold = float(np.quantile(ratio, 0.9))
+    with_, without = (np.outer(laws[0][side], laws[1][side]).reshape(-1) for side in (0, 1))
+    threshold = float(np.quantile(np.add.outer(*ratios), 0.9))
     return AuditCase(
         name, claimed, _drawing(mechanism, longer, shorter), score, threshold, exact=lambda: (with_, without)
     )
+
+
+def _by_counts(ratio: Array) -> Array:
+    """Return the log-ratio of every output by its counts; more places than `MOST` share the last one."""
+    lookup = np.full((MOST + 1, MOST + 1, MOST + 1), ratio[-1])
+    vectors = [vector for n in range(MOST + 1) for vector in count_vectors(n)]
+    for value, vector in zip(ratio, vectors, strict=False):
+        lookup[vector] = value
+    return lookup
 
 
 def _drawing(mechanism: PriLocation, longer: Profile, shorter: Profile) -> Callable[[Noise, bool, int], Array]:
@@ -151,10 +204,10 @@ def _drawing(mechanism: PriLocation, longer: Profile, shorter: Profile) -> Calla
         profile = longer if present else shorter
         person = np.repeat(np.arange(samples), len(profile))
         venue: Integers = np.tile(np.array(profile, dtype=np.int64), samples)
-        people = np.arange(samples).astype(np.object_)
-        released, _ = mechanism.moved(Histories(people, person, venue), clusters, hierarchy, noise)
+        everyone = Histories(np.arange(samples).astype(np.object_), person, venue)
+        released, _ = mechanism.moved(mechanism.bounded(everyone), clusters, hierarchy, noise)
         counts = np.bincount(released.person * 6 + released.venue, minlength=6 * samples).reshape(samples, 6)
-        return counts[:, :PLACES].astype(np.float64)
+        return counts.astype(np.float64)
 
     return draw
 
@@ -183,18 +236,27 @@ def _one_place(mechanism: PriLocation) -> AuditCase:
 
 
 def _one_point(mechanism: PriLocation) -> AuditCase:
-    """Return the pair of one round of noisy centres: a visit in the far corner, or none."""
+    """Return the pair of one round of noisy centres: visits in the far corner of a cluster, or not.
+
+    A user brings as many as the cap allows. One visit under a cap pushes out one in the corner of another cluster.
+    """
     half = 1000.0
-    epsilon = mechanism.budgets()[0] / mechanism.rounds
+    claimed = mechanism.budgets()[0] / mechanism.rounds
+    epsilon = claimed / mechanism.changed_visits()
+    come = mechanism.cap or 1 if mechanism.unit == "user" else 1
+    gone = 1 if mechanism.unit == "event" and mechanism.cap is not None else 0
     wide = np.array([4 / epsilon, 2 * half / (0.75 * epsilon), 2 * half / (0.75 * epsilon)])
     shift = np.array([1.0, half, half])
 
     def draw(noise: Noise, present: bool, samples: int) -> Array:
-        label = np.arange(samples if present else 0)
-        count, total = noisy_sums(np.full((label.size, 2), half), label, samples, noise, epsilon=epsilon, half=half)
-        return np.column_stack([count, total])
+        label = np.repeat(np.arange(samples), come) if present else np.repeat(np.arange(samples) + samples, gone)
+        corner = np.full((label.size, 2), half)
+        count, total = noisy_sums(corner, label, 2 * samples, noise, epsilon=epsilon, half=half)
+        return np.column_stack([count, total]).reshape(2, samples, 3).transpose(1, 0, 2).reshape(samples, 6)
 
     def score(sums: Array) -> Array:
-        return np.asarray(np.sum((np.abs(sums) - np.abs(sums - shift)) / wide, axis=1))
+        here, there = sums[:, :3], sums[:, 3:]
+        nearer = np.abs(here) - np.abs(here - come * shift) + np.abs(there - gone * shift) - np.abs(there)
+        return np.asarray(np.sum(nearer / wide, axis=1))
 
-    return AuditCase("a visit in one round of noisy centres", epsilon, draw, score, threshold=0.5 * epsilon)
+    return AuditCase("visits in one round of noisy centres", claimed, draw, score, threshold=0.5 * claimed)

@@ -41,9 +41,12 @@ class VisitsPublication(Publication):
     def check(self, histories: Histories, venues: Venues, hierarchy: Hierarchy) -> None:
         """Refuse what cannot be published, before anything is drawn."""
 
-    def most_visits(self) -> int:
-        """Return the public cap on one person's visits (1: there is none, and nothing is promised)."""
-        return 1
+    def most_visits(self) -> int | None:
+        """Return the public cap on one person's visits.
+
+        None where there is none: a promise about one visit then says nothing about a person, whom no ledger can charge.
+        """
+        return None
 
     def expected_error(self, hierarchy: Hierarchy) -> tuple[str, dict[str, float]]:  # noqa: ARG002
         """Say how large the error will be, from public facts alone, in words and numbers."""

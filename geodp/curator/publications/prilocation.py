@@ -32,10 +32,12 @@ class PriLocation(VisitsPublication):
     Guarantee
     ---------
     `unit: event`: ε-differential privacy for one visit (added or removed), against everyone but the curator: a person
-    with m visits is protected at m·ε only, and rows of one person stay together: it hides no user. `unit: user`: ε for
-    all visits of one person, at most `cap`; the noise is `cap` times as wide. Names of people are public. Holds because
-    clusters are public (or noisy), every cluster gets a noisy count and exactly so many places, and places are drawn
-    from all of the public cluster. `geoind_em` instead: ε per metre for each place; numbers of visits are public.
+    with m visits is protected at m·ε only, and rows of one person stay together: it hides no user. Under a cap one
+    visit more may push another one out, so the noise is twice as wide as without (`cap: null`, which bounds nobody's
+    total). `unit: user`: ε for all visits of one person, at most `cap`; the noise is `cap` times as wide. Names of
+    people are public. Holds because clusters are public (or noisy), every cluster gets a noisy count and exactly so
+    many places, and places are drawn from all of the public cluster. `geoind_em` instead: ε per metre for each place;
+    numbers of visits are public.
 
     Reference
     ---------
@@ -51,8 +53,9 @@ class PriLocation(VisitsPublication):
     """ε of the release, for one visit or for one user."""
     unit: Literal["event", "user"] = "event"
     """What ε hides: one visit, or all visits of a person."""
-    cap: int = Field(default=100, ge=1)
-    """Everyone keeps at most so many visits, their first ones: a public number."""
+    cap: int | None = Field(default=100, ge=1)
+    """Everyone keeps at most so many visits, their first ones: a public number. null: all are kept, with half the noise
+    per visit; a promise about a person, and a charge to one, are then impossible."""
     clusters: int = Field(default=40, ge=1)
     """Number of clusters (η); 1 is the naive baseline."""
     clustering: Literal["public_gazetteer", "dplloyd", "literal"] = "public_gazetteer"
@@ -85,6 +88,12 @@ class PriLocation(VisitsPublication):
         total = self.clustering_share + self.weights_share + self.selection_share
         if abs(total - 1) > 1e-9:
             raise ValueError(f"the shares of the budget must add up to 1, they add up to {total:g}")
+        return self
+
+    @model_validator(mode="after")
+    def _bounded_users(self) -> Self:
+        if self.unit == "user" and self.cap is None:
+            raise ValueError("unit: user needs a cap: without one a person may have any number of visits")
         return self
 
     def budgets(self) -> tuple[float, float, float]:
@@ -123,11 +132,15 @@ class PriLocation(VisitsPublication):
             raise NotReleasable(f"prilocation, as it is set, is not private: {self.flaw()}. It must not be released.")
         hierarchy = hierarchy_of(venues)
         self.check(histories, venues, hierarchy)
-        bounded = histories.capped(self.cap)
+        used = self.bounded(histories)
         if self.variant == "geoind_em":
-            return self._each_alone(bounded, hierarchy, noise)
-        clusters = self.clusters_of(bounded, hierarchy, noise)
-        return self.moved(bounded, clusters, hierarchy, noise)
+            return self._each_alone(used, hierarchy, noise)
+        clusters = self.clusters_of(used, hierarchy, noise)
+        return self.moved(used, clusters, hierarchy, noise)
+
+    def bounded(self, histories: Histories) -> Histories:
+        """Return the visits that the cap leaves."""
+        return histories if self.cap is None else histories.capped(self.cap)
 
     def check(self, histories: Histories, venues: Venues, hierarchy: Hierarchy) -> None:
         """Refuse what cannot be published, before anything is drawn."""
@@ -149,7 +162,7 @@ class PriLocation(VisitsPublication):
         x_m, y_m = hierarchy.x_m, hierarchy.y_m
         if self.clustering == "public_gazetteer":
             return public_clusters(x_m, y_m, self.clusters, seed=self.public_seed)
-        epsilon = self.budgets()[0] / self._crowd()
+        epsilon = self.budgets()[0] / self.changed_visits()
         if self.clustering == "dplloyd":
             visited = histories.venue
             return noisy_clusters(x_m, y_m, visited, self.clusters, noise, epsilon=epsilon, rounds=self.rounds)
@@ -163,7 +176,7 @@ class PriLocation(VisitsPublication):
     ) -> tuple[ReleasedVisits, Replacements]:
         """Settle the numbers per cluster, then draw a place for every slot."""
         _, for_weights, _ = self.budgets()
-        slots = slots_of(histories, clusters, noise, scale=self._crowd() / for_weights)
+        slots = slots_of(histories, clusters, noise, scale=self.changed_visits() / for_weights)
         rate = self.rates_per_m(slots, histories, clusters, hierarchy)
         draw = drawn_from_own if self.variant == "literal" else drawn_in_clusters
         chosen = draw(slots, clusters, hierarchy.x_m, hierarchy.y_m, rate, noise)
@@ -173,8 +186,7 @@ class PriLocation(VisitsPublication):
         """Return ε/(2Δ) of every slot's exponential mechanism (book eq. 12.16: ε/4 and Δ = HS).
 
         Scores in a cluster differ by at most its diameter, so Δ is the larger of HS and that (with `em_local` the
-        diameter alone: under add/remove the changed slot stays in one public cluster). For a user, ε is divided by the
-        cap: at most so many slots change.
+        diameter alone: a changed slot stays in one public cluster). ε is divided by how many slots change at most.
         """
         wide = clusters.diameter_m[clusters.label[slots.venue]]
         if self.variant != "em_local":
@@ -183,7 +195,7 @@ class PriLocation(VisitsPublication):
             for number, name in enumerate(histories.people.tolist() if self.personal_levels else []):
                 of_person[number] = known[self.personal_levels.get(str(name), self.level)]
             wide = np.maximum(wide, of_person[slots.person])
-        return np.asarray(self.budgets()[2] / self._crowd() / (2 * np.maximum(wide, 1e-9)))
+        return np.asarray(self.budgets()[2] / self.changed_visits() / (2 * np.maximum(wide, 1e-9)))
 
     def sensitivity_m(self, hierarchy: Hierarchy, level: str | None) -> float:
         """Return HS of a level (default the finest); without a hierarchy, the width of the whole list."""
@@ -197,9 +209,17 @@ class PriLocation(VisitsPublication):
     def _personal(self) -> set[str | None]:
         return set(self.personal_levels.values())
 
-    def _crowd(self) -> int:
-        """Return how many visits one protected unit has at most."""
-        return self.cap if self.unit == "user" else 1
+    def changed_visits(self) -> int:
+        """Return by how many visits two neighbouring inputs differ at most, once the cap has been applied.
+
+        A user is at most `cap` visits. One visit x more is one, unless a cap binds: then x may push a visit y out, and
+        what is left differs by {x} against {y}. If both are in one cluster, its count is the same and one slot differs.
+        If not, both counts change by one (ε_w each) and, given equal noisy counts, one slot in either cluster (ε_s
+        each): twice ε_w + ε_s. Likewise x enters and y leaves the sums of the noisy clustering.
+        """
+        if self.cap is None or self.variant == "literal":  # as printed: no cap is thought of
+            return 1
+        return self.cap if self.unit == "user" else 2
 
     def _each_alone(
         self, histories: Histories, hierarchy: Hierarchy, noise: Noise
@@ -228,8 +248,8 @@ class PriLocation(VisitsPublication):
         )
         return released, Replacements(slots.person, slots.venue, chosen, slots.survived, x_m, y_m)
 
-    def most_visits(self) -> int:
-        """Return the public cap."""
+    def most_visits(self) -> int | None:
+        """Return the public cap (None: nobody's visits are bounded)."""
         return self.cap
 
     def expected_error(self, hierarchy: Hierarchy) -> tuple[str, dict[str, float]]:
@@ -238,7 +258,7 @@ class PriLocation(VisitsPublication):
             return super().expected_error(hierarchy)
         clusters = public_clusters(hierarchy.x_m, hierarchy.y_m, self.clusters, seed=self.public_seed)
         wide_m = float(clusters.diameter_m[clusters.label].mean())
-        spread = self._crowd() / self.budgets()[1]
+        spread = self.changed_visits() / self.budgets()[1]
         text = (
             f"A visit stays in one of {clusters.size} public clusters, {wide_m:,.0f} m across on average; a user's "
             f"number of visits in each is off by about ±{spread:.3g}."
@@ -251,4 +271,4 @@ class PriLocation(VisitsPublication):
 
     def odds_of_selection(self) -> float:
         """Return the most by which two places of a cluster can differ in probability: e^(ε_selection/2)."""
-        return math.exp(self.budgets()[2] / self._crowd() / 2)
+        return math.exp(self.budgets()[2] / self.changed_visits() / 2)

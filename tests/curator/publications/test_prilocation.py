@@ -13,8 +13,9 @@ from geodp.curator.publications._selection import slots_of
 from geodp.curator.publications.k_anonymous_visits import KAnonymousVisits, groups_of
 from geodp.curator.publications.prilocation import PriLocation
 from geodp.errors import DataError, NotReleasable, UsageError
+from geodp.privacy.audit.auditor import audit_cases
 from geodp.privacy.audit.exact import exact_epsilon
-from geodp.privacy.audit.kinds import audit_kind
+from geodp.privacy.audit.kinds import audit_kind, noise_by_name
 from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import SimulatedNoise
 from geodp.visits.generated_histories import Sizes, generated_histories
@@ -43,10 +44,55 @@ def error_of(town: tuple[Histories, Venues], **fields: object) -> float:
 @pytest.mark.parametrize(("epsilon", "worst"), [(0.5, 0.191), (1.0, 0.381), (4.0, 1.524)])
 def test_exact_enumeration_stays_within_the_budget_of_weights_and_selection(epsilon: float, worst: float) -> None:
     """Six places, two clusters, all histories of at most three visits and one more: at most ε/2 is allowed."""
-    spent = worst_visit(PriLocation(epsilon=epsilon, spare="keep", level="street"))[0]
+    mechanism = PriLocation(epsilon=epsilon, spare="keep", level="street", cap=None)
+    spent = worst_visit(mechanism)[0]
     assert spent == pytest.approx(worst, abs=5e-4)
     assert spent <= epsilon / 2
-    assert PriLocation(epsilon=epsilon, spare="keep").guarantee().epsilon == epsilon / 2
+    assert mechanism.guarantee().epsilon == epsilon / 2
+
+
+class OneVisit(PriLocation):
+    """Planted: under a cap the noise is that for one changed visit."""
+
+    def changed_visits(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_a_visit_that_pushes_another_out_of_the_cap_stays_within_the_budget(epsilon: float) -> None:
+    """Under a cap, neighbouring histories differ by a replacement: noise for one visit spends 1.5ε here."""
+    spent, shorter, longer = worst_visit(PriLocation(epsilon=epsilon, cap=2, level="street"), 2)
+    assert len(longer) == len(shorter) + 1 == 3
+    assert 0.7 * epsilon < spent <= epsilon
+    planted = OneVisit(epsilon=epsilon, cap=2, level="street")
+    assert worst_visit(planted, 2)[0] > 1.4 * epsilon
+    unbounded = PriLocation(epsilon=epsilon, cap=None, level="street")
+    assert worst_visit(unbounded, 2)[0] <= epsilon
+    assert unbounded.changed_visits() == 1
+
+
+@pytest.mark.parametrize("fields", [{}, {"variant": "em_local"}, {"clustering": "dplloyd"}])
+def test_the_auditor_refutes_a_cap_that_is_not_paid_for(fields: dict[str, object]) -> None:
+    planted = OneVisit.model_validate({"epsilon": 1.0, **fields})
+    cases = planted.audit_cases()
+    report = audit_cases(planted.kind, cases, noise_by_name("simulate", 0), samples=20_000, confidence=0.95)
+    assert report.refuted
+    assert ("visits in one round of noisy centres" in [case.name for case in cases]) == ("clustering" in fields)
+
+
+def test_the_cap_looks_at_each_persons_own_visits_alone() -> None:
+    """Adding, removing or moving rows of one person never changes which rows of another are kept."""
+    rng = np.random.default_rng(7)
+    people = np.array(["a", "b", "c"], dtype=np.object_)
+    person, venue = rng.integers(0, 3, 60), rng.integers(0, 9, 60)
+    whole = Histories(people, person, venue).capped(5)
+    assert np.bincount(whole.person).tolist() == [5, 5, 5]
+    for someone in range(3):
+        others = person != someone
+        rest = Histories(people, person[others], venue[others]).capped(5)
+        for other in {0, 1, 2} - {someone}:
+            assert np.array_equal(rest.venue[rest.person == other], whole.venue[whole.person == other])
+            assert np.array_equal(whole.venue[whole.person == other], venue[person == other][:5])
 
 
 def test_the_own_places_as_candidates_spend_without_bound() -> None:
@@ -58,7 +104,7 @@ def test_a_whole_user_is_hidden_when_the_noise_is_scaled_by_the_cap() -> None:
     empty = exact_law(mechanism, ())
     worst = max(exact_epsilon(exact_law(mechanism, profile), empty) for profile in toy_profiles(3))
     assert worst <= 1.0
-    event = PriLocation(cap=3, level="street")
+    event = PriLocation(cap=None, level="street")
     assert max(exact_epsilon(exact_law(event, profile), exact_law(event, ())) for profile in toy_profiles(3)) > 1.5
 
 
@@ -83,7 +129,19 @@ def test_the_enumeration_is_the_law_of_the_code() -> None:
     assert np.all(np.abs(seen[:index] - law[:index]) < 6 * spread)
 
 
-@pytest.mark.parametrize("fields", [{}, {"unit": "user"}, {"variant": "em_local"}, {"clustering": "dplloyd"}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"unit": "user"},
+        {"variant": "em_local"},
+        {"clustering": "dplloyd"},
+        {"clustering": "dplloyd", "unit": "user"},
+        {"clustering": "dplloyd", "cap": None},
+        {"cap": None},
+        {"cap": 1},
+    ],
+)
 def test_the_auditor_does_not_refute_it(fields: dict[str, object]) -> None:
     assert not audit_kind("prilocation", fields, samples=20_000).refuted
 
@@ -116,7 +174,7 @@ def test_the_error_falls_with_the_number_of_clusters_and_hardly_with_epsilon(tow
     assert errors[0] > 5 * errors[1] > 10 * errors[3]
     small, large = (error_of(town, clusters=40, epsilon=epsilon) for epsilon in (0.1, 1.0))
     assert abs(large / small - 1) < 0.05
-    assert PriLocation(spare="keep").odds_of_selection() == pytest.approx(math.exp(1 / 8))
+    assert PriLocation(spare="keep", cap=None).odds_of_selection() == pytest.approx(math.exp(1 / 8))
 
 
 def test_the_local_sensitivity_and_the_metric_variant_stay_nearer(town: tuple[Histories, Venues]) -> None:
@@ -215,6 +273,8 @@ def test_bad_input_is_refused_before_anything_is_drawn(town: tuple[Histories, Ve
         PriLocation(clusters=2000).release(histories, venues, noise())
     with pytest.raises(ValidationError, match="at least 1, got 0"):
         PriLocation(cap=0)
+    with pytest.raises(ValidationError, match="unit: user needs a cap"):
+        PriLocation(unit="user", cap=None)
     with pytest.raises(ValidationError, match="add up to 1"):
         PriLocation(weights_share=0.5)
     with pytest.raises(UsageError, match="no level called 'distric'"):
