@@ -61,6 +61,8 @@ class PublicFacts:
     minimum_reward: float
     width_m: float
     height_m: float
+    sensitivity: float = 1.0
+    """Change of a released count that must stay hidden: 1 for adding or removing one worker, 2 in all for replacing."""
 
     @property
     def area_m2(self) -> float:

@@ -7,7 +7,7 @@ walks them). Phones that report by themselves can be counted: `Points` has one r
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from geodp.geometry import Array, Grid
 from geodp.privacy.guarantee import Guarantee
+from geodp.smoothing import Smoothing
 
 if TYPE_CHECKING:
     from geodp.privacy.channels import Channel
@@ -39,7 +40,9 @@ class DensityLaw:
 class Cells:
     """Rectangles of any size with a noisy count each: the common coin of all counts mechanisms.
 
-    Cells do not overlap. `noise_scale` is the public Laplace scale of each count (0: exact).
+    Cells do not overlap. `noise_scale` is public: the scale b of Laplace noise with the variance 2b² of each count's
+    noise (0: exact). Where a count was worked out from several noisy ones its noise is a weighted sum of Laplace
+    variables, and `noise_terms` says of how many in effect (see `DensityLaw`).
     """
 
     kind: ClassVar[str] = "cells"
@@ -54,6 +57,8 @@ class Cells:
     noise_scale: Array
     floor_per_m2: float
     """Public lower bound on any density: noise must not make a place empty for ever (a public tenth of the mean)."""
+    noise_terms: Array | None = field(default=None, kw_only=True)
+    """Effective number of Laplace terms in the noise of each count; None: 1 each, plain Laplace noise."""
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -71,7 +76,7 @@ class Cells:
 
         points = shapely.points(np.asarray(x_m, dtype=np.float64), np.asarray(y_m, dtype=np.float64))
         found = np.full(points.shape, -1, dtype=np.int64)
-        point, cell = self._tree.query(points, predicate="intersects")
+        point, cell = self._tree.query(points)  # boxes are their own bounding boxes: no further test is needed
         found[point[::-1]] = cell[::-1]  # on a shared edge the first cell wins
         return found
 
@@ -91,7 +96,8 @@ class Cells:
         area = np.where(cell >= 0, self.area_m2[cell], 1.0)
         estimate = np.where(cell >= 0, self.count[cell] / area, 0.0)
         variance = np.where(cell >= 0, 2 * (self.noise_scale[cell] / area) ** 2, 0.0)
-        return DensityLaw(estimate, variance, np.ones_like(estimate))
+        terms = np.ones_like(estimate) if self.noise_terms is None else np.where(cell >= 0, self.noise_terms[cell], 1.0)
+        return DensityLaw(estimate, variance, terms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +109,74 @@ class GridCells(Cells):
     def locate(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Return the cell that holds each point, -1 outside the grid."""
         return self.grid.locate(x_m, y_m)
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveCells(Cells):
+    """Cells of two levels: a regular grid, each cell of which is a regular grid of its own.
+
+    Cells are in the order of the coarse cells, and within one row by row from the south-west. A point's cell is found
+    by arithmetic, once on either level.
+    """
+
+    coarse: Grid = field(kw_only=True)
+    per_side: npt.NDArray[np.int64] = field(kw_only=True)
+    """Into how many rows, and as many columns, each coarse cell is divided."""
+
+    @cached_property
+    def first(self) -> npt.NDArray[np.int64]:
+        """The first cell of each coarse cell, and after the last the number of all cells."""
+        return np.concatenate([[0], np.cumsum(self.per_side**2)])
+
+    def locate(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return the cell that holds each point, -1 outside the grid."""
+        return locate_in_two_levels(self.coarse, self.per_side, self.first, x_m, y_m)
+
+
+def locate_in_two_levels(
+    coarse: Grid,
+    per_side: npt.NDArray[np.int64],
+    first: npt.NDArray[np.int64],
+    x_m: npt.ArrayLike,
+    y_m: npt.ArrayLike,
+) -> npt.NDArray[np.int64]:
+    """Return the fine cell of each point (-1 outside): `per_side` and `first` are as in `AdaptiveCells`."""
+    above = coarse.locate(x_m, y_m)
+    row, column = np.divmod(np.maximum(above, 0), coarse.columns)
+    side = per_side[above]
+    across = (np.asarray(x_m, dtype=np.float64) - coarse.west_m) / coarse.cell_x_m - column
+    along = (np.asarray(y_m, dtype=np.float64) - coarse.south_m) / coarse.cell_y_m - row
+    fine_column = np.clip((across * side).astype(np.int64), 0, side - 1)
+    fine_row = np.clip((along * side).astype(np.int64), 0, side - 1)
+    return np.where(above >= 0, first[above] + fine_row * side + fine_column, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class LatticeCells(Cells):
+    """Cells whose edges lie on a fine regular lattice, so that a point's cell is read from a table."""
+
+    lattice: Grid = field(kw_only=True)
+
+    def locate(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return the cell that holds each point, -1 outside all of them."""
+        square = self.lattice.locate(x_m, y_m)
+        return np.where(square >= 0, self._cell_of_square[square], -1)
+
+    @cached_property
+    def _cell_of_square(self) -> npt.NDArray[np.int64]:
+        """The cell of each square of the lattice: each cell's number, added up from the corners where it starts."""
+        grid = self.lattice
+        west, east = (
+            np.rint((edge - grid.west_m) / grid.cell_x_m).astype(np.int64) for edge in (self.west_m, self.east_m)
+        )
+        south, north = (
+            np.rint((e - grid.south_m) / grid.cell_y_m).astype(np.int64) for e in (self.south_m, self.north_m)
+        )
+        steps = np.zeros((grid.rows + 1, grid.columns + 1), dtype=np.int64)
+        number = np.arange(1, self.count.size + 1)
+        for row, column, sign in ((south, west, 1), (south, east, -1), (north, west, -1), (north, east, 1)):
+            np.add.at(steps, (row, column), sign * number)
+        return (steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] - 1).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,58 +344,6 @@ class DensityEstimate(GridCells):
         lower = table[row, column] * (1 - across) + table[row, right] * across
         upper = table[above, column] * (1 - across) + table[above, right] * across
         return np.asarray(lower * (1 - along) + upper * along)
-
-
-@dataclass(frozen=True)
-class Smoothing:
-    """Gaussian smoothing along one axis as a banded matrix, with what interpolation does to noise.
-
-    At the border the weights are cut and scaled to sum to 1, so a constant stays a constant.
-    """
-
-    matrix: Any
-    powers: dict[tuple[int, int], Array]
-    """`powers[i, j][k]` = Σ a^i b^j over row k (a) and the row after it (b); the last row is its own successor."""
-
-    @classmethod
-    @cache  # the same grid is smoothed for every release of a run
-    def gaussian(cls, size: int, sigma_cells: float) -> Smoothing:
-        """Build the matrix for `size` cells; sigma 0 leaves everything as it is."""
-        from scipy import sparse
-
-        reach = min(int(np.ceil(4 * sigma_cells)), size - 1)
-        shifts = np.arange(-reach, reach + 1)
-        weight = np.exp(-0.5 * (shifts / sigma_cells) ** 2) if sigma_cells > 0 else np.ones(1)
-        bands: Any = [np.full(size - abs(shift), w) for shift, w in zip(shifts, weight, strict=True)]
-        matrix: Any = sparse.diags_array(bands, offsets=shifts, shape=(size, size)).tocsr()
-        matrix = sparse.diags_array(1 / matrix.sum(axis=1)) @ matrix
-        following = matrix[np.minimum(np.arange(size) + 1, size - 1)]
-        pairs = [(2, 0), (1, 1), (0, 2), (4, 0), (3, 1), (2, 2), (1, 3), (0, 4)]
-        powers = {
-            (i, j): np.asarray(
-                (matrix.power(i) * following.power(j) if i and j else matrix.power(i) if i else following.power(j)).sum(
-                    axis=1
-                )
-            ).ravel()
-            for i, j in pairs
-        }
-        return cls(matrix, powers)
-
-    def square_sum(self, index: npt.NDArray[np.int64], share: Array) -> Array:
-        """Return Σ ((1-f) a + f b)² over the weights of an interpolated value."""
-        rest, p = 1 - share, self.powers
-        return rest**2 * p[2, 0][index] + 2 * rest * share * p[1, 1][index] + share**2 * p[0, 2][index]
-
-    def fourth_sum(self, index: npt.NDArray[np.int64], share: Array) -> Array:
-        """Return Σ ((1-f) a + f b)⁴ over the weights of an interpolated value."""
-        rest, p = 1 - share, self.powers
-        return (
-            rest**4 * p[4, 0][index]
-            + 4 * rest**3 * share * p[3, 1][index]
-            + 6 * rest**2 * share**2 * p[2, 2][index]
-            + 4 * rest * share**3 * p[1, 3][index]
-            + share**4 * p[0, 4][index]
-        )
 
 
 def _between(place_m: npt.ArrayLike, edge_m: float, cell_m: float, size: int) -> tuple[npt.NDArray[np.int64], Array]:

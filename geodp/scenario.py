@@ -386,6 +386,7 @@ class Scenario(Model):
             minimum_reward=0.1 * mean if minimum is None else minimum,
             width_m=region.width_m,
             height_m=region.height_m,
+            sensitivity=2.0 if self.curator is not None and self.curator.neighbours is Neighbours.REPLACE else 1.0,
         )
 
     def expected_workers(self) -> float | None:

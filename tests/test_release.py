@@ -5,7 +5,8 @@ from scipy import ndimage, stats
 
 from geodp.geometry import Grid, Region
 from geodp.privacy.guarantee import Guarantee
-from geodp.release import Cells, Contours, DensityEstimate, Points, Smoothing
+from geodp.release import Cells, Contours, DensityEstimate, LatticeCells, Points
+from geodp.smoothing import Smoothing
 
 REGION = Region(0.0, 0.0, 0.09, 0.09)
 NOTHING = Guarantee.none("a test")
@@ -159,6 +160,22 @@ def test_cells_of_any_size_are_found_by_place() -> None:
     law = cells.density_law([1.0, 99.0], [1.0, 1.0])
     assert law.estimate_per_m2.tolist() == [0.05, 0.0]
     assert law.variance.tolist() == [2 * (1 / 100) ** 2, 0.0]
+
+
+def test_cells_on_a_lattice_are_found_by_table() -> None:
+    """Three cells on a lattice of 3 × 2 squares, the square in the far corner belonging to none."""
+    lattice = Grid(100.0, 0.0, 10.0, 5.0, 3, 2)
+    edges = np.array([[0, 0, 1, 2], [1, 0, 3, 1], [1, 1, 2, 2]]).T * np.array([[10.0], [5.0], [10.0], [5.0]])
+    west, south, east, north = edges + np.array([[100.0], [0.0], [100.0], [0.0]])
+    count, scale, terms = np.array([5.0, 1.0, 2.0]), np.ones(3), np.array([1.0, 2.0, 3.0])
+    facts = (0.0, "test", NOTHING, west, south, east, north, count, scale, 0.0)
+    cells = LatticeCells(*facts, lattice=lattice, noise_terms=terms)
+    x, y = np.array([105.0, 105.0, 125.0, 115.0, 125.0, 99.0]), np.array([1.0, 9.0, 1.0, 9.0, 9.0, 1.0])
+    assert cells.locate(x, y).tolist() == [0, 0, 1, 2, -1, -1]
+    assert Cells(*facts).locate(x, y).tolist() == [0, 0, 1, 2, -1, -1]
+    law = cells.density_law(x, y)
+    assert law.terms.tolist() == [1.0, 1.0, 2.0, 3.0, 1.0, 1.0]
+    assert law.variance == pytest.approx([2e-4, 2e-4, 2e-4, 8e-4, 0.0, 0.0])
 
 
 def test_releases_cannot_be_changed() -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 from geodp.geometry import Grid
 from geodp.privacy import channels
 from geodp.privacy.guarantee import Guarantee
-from geodp.release import Cells, Contours, DensityEstimate, GridCells, Points
+from geodp.release import AdaptiveCells, Cells, Contours, DensityEstimate, GridCells, LatticeCells, Points
 from geodp.runs.run_folder import write_json
 
 _COLUMNS = ["west_m", "south_m", "east_m", "north_m", "count", "noise_scale"]
@@ -21,6 +21,8 @@ _MORE_COLUMNS = {"points": ["who", "x_m", "y_m"], "estimate": [*_COLUMNS, "varia
 _TYPES: dict[str, type[Cells | Points]] = {
     "cells": Cells,
     "grid_cells": GridCells,
+    "adaptive_cells": AdaptiveCells,
+    "lattice_cells": LatticeCells,
     "contours": Contours,
     "points": Points,
     "estimate": DensityEstimate,
@@ -32,6 +34,8 @@ def write_release(folder: Path, index: int, release: Cells | Points) -> None:
     """Write release number `index` into the folder."""
     name = next(name for name, cls in _TYPES.items() if type(release) is cls)
     frame = pd.DataFrame({column: getattr(release, column) for column in _MORE_COLUMNS.get(name, _COLUMNS)})
+    if isinstance(release, Cells) and release.noise_terms is not None:
+        frame["noise_terms"] = release.noise_terms
     frame.to_parquet(folder / f"{index:04d}.parquet", compression="zstd")
     facts: dict[str, Any] = {
         "type": name,
@@ -43,6 +47,10 @@ def write_release(folder: Path, index: int, release: Cells | Points) -> None:
     }
     if isinstance(release, GridCells):
         facts["grid"] = asdict(release.grid)
+    if isinstance(release, AdaptiveCells):
+        facts |= {"coarse": asdict(release.coarse), "per_side": release.per_side.tolist()}
+    if isinstance(release, LatticeCells):
+        facts["lattice"] = asdict(release.lattice)
     if isinstance(release, Points):
         facts["channel"] = _channel_facts(release.channel)
     if isinstance(release, Contours):
@@ -62,8 +70,11 @@ def read_release(path: Path) -> Cells | Points:
     fields: dict[str, Any] = {name: frame[name].to_numpy(copy=True) for name in columns}
     fields |= {name: facts[name] for name in ("time_s", "mechanism", "floor_per_m2")}
     fields["guarantee"] = Guarantee.from_dict(facts["guarantee"])
-    if "grid" in facts:
-        fields["grid"] = Grid(**facts["grid"])
+    if "noise_terms" in frame:
+        fields["noise_terms"] = frame["noise_terms"].to_numpy(copy=True)
+    fields |= {name: Grid(**facts[name]) for name in ("grid", "coarse", "lattice") if name in facts}
+    if "per_side" in facts:
+        fields["per_side"] = np.asarray(facts["per_side"], dtype=np.int64)
     if facts["type"] == "contours":
         fields |= {"sigma_cells": facts["sigma_cells"], "reading": facts["reading"]}
         fields["levels"] = np.asarray(facts["levels"], dtype=np.float64)

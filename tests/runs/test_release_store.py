@@ -7,6 +7,7 @@ import pytest
 from geodp import plugin
 from geodp.curator.mechanisms import Snapshot
 from geodp.geometry import Grid, Region
+from geodp.plugins import plugins
 from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.noise import SimulatedNoise
 from geodp.release import Cells, DensityEstimate, GridCells, Points
@@ -15,16 +16,20 @@ from geodp.runs.release_store import read_release, write_release
 REGION = Region(10.0, 50.0, 10.1, 50.05)
 
 
-@pytest.mark.parametrize("kind", ["contour", "no_privacy"])
+@pytest.mark.parametrize("kind", sorted(plugins("mechanism")))
 def test_what_the_server_reads_back_is_what_was_released(tmp_path: Path, kind: str) -> None:
     x, y = REGION.sample(500, np.random.default_rng(0))
     snapshot = Snapshot(60.0, x, y, REGION, 500.0)
-    release = plugin(kind, cell_m=400).release(snapshot, SimulatedNoise(np.random.default_rng(1)))
+    release = plugin(kind).release(snapshot, SimulatedNoise(np.random.default_rng(1)))
     write_release(tmp_path, 3, release)
     again = read_release(tmp_path / "0003.json")
     assert isinstance(again, Cells)
     assert again.guarantee == release.guarantee
     assert np.array_equal(again.density(x, y), release.density(x, y))
+    assert np.array_equal(again.locate(x, y), release.locate(x, y))
+    law, other = again.density_law(x, y), release.density_law(x, y)
+    assert np.array_equal(law.variance, other.variance)
+    assert np.array_equal(law.terms, other.terms)
     assert np.array_equal(again.count, release.count)
     assert type(again) is type(release)
 

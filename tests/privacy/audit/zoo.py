@@ -13,6 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from geodp.curator.mechanisms import Snapshot
+from geodp.curator.mechanisms.adaptive_grid import AdaptiveGrid, TwoLevels
+from geodp.geometry import Grid
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise, SimulatedNoise
 
@@ -208,6 +211,21 @@ def wrapping_sum(noise: Noise, present: bool, samples: int) -> Array:
     return float(total) + noise.laplace(1 / EPSILON, samples)
 
 
+class NeverDividesEmpty(AdaptiveGrid):
+    """Two-level grid that looks at the true count before it divides a cell: an empty one stays whole."""
+
+    def _measure(self, snapshot: Snapshot, noise: Noise) -> TwoLevels:
+        _occupied.append(snapshot.x_m.size > 0)  # in an audit all cells are occupied, or none
+        return super()._measure(snapshot, noise)
+
+    def _per_side(self, noisy: Array, fine_scale: float, coarse: Grid) -> npt.NDArray[np.int64]:
+        sides = super()._per_side(noisy, fine_scale, coarse)
+        return sides if _occupied.pop() else np.ones_like(sides)
+
+
+_occupied: list[bool] = []
+
+
 # -- a finite mechanism, exactly ----------------------------------------------------------------------------
 
 GRID = np.array([[100.0 * i, 100.0 * j] for i in range(8) for j in range(8)])
@@ -255,6 +273,7 @@ _REPLACED = replace(
     threshold=1.8,
 )
 _ACROSS_A_BORDER = (np.array([99.0, 50.0]), np.array([101.0, 50.0]))
+_DIVIDED = next(case for case in NeverDividesEmpty().audit_cases() if case.name.endswith("whether it is divided"))
 _13_M = (np.zeros(2), np.array([13.0, 0.0]))
 
 ZOO = [
@@ -274,6 +293,7 @@ ZOO = [
     Animal(count_case("wrapping sum", wrapping_sum), 255.0),
     Animal(_LEVELS, 1.5),
     Animal(_REPLACED, 2.0),
+    Animal(replace(_DIVIDED, name="true-zero cells are never divided"), math.inf),
 ]
 
 HEALTHY = [

@@ -1,0 +1,85 @@
+"""The shared half of mechanisms that divide the region into cells and count: budget, promise, sizes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from geodp.curator.mechanisms import Mechanism, Snapshot
+from geodp.geometry import Array, Region
+from geodp.plugins import PublicFacts
+from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.privacy.noise import Noise
+
+MAX_CELLS = 25_000_000
+GUIDELINE = 10.0
+"""c of the uniform-grid guideline: sqrt(N ε / c) cells per side balance noise and the loss of detail."""
+
+
+class Decomposition(Mechanism):
+    """Cells with noisy counts; which cells there are follows from public settings and noisy counts alone."""
+
+    releases: ClassVar[frozenset[str]] = frozenset({"cells"})
+
+    epsilon: float = Field(default=0.4, gt=0)
+    """ε of one release, all its parts together."""
+    count_share: float = Field(default=0.0, ge=0, lt=1)
+    """Share of ε that pays for a noisy number of workers, from which sizes follow; 0: they follow from the public
+    `curator.expected_workers` and cost nothing."""
+
+    def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
+        """Promise ε for one snapshot position."""
+        return Guarantee(self.epsilon, Unit.SNAPSHOT, neighbours, Trust.CENTRAL, counts=counts)
+
+    def _counts_epsilon(self) -> float:
+        """Return what is left of ε when the number of workers is paid for."""
+        return self.epsilon - self.count_share * self.epsilon
+
+    def _facts(self, snapshot: Snapshot, noise: Noise) -> PublicFacts:
+        """Return the facts that sizes may follow from, with a number of workers that is public or paid for."""
+        workers, s = snapshot.expected_workers, sensitivity(snapshot.neighbours)
+        if self.count_share > 0:
+            here = int(np.count_nonzero(snapshot.region.contains(snapshot.x_m, snapshot.y_m)))
+            workers = max(1.0, here + float(noise.laplace(s / (self.count_share * self.epsilon), 1)[0]))
+        region = snapshot.region
+        return PublicFacts(workers, 0.0, 1.0, 0.0, region.width_m, region.height_m, s)
+
+    def _release_facts(self, snapshot: Snapshot) -> dict[str, Any]:
+        """Return the fields that all releases have, whatever their cells."""
+        return {
+            "time_s": snapshot.time_s,
+            "mechanism": self.kind,
+            "guarantee": self.guarantee(snapshot.neighbours, snapshot.counts),
+            "floor_per_m2": snapshot.floor_per_m2,
+        }
+
+
+def sensitivity(neighbours: Neighbours) -> float:
+    """Return by how much disjoint counts change in all: whoever is replaced leaves one cell and enters another."""
+    return 2.0 if neighbours is Neighbours.REPLACE else 1.0
+
+
+def equal_noise(square_sum: Array, fourth_sum: Array) -> tuple[Array, Array]:
+    """Return scale and effective number of terms of sums of Laplace variables, from Σ(w b)² and Σ(w b)⁴."""
+    return np.sqrt(square_sum), square_sum**2 / fourth_sum
+
+
+def laplace_evidence(noisy: Array, scale: float) -> Array:
+    """Return ln f(noisy | one worker) / f(noisy | none) of a count with Laplace noise."""
+    return np.asarray((np.abs(noisy) - np.abs(noisy - 1.0)) / scale)
+
+
+def audit_ground(samples: int) -> tuple[Region, int, Array, Array]:
+    """Return a region, how many cells per side it is to have for so many trials, and a place in each of them.
+
+    The places lie near the south-western corner of their cell, so that they fall into its first part however it is
+    divided; every cell is an independent trial.
+    """
+    side = int(np.ceil(np.sqrt(samples)))
+    region = Region(0.0, 0.0, 0.1, 0.1)
+    west, south, _, _ = region.box_m
+    place = (np.arange(side) + 1e-3) / side
+    x, y = np.meshgrid(west + place * region.width_m, south + place * region.height_m)
+    return region, side, x.ravel(), y.ravel()

@@ -1,0 +1,83 @@
+"""Noisy counts on a regular grid of the size that the guideline asks for."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Self
+
+import numpy as np
+from pydantic import Field
+
+from geodp.curator.mechanisms import Snapshot
+from geodp.curator.mechanisms._decomposition import GUIDELINE, Decomposition, audit_ground, sensitivity
+from geodp.geometry import Array, Grid
+from geodp.plugins import PublicFacts
+from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.guarantee import Neighbours
+from geodp.privacy.noise import Noise
+from geodp.release import GridCells
+
+
+class UniformGrid(Decomposition):
+    """Noisy counts on a regular grid whose cells are as large as noise and detail balance.
+
+    Guarantee
+    ---------
+    ε-differential privacy for one worker's position in one release (snapshot), against everyone but the curator.
+    Cells are disjoint, so each count has noise Lap(S/ε), S = 1 for adding or removing one worker, 2 for replacing one.
+    The grid follows from the public number of workers, or from a noisy one that is paid for out of ε.
+
+    Reference
+    ---------
+    Qardaji, Yang and Li 2013, Differentially private grids for geospatial data (UG): sqrt(N ε / 10) cells per side.
+    """
+
+    kind: ClassVar[str] = "uniform_grid"
+
+    cell_m: float | None = Field(default=None, gt=0)
+    """Side of a cell, metres. Default: the guideline, sqrt(N ε / 10) cells per side."""
+
+    def resolve(self, facts: PublicFacts) -> Self:
+        """Write out the guideline's cell size, where it follows from public facts."""
+        if self.cell_m is not None or self.count_share > 0:
+            return self
+        return self.model_copy(update={"cell_m": self._guideline_m(facts)})
+
+    def _guideline_m(self, facts: PublicFacts) -> float:
+        cells = math.sqrt(facts.expected_workers * self._counts_epsilon() / facts.sensitivity / GUIDELINE)
+        side_m = math.sqrt(facts.area_m2)
+        return max(round(side_m / max(1.0, cells), 1), 0.1)
+
+    def release(self, snapshot: Snapshot, noise: Noise) -> GridCells:
+        """Count, and add noise to every cell."""
+        cell_m = self.cell_m or self._guideline_m(self._facts(snapshot, noise))
+        grid = Grid.fit(snapshot.region, cell_m)
+        scale = self.expected_noise(snapshot.neighbours)
+        west_m, south_m, east_m, north_m = grid.edges()
+        return GridCells(
+            west_m=west_m,
+            south_m=south_m,
+            east_m=east_m,
+            north_m=north_m,
+            count=grid.count(snapshot.x_m, snapshot.y_m) + noise.laplace(scale, grid.size),
+            noise_scale=np.full(grid.size, scale),
+            grid=grid,
+            **self._release_facts(snapshot),
+        )
+
+    def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
+        """Return E|Lap(b)| = b."""
+        return sensitivity(neighbours) / self._counts_epsilon()
+
+    def audit_cases(self) -> list[AuditCase]:
+        """One worker more in a cell; every cell of one large release is an independent trial."""
+        part = self._counts_epsilon()
+
+        def draw(noise: Noise, present: bool, samples: int) -> Array:
+            region, side, x, y = audit_ground(samples)
+            people = slice(None) if present else slice(0)
+            snapshot = Snapshot(0.0, x[people], y[people], region, float(samples))
+            plain = self.model_copy(update={"cell_m": region.width_m / side})
+            return plain.release(snapshot, noise).count[:samples]
+
+        return [AuditCase("one worker in a cell", part, draw, lambda counts: counts, threshold=1.0)]
