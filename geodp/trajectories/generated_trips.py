@@ -115,7 +115,7 @@ class _City:
         chance = np.cumsum(liking, axis=1)
         pick = (rng.random(here.size)[:, None] * chance[:, -1:] > chance).sum(axis=1)
         there = options[np.arange(here.size), pick]
-        return np.where(there == here, (there + 1) % self.node.size, there)
+        return np.asarray(np.where(there == here, (there + 1) % self.node.size, there), dtype=np.int64)
 
 
 def _itineraries(
