@@ -69,8 +69,9 @@ def _entered(
     )
     crossed.sort(axis=1)
     until = np.append(crossed[:, 1:], np.full((step.size, 1), np.inf), axis=1)
-    until[(crossed < np.inf) & ~(until < np.inf)] = 1.0
-    which, turn = np.nonzero((crossed < np.inf) & (until > crossed))
+    final = (crossed < np.inf) & ~(until < np.inf)  # leads into the next point's own cell, however late
+    until[final] = 1.0
+    which, turn = np.nonzero(final | ((crossed < np.inf) & (until > crossed)))
     middle = (crossed[which, turn] + until[which, turn]) / 2
     begin, end = step[which], following[which]
     at_column = np.floor(x[begin] + middle * (x[end] - x[begin]))
