@@ -31,6 +31,7 @@ from geodp.errors import UsageError
 from geodp.model import Model, did_you_mean
 
 ROOMS = {
+    "loader": "geodp.loaders",
     "source": "geodp.world.sources",
     "mobility": "geodp.world.mobility",
     "demand": "geodp.world.demand",

@@ -56,6 +56,16 @@ def batches(path: Path, numbers: list[str], names: list[str]) -> Iterator[dict[s
         yield columns | {name: _as_plain(batch.column(name)) for name in names}
 
 
+def raw_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+    """Yield the file's rows batch by batch as they are: words where the file is csv, any type where it is Parquet."""
+    yield from (_parquet_batches if _is_parquet(path) else _csv_batches)(path, [], columns)
+
+
+def plain(column: Any) -> Any:
+    """Return a column without dictionary encoding."""
+    return _as_plain(column)
+
+
 def _look_at(path: Path) -> None:
     if path.is_dir():
         raise DataError(f"{path}: is a folder; name a csv or Parquet file")

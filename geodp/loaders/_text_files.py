@@ -1,0 +1,121 @@
+"""Text files of columns without names, also packed: read in blocks; what a cell holds, or nothing where it is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geodp.errors import DataError
+from geodp.loaders import Dropped
+from geodp.loaders._checks import MALFORMED
+from geodp.model import did_you_mean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BLOCK_BYTES = 1 << 23
+_NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+
+
+def require_file(path: Path) -> None:
+    """Refuse a path that is not a file with something in it."""
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; name a file")
+    if not path.is_file():
+        near = did_you_mean(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else ""
+        raise DataError(f"{path}: no such file.{near}")
+    if path.stat().st_size == 0:
+        raise DataError(f"{path.name}: the file is empty")
+
+
+def text_batches(path: Path, columns: Sequence[str], dropped: Dropped, *, delimiter: str = "\t") -> Iterator[Any]:
+    """Yield the rows of a file without column names as columns of bytes; lines of other lengths are counted and left.
+
+    Memory holds a few blocks of 8 MB. Endings like `.gz` are unpacked on the way; a packed file that breaks off is
+    an error.
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    require_file(path)
+
+    def malformed(row: Any) -> str:  # noqa: ARG001 - what it holds is not quoted
+        dropped.rows += 1
+        dropped.drop(MALFORMED, 1)
+        return "skip"
+
+    try:
+        with pa.input_stream(str(path), compression="detect") as stream:
+            yield from csv.open_csv(
+                stream,
+                read_options=csv.ReadOptions(
+                    block_size=_BLOCK_BYTES, use_threads=False, column_names=list(columns), encoding="utf8"
+                ),
+                parse_options=csv.ParseOptions(
+                    delimiter=delimiter, quote_char=False, invalid_row_handler=malformed, ignore_empty_lines=True
+                ),
+                convert_options=csv.ConvertOptions(
+                    column_types=dict.fromkeys(columns, pa.binary()), check_utf8=False, strings_can_be_null=False
+                ),
+            )
+    except (pa.ArrowException, OSError, EOFError) as error:
+        raise DataError(f"{path.name}: cannot be read to its end ({error}). Is the download complete?") from error
+
+
+def numbers(column: pa.Array) -> pa.Array:
+    """Return numbers; null where a cell holds none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = words(column)
+    try:
+        return pc.cast(pc.utf8_trim_whitespace(text), pa.float64())
+    except pa.ArrowInvalid:
+        good = pc.match_substring_regex(text, _NUMBER)
+        return pc.cast(pc.utf8_trim_whitespace(pc.if_else(good, text, None)), pa.float64())
+
+
+def words(column: pa.Array) -> pa.Array:
+    """Return text: UTF-8 where it is, otherwise Latin-1 (each distinct value is looked at once)."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(pa.string())  # checks that it is UTF-8
+    except pa.ArrowInvalid:
+        coded = column.dictionary_encode()
+        values = pa.array([_decoded(value) for value in coded.dictionary.to_pylist()], pa.string())
+        return pa.DictionaryArray.from_arrays(coded.indices, values).dictionary_decode()
+
+
+def seconds(column: pa.Array, pattern: str) -> pa.Array:
+    """Return seconds since 1970 for times written in a pattern; null where a cell does not fit it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    time = pc.strptime(words(column), format=pattern, unit="s", error_is_null=True)
+    return time.cast(pa.int64()).cast(pa.float64())
+
+
+def as_visits(batch: Any, fill: Callable[[Any], dict[str, pa.Array]]) -> pa.RecordBatch:
+    """Return a batch of the standard table of visits; a column that is not filled holds nothing."""
+    import pyarrow as pa
+
+    found = fill(batch)
+    kinds = dict.fromkeys(("user", "venue", "category"), pa.string())
+    kinds |= dict.fromkeys(("time_s", "lon", "lat"), pa.float64())
+    from geodp.loaders import VISITS
+
+    columns = [found.get(name, pa.nulls(batch.num_rows, kinds[name])) for name in VISITS]
+    return pa.record_batch(
+        [column.cast(kinds[name]) for name, column in zip(VISITS, columns, strict=True)], list(VISITS)
+    )
+
+
+def _decoded(value: bytes | None) -> str | None:
+    if value is None:
+        return None
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")

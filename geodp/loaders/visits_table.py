@@ -1,0 +1,114 @@
+"""Visits in a csv, Parquet or GeoParquet file with named columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from geodp.errors import DataError, UsageError
+from geodp.loaders import Dropped, Loaded, Loader
+from geodp.loaders._checks import Checker, box_of
+from geodp.loaders._text_files import as_visits, numbers, require_file
+from geodp.loaders._times import zoned_seconds
+from geodp.world import columns_file
+
+_GEOMETRY = "geometry"
+
+
+class VisitsTable(Loader):
+    """Visits with named columns: csv (also packed), Parquet or GeoParquet; name the columns where they differ."""
+
+    kind: ClassVar[str] = "visits_table"
+    loads: ClassVar[Literal["visits", "trajectories"]] = "visits"
+    files: ClassVar[str] = "*.csv(.gz), *.parquet, *.geoparquet"
+
+    user_column: str = "user"
+    """Column of the person."""
+    venue_column: str = "venue"
+    """Column of the venue's name or number."""
+    lon_column: str | None = "lon"
+    """Column of the longitude (degrees); null: the file holds no places. A GeoParquet file may hold points instead."""
+    lat_column: str | None = "lat"
+    """Column of the latitude (degrees)."""
+    time_column: str | None = "time_s"
+    """Column of the time: seconds, or dates with time (ISO 8601); null: the file holds no times."""
+    category_column: str = "category"
+    """Column of the venue's category, used where there is one."""
+    time_zone: str = "UTC"
+    """Zone of dates that state none, e.g. America/New_York."""
+    region: str | None = None
+    """Keep only rows in `W,S,E,N` (degrees); null keeps all."""
+
+    def load(self, path: Path) -> Loaded:
+        """Open a file of visits."""
+        require_file(path)
+        found = columns_file.column_names(path)
+        points = self._as_points(found)
+        places = self.lon_column is not None
+        named = {"user_column": self.user_column, "venue_column": self.venue_column}
+        if self.time_column is not None:
+            named["time_column"] = self.time_column
+        if self.lon_column is not None and self.lat_column is not None and not points:
+            named |= {"lon_column": self.lon_column, "lat_column": self.lat_column}
+        columns_file.require_columns(path, named, found)
+        more = [self.category_column] if self.category_column in found else []
+        wanted = [*dict.fromkeys([*named.values(), *more, *([_GEOMETRY] if points else [])])]
+        key = ("user", "venue") if self.time_column is None else ("user", "venue", "time_s")
+        dropped = Dropped()
+        check = Checker(
+            path,
+            dropped,
+            names=("user", "venue"),
+            key=() if self.time_column is None else key,  # without times, a person may well return
+            region=box_of(self.region),
+            places=places,
+            times=self.time_column is not None,
+        )
+        return Loaded(check.checked(self._rows(path, wanted, points, dropped)), dropped)
+
+    def _as_points(self, found: list[str]) -> bool:
+        if (self.lon_column is None) != (self.lat_column is None):
+            raise UsageError("visits_table: name both lon_column and lat_column, or neither")
+        return self.lon_column is not None and _GEOMETRY in found and self.lon_column not in found
+
+    def _rows(self, path: Path, wanted: list[str], points: bool, dropped: Dropped) -> Iterator[Any]:
+        for batch in columns_file.raw_batches(path, wanted):
+            yield as_visits(batch, lambda part: self._visits(path, part, points, dropped))
+
+    def _visits(self, path: Path, batch: Any, points: bool, dropped: Dropped) -> dict[str, Any]:
+        import pyarrow as pa
+
+        def plain(name: str) -> Any:
+            return columns_file.plain(batch.column(name))
+
+        columns = {name: plain(column).cast(pa.string()) for name, column in self._words(batch).items()}
+        if points:
+            columns |= _places(path, batch.column(_GEOMETRY))
+        elif self.lon_column is not None and self.lat_column is not None:
+            columns |= {"lon": _floats(plain(self.lon_column)), "lat": _floats(plain(self.lat_column))}
+        if self.time_column is not None:
+            columns["time_s"] = zoned_seconds(plain(self.time_column), self.time_zone, dropped)
+        return columns
+
+    def _words(self, batch: Any) -> dict[str, str]:
+        named = {"user": self.user_column, "venue": self.venue_column}
+        return named | ({"category": self.category_column} if self.category_column in batch.schema.names else {})
+
+
+def _floats(column: Any) -> Any:
+    import pyarrow as pa
+
+    return numbers(column) if pa.types.is_string(column.type) else column.cast(pa.float64(), safe=False)
+
+
+def _places(path: Path, column: Any) -> dict[str, Any]:
+    """Return longitudes and latitudes of points in well-known binary."""
+    import pyarrow as pa
+    import shapely
+
+    try:
+        points = shapely.from_wkb(column.to_numpy(zero_copy_only=False))
+        return {"lon": pa.array(shapely.get_x(points)), "lat": pa.array(shapely.get_y(points))}
+    except (shapely.errors.ShapelyError, TypeError) as error:
+        raise DataError(f"{path.name}: column '{_GEOMETRY}' holds no points in well-known binary ({error})") from error
