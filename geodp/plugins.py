@@ -34,6 +34,7 @@ ROOMS = {
     "loader": "geodp.loaders",
     "source": "geodp.world.sources",
     "mobility": "geodp.world.mobility",
+    "histories": "geodp.world.histories",
     "demand": "geodp.world.demand",
     "acceptance": "geodp.acceptance",
     "device": "geodp.device",

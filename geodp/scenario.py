@@ -19,10 +19,11 @@ from geodp.display.layers import Layer
 from geodp.geometry import Region, region_from_file, region_problems
 from geodp.model import Model
 from geodp.plugins import Plugin, PublicFacts, Slot
-from geodp.privacy.guarantee import Neighbours
+from geodp.privacy.guarantee import Neighbours, plus
 from geodp.privacy.ledger import Allowance
 from geodp.server.assignment import Assignment
 from geodp.world.demand import Demand
+from geodp.world.histories import VisitHistories
 from geodp.world.mobility import Mobility
 from geodp.world.sources import Source
 
@@ -49,6 +50,7 @@ WORLD_PATHS = (
     "plugins",
     "workers.source",
     "workers.mobility",
+    "workers.histories",
     "tasks.demand",
     "compare",
 )
@@ -96,6 +98,8 @@ class Workers(Model):
     """Where workers come from."""
     mobility: Annotated[SerializeAsAny[Mobility], Slot("mobility", "static")] = _default("static", "mobility")
     """How they move."""
+    histories: Annotated[SerializeAsAny[VisitHistories] | None, Slot("histories")] = None
+    """Where they have been, for what is published or told about visits; default: `generated_visits` where needed."""
     acceptance: Annotated[SerializeAsAny[Acceptance], Slot("acceptance", "tanh_reward")] = _default(
         "tanh_reward", "acceptance"
     )
@@ -330,8 +334,15 @@ class Scenario(Model):
         every = self.device.report_every_s if self.curator is None else self.curator.release_every_s
         return [index * every for index in range(math.ceil(self.duration_s / every))]
 
+    @property
+    def needs_visits(self) -> bool:
+        """Whether something is published, or told by phones, about visits."""
+        return any("visits" in item.reads for item in self.publish)
+
     def resolved(self) -> Scenario:
         """Return the scenario with every default that depends on public facts written out."""
+        from geodp.scenario_costs import costliest, published_charges, scheduled_charges
+
         facts = self.public_facts()
         total = facts.mean_reward * max(facts.expected_tasks, 1.0)
         acceptance = self.workers.acceptance.resolve(facts)
@@ -341,6 +352,7 @@ class Scenario(Model):
                 update={
                     "source": self.workers.source.resolve(facts),
                     "mobility": self.workers.mobility.resolve(facts),
+                    "histories": self._resolved_histories(facts),
                     "acceptance": acceptance,
                 }
             ),
@@ -356,14 +368,16 @@ class Scenario(Model):
         metric = self.device.budget.epsilon_per_m
         if metric is None:
             metric = _times(device.guarantee(self.area).epsilon, len(self.release_times()))
+            if metric is not None:
+                metric = plus(metric, *(epsilon for _, epsilon in published_charges(self, metric=True)))
         budget = self.device.budget.model_copy(update={"epsilon_per_m": metric})
         updates["device"] = self.device.model_copy(update={"mechanism": device, "budget": budget})
         if self.curator is not None:
             mechanism = self.curator.mechanism.resolve(facts)
             epsilon = self.curator.budget.epsilon
             if epsilon is None:
-                together = self.curator.budget.busiest(self.release_times(), self.start_s)
-                epsilon = schedule_cost(mechanism, together)
+                charges = scheduled_charges(self, mechanism) + published_charges(self)
+                epsilon = costliest(self.curator.budget, charges, self.start_s)
             updates["curator"] = self.curator.model_copy(
                 update={
                     "mechanism": mechanism,
@@ -371,7 +385,14 @@ class Scenario(Model):
                     "budget": self.curator.budget.model_copy(update={"epsilon": epsilon}),
                 }
             )
+        updates["publish"] = tuple(item.resolve(facts) for item in self.publish)
         return self.model_copy(update=updates)
+
+    def _resolved_histories(self, facts: PublicFacts) -> VisitHistories | None:
+        histories = self.workers.histories
+        if histories is None and self.needs_visits:
+            histories = Slot("histories").build("generated_visits")
+        return None if histories is None else histories.resolve(facts)
 
     def public_facts(self) -> PublicFacts:
         """Return what everyone knows before the run."""
@@ -395,11 +416,6 @@ class Scenario(Model):
             return self.curator.expected_workers
         count = self.workers.source.public_count()
         return None if count is None else one_significant_figure(count)
-
-
-def schedule_cost(mechanism: Mechanism, releases: int) -> float | None:
-    """Return what so many releases cost each person (None when nothing is promised, so nothing is charged)."""
-    return _times(mechanism.guarantee().epsilon, releases)
 
 
 def _times(epsilon: float, releases: int) -> float | None:

@@ -9,7 +9,9 @@ from pathlib import Path
 from geodp.errors import GeodpError
 from geodp.geometry import region_problems
 from geodp.plugins import plugins
+from geodp.privacy.guarantee import Unit
 from geodp.scenario import Scenario
+from geodp.scenario_costs import costliest, publication_cost, published_charges, scheduled_charges
 
 Finding = tuple[tuple[str, ...], str, str]
 """Paths a check depends on, the path to report, and the message."""
@@ -23,6 +25,7 @@ def cross_check(scenario: Scenario) -> Iterator[Finding]:
     yield from _solver_fits(scenario)
     yield from _reward(scenario)
     yield from _public_count(scenario)
+    yield from _publications(scenario)
     yield from _budget(scenario)
     yield from _device_budget(scenario)
     yield from _times(scenario)
@@ -31,6 +34,10 @@ def cross_check(scenario: Scenario) -> Iterator[Finding]:
 def _files(scenario: Scenario) -> Iterator[Finding]:
     named = [("workers.source.path", file) for file in scenario.workers.source.files()]
     named += [("tasks.demand.path", file) for file in scenario.tasks.demand.files()]
+    if scenario.workers.histories is not None:
+        named += [("workers.histories", file) for file in scenario.workers.histories.files()]
+    for index, item in enumerate(scenario.publish):
+        named += [(f"publish.{index}", file) for file in item.files()]
     for index, attack in enumerate(scenario.attacks):
         named += [(f"attacks.{index}.prior_file", file) for file in attack.files()]
     prior = getattr(scenario.device.mechanism, "prior_file", None)
@@ -119,26 +126,61 @@ def _public_count(scenario: Scenario) -> Iterator[Finding]:
         )
 
 
+def _publications(scenario: Scenario) -> Iterator[Finding]:
+    if scenario.publish and scenario.curator is None:
+        yield (
+            ("publish", "curator"),
+            "publish",
+            f"'{scenario.publish[0].kind}' is published by the trusted curator, who sees everyone's history, and this "
+            "scenario has none: give one (curator: {}), or publish nothing",
+        )
+
+
 def _budget(scenario: Scenario) -> Iterator[Finding]:
     if scenario.curator is None or scenario.curator.budget.epsilon is None:
         return
-    budget = scenario.curator.budget
+    budget, limit = scenario.curator.budget, scenario.curator.budget.epsilon
+    touched = ("curator.budget", "curator.mechanism", "curator.release_every_s", "duration_s", "publish")
+    published = costliest(budget, published_charges(scenario), scenario.start_s) or 0.0
     cost = scenario.curator.mechanism.guarantee().epsilon
-    if math.isfinite(cost) and budget.epsilon is not None and budget.epsilon < cost:
+    if published > limit * (1 + 1e-9):
+        yield (
+            touched,
+            "curator.budget.epsilon",
+            f"{limit:g} is less than what is published at the end costs each person ({published:g}: "
+            f"{_published_costs(scenario)}). Raise it to at least {published:g}, or lower epsilon or cap of the "
+            "publications",
+        )
+    elif math.isfinite(cost) and limit < cost:
         yield (
             ("curator.budget", "curator.mechanism"),
             "curator.budget.epsilon",
-            f"{budget.epsilon:g} is less than one release costs ({cost:g}): nothing could ever be published",
+            f"{limit:g} is less than one release costs ({cost:g}): nothing could ever be published",
         )
-    releases = budget.busiest(scenario.release_times(), scenario.start_s)
-    if budget.when_spent == "fail" and math.isfinite(cost) and releases * cost > (budget.epsilon or 0) * (1 + 1e-9):
+    charges = scheduled_charges(scenario, scenario.curator.mechanism)
+    together = costliest(budget, charges + published_charges(scenario), scenario.start_s) or 0.0
+    if budget.when_spent == "fail" and published <= limit and together > limit * (1 + 1e-9):
+        releases = budget.busiest(scenario.release_times(), scenario.start_s)
+        more = f" and the publications at the end {published:g}" if published else ""
         yield (
-            ("curator.budget", "curator.mechanism", "curator.release_every_s", "duration_s"),
+            touched,
             "curator.budget.epsilon",
-            f"the schedule's {releases} releases {budget.lasts()} cost {releases * cost:g} and the budget is "
-            f"{budget.epsilon:g}: with "
+            f"the schedule's {releases} releases {budget.lasts()} cost {releases * cost:g}{more} and the budget is "
+            f"{limit:g}: with "
             "when_spent: fail the run could not finish. Raise it, release less often, or use reuse_last or stop",
         )
+
+
+def _published_costs(scenario: Scenario) -> str:
+    """Say what each publication costs; a promise about one visit costs its epsilon times the public cap."""
+    told = []
+    for item in scenario.publish:
+        cost, promise = publication_cost(item, scenario), item.guarantee()
+        if cost.unit not in (Unit.NOTHING, Unit.POINT):
+            cap = item.most_contributions()
+            product = f" = {promise.epsilon:g} × {cap} visits" if promise.unit is Unit.EVENT else ""
+            told.append(f"{item.kind} {cost.epsilon:g}{product}")
+    return ", ".join(told)
 
 
 def _device_budget(scenario: Scenario) -> Iterator[Finding]:

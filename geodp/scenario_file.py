@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from geodp.errors import DataError, ScenarioError, UsageError
 from geodp.plugins import Plugin, load_file
-from geodp.scenario import Scenario, anchored
+from geodp.scenario import Scenario, Workers, anchored
 from geodp.scenario_checks import cross_check
 
 Problem = tuple[str, str]
@@ -237,7 +237,7 @@ def _with_absolute_paths(scenario: Scenario, folder: Path) -> Scenario:
     workers, tasks = scenario.workers, scenario.tasks
     updates: dict[str, Any] = {
         "plugins": tuple(str((folder / name).resolve()) for name in scenario.plugins),
-        "workers": workers.model_copy(update={"source": anchored(workers.source, folder)}),
+        "workers": workers.model_copy(update=_anchored_workers(workers, folder)),
         "tasks": tasks.model_copy(update={"demand": anchored(tasks.demand, folder)}),
         "device": scenario.device.model_copy(update={"mechanism": anchored(scenario.device.mechanism, folder)}),
         "publish": tuple(anchored(item, folder) for item in scenario.publish),
@@ -250,6 +250,14 @@ def _with_absolute_paths(scenario: Scenario, folder: Path) -> Scenario:
         path = str((folder / scenario.map.basemap).resolve())
         updates["map"] = scenario.map.model_copy(update={"basemap": path})
     return scenario.model_copy(update=updates)
+
+
+def _anchored_workers(workers: Workers, folder: Path) -> dict[str, Plugin | None]:
+    histories = workers.histories
+    return {
+        "source": anchored(workers.source, folder),
+        "histories": None if histories is None else anchored(histories, folder),
+    }
 
 
 def arms(scenario: Scenario) -> dict[str, Scenario]:
@@ -287,4 +295,5 @@ def used_plugins(scenario: Scenario) -> list[Plugin]:
         *scenario.attacks,
         *scenario.map.layers,
     ]
+    found += [] if scenario.workers.histories is None else [scenario.workers.histories]
     return [*found, scenario.curator.mechanism] if scenario.curator is not None else found

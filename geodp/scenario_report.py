@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import math
+from dataclasses import replace
 
 from geodp.errors import BudgetSpent
-from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, times
+from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, plus, times
 from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.scenario import Scenario
+from geodp.scenario_costs import Charges, publication_cost, published_charges
 from geodp.scenario_file import arms
 
 
@@ -22,7 +24,28 @@ def report(scenario: Scenario, source: str) -> str:
 
 
 def _facts(scenario: Scenario) -> list[tuple[str, str]]:
-    return [("promise", _promise(scenario)), *_budget(scenario), *_noise(scenario), ("size", _size(scenario))]
+    return [
+        ("promise", _promise(scenario)),
+        *_published(scenario),
+        *_budget(scenario),
+        *_noise(scenario),
+        ("size", _size(scenario)),
+    ]
+
+
+def _published(scenario: Scenario) -> list[tuple[str, str]]:
+    """Say what each publication promises, and what it costs each person."""
+    lines = []
+    for item in scenario.publish:
+        promise, cost = item.guarantee(), publication_cost(item, scenario)
+        text = f"{item.kind}, once at the end: {promise.sentence()}"
+        if cost.holds and (cost.unit is not promise.unit or cost.epsilon != promise.epsilon):
+            per = " per metre" if cost.unit is Unit.POINT else ""
+            text += f" It costs each person ε {cost.epsilon:g}{per}: at most {item.most_contributions()} visits each."
+        elif promise.holds and not cost.holds:
+            text += " " + item.together()
+        lines.append(("publish", text))
+    return lines
 
 
 def _promise(scenario: Scenario) -> str:
@@ -44,14 +67,16 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
     if curator is None:
         return lines
     guarantee = curator.mechanism.guarantee(curator.neighbours, curator.counts)
-    scheduled = len(scenario.release_times())
+    scheduled, published = len(scenario.release_times()), published_charges(scenario)
     if guarantee.unit is Unit.NOTHING:
         return [*lines, ("budget", f"{scheduled} releases, none of them private: no budget applies")]
     budget = curator.budget.epsilon or math.inf
-    affordable = _accepted(curator.budget.allowance(scenario.start_s), guarantee, scenario.release_times())
-    total = times(guarantee.epsilon, affordable) if affordable else 0.0
+    affordable = _accepted(curator.budget.allowance(scenario.start_s), guarantee, scenario.release_times(), published)
+    total = plus(times(guarantee.epsilon, affordable) if affordable else 0.0, *(epsilon for _, epsilon in published))
+    more = "".join(f" + ε {epsilon:g} published" for _, epsilon in published)
     text = (
-        f"{affordable} releases × ε {guarantee.epsilon:g} = {both_relations(total, guarantee)} per person over the run"
+        f"{affordable} releases × ε {guarantee.epsilon:g}{more} = {both_relations(total, guarantee)} per person over "
+        "the run"
     )
     text += f", of a budget of ε {budget:g}"
     text += "" if curator.budget.lasts() == "over the run" else f" {curator.budget.lasts()}"
@@ -60,9 +85,11 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
     return [*lines, ("budget", text)]
 
 
-def _accepted(allowance: Allowance, guarantee: Guarantee, times_s: list[float]) -> int:
-    """Return how many of the scheduled releases the ledger will accept."""
+def _accepted(allowance: Allowance, guarantee: Guarantee, times_s: list[float], published: Charges) -> int:
+    """Return how many of the scheduled releases the ledger will accept, with what is published booked before."""
     ledger, accepted = Ledger(budgets={Account.CENTRAL: allowance}), 0
+    for time_s, epsilon in published:
+        ledger.charge(replace(guarantee, epsilon=epsilon), time_s=time_s, mechanism="")
     for time_s in times_s:
         with contextlib.suppress(BudgetSpent):
             ledger.charge(guarantee, time_s=time_s, mechanism="")

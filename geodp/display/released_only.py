@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.release import Cells, Points
+    from geodp.runs.published import PublishedRun
 
-_PUBLIC_FILES = frozenset({"manifest.json", "ledger.parquet"})
+_PUBLIC_FILES = frozenset({"manifest.json", "ledger.parquet", "releases/venues.parquet"})
 
 
 class ReleasedOnly(RunFolder):
@@ -27,10 +28,17 @@ class ReleasedOnly(RunFolder):
         """The releases whose guarantee holds; exact counts are the truth under another name."""
         return [release for release in RunFolder(self.path).releases if release.guarantee.holds]
 
+    @cached_property
+    def publications(self) -> list[PublishedRun]:
+        """The publications whose guarantee holds and bounds what a person pays, without their truth."""
+        return [item.locked() for item in RunFolder(self.path).publications if item.per_person.holds]
+
     @property
     def withheld(self) -> int:
         """How many releases promise nothing, and are therefore not shown."""
-        return len(RunFolder(self.path).releases) - len(self.releases)
+        everything = RunFolder(self.path)
+        made = len(everything.releases) + len(everything.publications)
+        return made - len(self.releases) - len(self.publications)
 
     @property
     def arms(self) -> dict[str, RunFolder]:

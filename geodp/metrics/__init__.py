@@ -47,8 +47,9 @@ class Metric(Plugin):
 
     @classmethod
     def unit_of(cls, key: str) -> str:
-        """Return the unit of one of the metric's keys."""
-        return cls.units.get(key, cls.unit)
+        """Return the unit of one of the metric's keys; `mae_2` (of the publication in place 2) is that of `mae`."""
+        plain = key.rstrip("0123456789").removesuffix("_") if key not in cls.units else key
+        return cls.units.get(plain, cls.unit)
 
     @abstractmethod
     def measure(self, run: RunFolder) -> dict[str, Measured]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class EpsilonSpent(Metric):
-    """Epsilon that the curator's releases cost each person over the whole run (central account).
+    """Epsilon that the curator's releases and publications cost each person over the whole run (central account).
 
     The ledger's total, in the neighbour relation of the releases. Undefined (null), not zero, when something
     was released without a guarantee that holds: no epsilon describes exact counts. Reports made under a
@@ -29,7 +29,8 @@ class EpsilonSpent(Metric):
         """Read the total off the ledger."""
         from geodp.privacy.guarantee import Unit
 
-        if not all(release.guarantee.holds for release in run.releases):
+        promises = [release.guarantee for release in run.releases] + [item.per_person for item in run.publications]
+        if not all(promise.holds for promise in promises):
             return {self.kind: Measured(None)}
         charges = run.ledger
         central = charges[~charges["unit"].astype(str).isin([str(Unit.POINT), "interaction"])]

@@ -15,7 +15,7 @@ from geodp.curator.publications._visits_publication import VisitsPublication
 from geodp.errors import DataError, ScenarioError, UsageError
 from geodp.model import did_you_mean
 from geodp.plugins import plugins
-from geodp.privacy.guarantee import Guarantee, Unit
+from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import Noise
 from geodp.publish.frame import Outcome, Plan, Product, publish
 from geodp.publish.outputs import DEGREE_DIGITS, Table
@@ -54,8 +54,8 @@ class MovedVisits(Plan):
         self.fields = method.model_dump(mode="json")
         self.region = venues.region()
         self.guarantee = method.guarantee()
-        self.per_person = _per_person(self.guarantee, method.most_visits())
-        self.together = _together(self.guarantee, self.per_person, method.most_visits())
+        self.per_person = method.cost()
+        self.together = method.together()
         self.not_hidden = ("which users are in the file: their names are published",)
         self.remarks = remarks
         self._method, self._histories, self._venues = method, histories, venues
@@ -195,24 +195,3 @@ def _find(kind: str) -> type[VisitsPublication]:
         hint = did_you_mean(kind, known)
         raise UsageError(f"visits: no method called '{kind}'.{hint} Known: {', '.join(known)}. {NOTHING_DONE}")
     return known[kind]
-
-
-def _per_person(promise: Guarantee, cap: int | None) -> Guarantee:
-    if promise.unit not in (Unit.EVENT, Unit.POINT):
-        return promise
-    if cap is None:
-        return Guarantee.none("without a cap a user may have any number of visits")
-    return promise.for_users(cap) if promise.unit is Unit.EVENT else promise.repeated(cap)
-
-
-def _together(promise: Guarantee, per_person: Guarantee, cap: int | None) -> str:
-    if promise.unit not in (Unit.EVENT, Unit.POINT):
-        return ""
-    if cap is None:
-        return "Nothing is promised about all visits of one user together: there is no cap on how many they are."
-    if promise.unit is Unit.EVENT:
-        return (
-            f"All visits of one user together, at most {cap}, are hidden at ε = {per_person.epsilon:g} only: hiding "
-            "single visits hides no user, whose rows stay together."
-        )
-    return f"Up to {cap} visits of one user together: {cap} times as much. Numbers of visits are not hidden."

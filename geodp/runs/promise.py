@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def promise_lines(run: RunFolder) -> list[str]:
     """Return the promise as Markdown paragraphs; epsilon and epsilon per metre stand apart and are never added."""
-    return [_device(run), _all_reports(run), *_releases(run), _total(run)]
+    return [_device(run), _all_reports(run), *_releases(run), *_publications(run), _total(run)]
 
 
 def both_relations(epsilon: float, neighbours: str) -> str:
@@ -72,15 +72,31 @@ def _one_release(sentence: str, guarantee: Guarantee) -> str:
     return text
 
 
+def _publications(run: RunFolder) -> list[str]:
+    """Say what each publication promises, and what it costs a person."""
+    return [
+        f"**Published at the end** (`{item.kind}`): {item.guarantee.sentence()} {item.plugin.together()}".rstrip()
+        for item in run.publications
+    ]
+
+
 def _total(run: RunFolder) -> str:
-    """Say what the releases cost together, per person, against the budget."""
+    """Say what releases and publications cost together, per person, against the budget."""
     charges = run.ledger
     central = charges[charges["unit"].astype(str) != str(Unit.POINT)]
-    if central.empty or not all(release.guarantee.holds for release in run.releases):
+    promises = [release.guarantee for release in run.releases] + [item.per_person for item in run.publications]
+    if central.empty or not all(promise.holds for promise in promises):
         return ""
+    published = central["mechanism"].isin([item.kind for item in run.publications])
     terms = " + ".join(
-        f"{len(group):,} release{'s' if len(group) > 1 else ''} × {_plain(float(epsilon))}"
-        for epsilon, group in _by_epsilon(central)
+        [
+            f"{len(group):,} release{'s' if len(group) > 1 else ''} × {_plain(float(epsilon))}"
+            for epsilon, group in _by_epsilon(central[~published])
+        ]
+        + [
+            f"{_plain(epsilon)} for what `{kind}` publishes"
+            for kind, epsilon in central.loc[published, ["mechanism", "epsilon"]].itertuples(index=False)
+        ]
     )
     spent = float(central["total"].max())
     together = both_relations(spent, str(central["neighbours"].iloc[0]))

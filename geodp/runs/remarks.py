@@ -42,6 +42,12 @@ def remarks(run: RunFolder, measured: dict[str, Measured]) -> list[str]:
 def _without_promise(run: RunFolder) -> Iterator[str]:
     for why in sorted({release.guarantee.why_not for release in run.releases if not release.guarantee.holds}):
         yield f"**No privacy guarantee holds in this run** ({why}): use it as a yardstick, never as a method."
+    for item in run.publications:
+        if not item.guarantee.holds:
+            yield (
+                f"**What `{item.kind}` publishes is not private** ({item.guarantee.why_not}): use it as a yardstick, "
+                "never as a method."
+            )
 
 
 def _noise(run: RunFolder) -> Iterator[str]:

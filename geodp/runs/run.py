@@ -20,6 +20,7 @@ import pandas as pd
 from geodp._version import __version__
 from geodp.geometry import Array, Region
 from geodp.release import Cells, Points
+from geodp.runs.publications import book_publications, records_of, write_publications
 from geodp.runs.release_store import write_release
 from geodp.runs.result import RunResult
 from geodp.runs.run_folder import RunFolder, new_folder, write_json
@@ -141,18 +142,24 @@ def _run_one(scenario: Scenario, world: World, folder: Path, tell: Progress, *, 
             on_progress=lambda share: tell("running", share),
             on_positions=lambda release, x_m, y_m: _note_positions(releases, positions, scenario, release, x_m, y_m),
         )
+        records = records_of(scenario, world, streams)
+        book_publications(scenario, records, engine.ledger)
         engine.run()
     finally:
         log.close()
     timings = {"world_s": round(world_s, 3), "engine_s": round(time.perf_counter() - started, 3)}
     _write_ledgers(engine, folder)
     _write_server_view(engine, folder)
+    if scenario.publish:
+        tell("publications", 0.0)
+        write_publications(scenario, records, streams, folder)
     paths.frame().to_parquet(folder / "truth" / "paths.parquet", compression="zstd")
     if positions.parts:
         positions.frame().to_parquet(folder / "truth" / "reports.parquet", compression="zstd")
     write_json(folder / "truth" / "world.json", {"workers": world.population.size})
     write_scenario(scenario, folder / "scenario.yaml")
     facts = {"events": log.rows, "releases": releases.count, "tasks": int(world.arrivals.time_s.size)}
+    facts |= {"publications": len(scenario.publish)} if scenario.publish else {}
     write_json(folder / "manifest.json", _manifest(scenario, timings) | facts)
 
 
@@ -324,6 +331,8 @@ def _manifest(scenario: Scenario, timings: dict[str, float]) -> dict[str, Any]:
 def checksums(scenario: Scenario) -> dict[str, str]:
     """Return the checksum of every file a scenario reads: data, region and plug-ins."""
     files = [*scenario.workers.source.files(), *scenario.tasks.demand.files()]
+    files += scenario.workers.histories.files() if scenario.workers.histories is not None else []
+    files += [path for item in scenario.publish for path in item.files()]
     files += [Path(name) for name in scenario.plugins]
     if scenario.region.file is not None:
         files.append(Path(scenario.region.file))

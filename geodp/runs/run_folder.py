@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from geodp.geometry import Region
     from geodp.release import Cells, DensityEstimate, Points
+    from geodp.runs.published import PublishedRun
     from geodp.scenario import Scenario
+    from geodp.visits.histories import Histories, Venues
 
 
 class RunFolder:
@@ -119,6 +121,27 @@ class RunFolder:
         from geodp.runs.release_store import read_release
 
         return [read_release(path) for path in sorted((self.path / "releases").glob("*.json"))]
+
+    @cached_property
+    def publications(self) -> list[PublishedRun]:
+        """What was published at the end of the run, in the order of the scenario ([] when nothing was)."""
+        from geodp.runs.published import read_publications
+
+        return read_publications(self.path, self.scenario.publish)
+
+    @cached_property
+    def venues(self) -> Venues:
+        """The public list of venues (where publications or phones tell about visits)."""
+        from geodp.runs.visits_store import read_venues
+
+        return read_venues(self._table("releases/venues.parquet"))
+
+    @cached_property
+    def visits(self) -> Histories:
+        """Who was where, by number in the list of venues (truth)."""
+        from geodp.runs.visits_store import read_visits
+
+        return read_visits(self._table("truth/visits.parquet"), self._table("truth/people.parquet"))
 
     @cached_property
     def estimates(self) -> list[DensityEstimate]:

@@ -43,6 +43,7 @@ _FILES = (
     ("events.parquet", "everything that happened, with reasons"),
     ("server_view.parquet", "what the server decided and was told"),
     ("releases/", "what the server saw: the curator's releases, or the reports of phones"),
+    ("releases/publications/", "what was published at the end: a table and a statement each"),
     ("estimates/", "densities that the server works out from reports"),
     ("attacks.parquet", "what an adversary guesses from the server's view, and how far off it is"),
     ("ledger.parquet", "what was spent, charge by charge"),

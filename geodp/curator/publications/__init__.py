@@ -1,13 +1,114 @@
-"""What the curator publishes about histories (visits, trajectories); verb: `release`."""
+"""What the curator publishes about histories (visits, trajectories); verb: `publish`."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from geodp.geometry import Region
 from geodp.plugins import Plugin
+from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.guarantee import Guarantee, Unit
+from geodp.privacy.noise import Noise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from geodp.visits.histories import Histories, Venues
+    from geodp.world.motion import Motion
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """What the curator holds about everyone at the end of a run: the truth, drawn when it is first asked for."""
+
+    region: Region
+    """The public area."""
+    duration_s: float
+    """Length of the run, seconds."""
+    motion: Motion
+    """Where everyone was at any time of the run."""
+    draw_visits: Callable[[], tuple[Histories, Venues]]
+
+    @cached_property
+    def _visits(self) -> tuple[Histories, Venues]:
+        return self.draw_visits()
+
+    def visits(self) -> tuple[Histories, Venues]:
+        """Return everyone's visits up to the end of the run, and the public list of venues."""
+        return self._visits
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """What one publication lets out, and what stays behind for scoring."""
+
+    released: pd.DataFrame
+    """Public: the table that anybody may have."""
+    truth: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    """Private: tables by name, for metrics and maps of the holder of the truth."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Public: what a reader of the table must know, as plain JSON values (public settings, or paid for)."""
 
 
 class Publication(Plugin):
-    """Family of end-of-run publications."""
+    """Family of publications: made from histories, once, at the end of a run.
+
+    `reads` names what they are made from (`visits`, `trajectories`), `releases` what comes out (`visits`, `counts`,
+    `trajectories`): metrics and layers go by that.
+    """
 
     family: ClassVar[str] = "publication"
+
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """Say what one release guarantees."""
+
+    @abstractmethod
+    def audit_cases(self) -> list[AuditCase]:
+        """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""
+
+    @abstractmethod
+    def publish(self, records: Records, noise: Noise) -> Published:
+        """Publish from the records, with noise from `noise` alone; the ledger has been asked before."""
+
+    def most_contributions(self) -> int | None:
+        """Return the public cap on one person's visits (events): a promise about one costs so many times its ε.
+
+        None: nobody's number is bounded, so a promise about single visits promises nothing about a person.
+        """
+        return 1
+
+    def cost(self) -> Guarantee:
+        """Return what the publication costs each person: ε × cap for a promise about one visit (or place)."""
+        promise, cap = self.guarantee(), self.most_contributions()
+        if promise.unit not in (Unit.EVENT, Unit.ITEM, Unit.POINT):
+            return promise
+        if cap is None:
+            return Guarantee.none("without a cap a person may have any number of visits")
+        return promise.repeated(cap) if promise.unit is Unit.POINT else promise.for_users(cap)
+
+    def together(self) -> str:
+        """Say what a promise about single visits is worth to a person with many ('' when it is about people)."""
+        promise, cap = self.guarantee(), self.most_contributions()
+        if promise.unit not in (Unit.EVENT, Unit.ITEM, Unit.POINT):
+            return ""
+        if cap is None:
+            return "Nothing is promised about all visits of one user together: there is no cap on how many they are."
+        if promise.unit is Unit.POINT:
+            return f"Up to {cap} visits of one user together: {cap} times as much. Numbers of visits are not hidden."
+        return (
+            f"All visits of one user together, at most {cap}, are hidden at ε = {self.cost().epsilon:g} only: hiding "
+            "single visits hides no user, whose rows stay together."
+        )
+
+    def check_records(self, records: Records) -> None:
+        """Refuse what cannot be published, before anything is charged or drawn."""
+
+    def files(self) -> list[Path]:
+        """Return the data files it reads, for checksums."""
+        return []

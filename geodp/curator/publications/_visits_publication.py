@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from geodp.curator.publications import Publication
-from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.guarantee import Guarantee
+from geodp.curator.publications import Publication, Published, Records
 from geodp.privacy.noise import Noise
-from geodp.visits.hierarchy import Hierarchy
+from geodp.visits.hierarchy import Hierarchy, hierarchy_of
 from geodp.visits.histories import Histories, Venues
 from geodp.visits.released_visits import ReleasedVisits, Replacements
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DEGREE_DIGITS = 7
+"""Decimals of published degrees: about a centimetre."""
 
 
 class VisitsPublication(Publication):
@@ -19,14 +23,6 @@ class VisitsPublication(Publication):
 
     reads: ClassVar[frozenset[str]] = frozenset({"visits"})
     releases: ClassVar[frozenset[str]] = frozenset({"visits"})
-
-    @abstractmethod
-    def guarantee(self) -> Guarantee:
-        """Say what one release guarantees."""
-
-    @abstractmethod
-    def audit_cases(self) -> list[AuditCase]:
-        """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""
 
     def release(self, histories: Histories, venues: Venues, noise: Noise) -> ReleasedVisits:
         """Publish the visits, with noise from `noise` alone."""
@@ -38,6 +34,25 @@ class VisitsPublication(Publication):
     ) -> tuple[ReleasedVisits, Replacements]:
         """Publish the visits, and keep for scoring which place took the place of which."""
 
+    def publish(self, records: Records, noise: Noise) -> Published:
+        """Publish everyone's visits: one row per published visit, no order within a person but that of the places."""
+        histories, venues = records.visits()
+        released, truth = self.release_with_truth(histories, venues, noise)
+        return Published(
+            released_frame(released, venues),
+            {"replacements": replacements_frame(truth)},
+            self.public_facts(released),
+        )
+
+    def public_facts(self, released: ReleasedVisits) -> dict[str, Any]:
+        """Return what a reader must know: the cluster of every venue, in the order of the public list."""
+        return {} if released.cluster is None else {"cluster": released.cluster.tolist()}
+
+    def check_records(self, records: Records) -> None:
+        """Refuse what cannot be published, before anything is charged or drawn."""
+        histories, venues = records.visits()
+        self.check(histories, venues, hierarchy_of(venues))
+
     def check(self, histories: Histories, venues: Venues, hierarchy: Hierarchy) -> None:
         """Refuse what cannot be published, before anything is drawn."""
 
@@ -48,6 +63,43 @@ class VisitsPublication(Publication):
         """
         return None
 
+    def most_contributions(self) -> int | None:
+        """Return the public cap on one person's visits."""
+        return self.most_visits()
+
     def expected_error(self, hierarchy: Hierarchy) -> tuple[str, dict[str, float]]:  # noqa: ARG002
         """Say how large the error will be, from public facts alone, in words and numbers."""
         return "How far visits move follows from the settings and is not known beforehand.", {}
+
+
+def released_frame(released: ReleasedVisits, venues: Venues) -> pd.DataFrame:
+    """Return published visits as a table: user, venue (missing for a place that is no venue), lon, lat."""
+    import numpy as np
+    import pandas as pd
+
+    lon, lat = venues.region().projection.to_lonlat(x_m=released.x_m, y_m=released.y_m)
+    names = np.array([*venues.name, None], dtype=np.object_)  # a centroid (-1) is no venue
+    return pd.DataFrame(
+        {
+            "user": released.people[released.person].astype(str),
+            "venue": pd.array(names[released.venue], dtype="string"),
+            "lon": np.round(lon, DEGREE_DIGITS),
+            "lat": np.round(lat, DEGREE_DIGITS),
+        }
+    )
+
+
+def replacements_frame(truth: Replacements) -> pd.DataFrame:
+    """Return which place took the place of which; people and venues by number, places in the plane of the venues."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "person": truth.person,
+            "true_venue": truth.true_venue,
+            "released_venue": truth.released_venue,
+            "survived": truth.survived,
+            "x_m": truth.x_m,
+            "y_m": truth.y_m,
+        }
+    )

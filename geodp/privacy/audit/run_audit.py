@@ -37,12 +37,13 @@ def audit_releases(run: RunFolder, *, samples: int = 100_000, confidence: float 
 
 
 def ledger_spend(run: RunFolder, *, metric: bool) -> float:
-    """Return what the ledger charged one person over the whole run: central epsilon, or epsilon per metre.
+    """Return what the ledger charged one person for the releases: central epsilon, or epsilon per metre.
 
-    Charges to everyone, plus the most that any one group was charged besides (disjoint groups do not add up).
+    Charges to everyone, plus the most that any one group was charged besides (disjoint groups do not add up). What is
+    published at the end was paid for apart: it says nothing about the releases.
     """
     rows = run.ledger
-    rows = rows[(rows["unit"] == Unit.POINT) == metric]
+    rows = rows[((rows["unit"] == Unit.POINT) == metric) & ~rows["mechanism"].isin([p.kind for p in run.publications])]
     sums = {
         scope: sum((Decimal(repr(float(epsilon))) for epsilon in group), start=Decimal(0))
         for scope, group in rows.groupby(rows["scope"].astype(str))["epsilon"]

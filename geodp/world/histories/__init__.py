@@ -1,0 +1,45 @@
+"""Where workers have been, visit by visit, over a public list of venues; verb: `visits`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from geodp.geometry import Region
+from geodp.plugins import Plugin
+from geodp.visits.histories import Histories, Venues
+from geodp.world.population import Population
+
+
+class VisitHistories(Plugin):
+    """Family of histories: what publications of visits, and phones that tell about them, start from."""
+
+    family: ClassVar[str] = "histories"
+
+    @abstractmethod
+    def visits(
+        self, population: Population, region: Region, *, duration_s: float, rng: np.random.Generator
+    ) -> tuple[Histories, Venues]:
+        """Return everyone's visits and the public list of venues.
+
+        `time_s` of a visit is in seconds from the start of the run: before it (negative) or within its duration.
+        """
+
+    def public_levels(self) -> tuple[str, ...]:
+        """Return the levels of the public hierarchy, coarsest first."""
+        return ()
+
+    def public_categories(self) -> tuple[str, ...]:
+        """Return the names of the public categories of venues."""
+        return ()
+
+    def public_venues(self) -> int:
+        """Return how many venues the public list has."""
+        return 0
+
+    def files(self) -> list[Path]:
+        """Return the data files read, for checksums."""
+        return []

@@ -1,0 +1,138 @@
+"""Histories from a table of visits, beside the public list of venues."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field
+
+from geodp.errors import DataError
+from geodp.geometry import Region
+from geodp.visits.histories import Histories, Names, Venues
+from geodp.visits.venue_file import read_venues
+from geodp.world import columns_file
+from geodp.world.histories import VisitHistories
+from geodp.world.population import Population
+from geodp.world.positions_file import anchored_path, given_path
+
+
+class VisitsFile(VisitHistories):
+    """Visits of real people from a csv or Parquet file, with a public list of venues beside it.
+
+    The people of the file are those whose histories are told and published; they need not be as many as the workers
+    who move. Visits to venues outside the region, or not in the list, are left out.
+    """
+
+    kind: ClassVar[str] = "visits_file"
+
+    path: str = ""
+    """A csv (also .csv.gz) or Parquet file of visits; a relative path starts at the file that names it."""
+    venues: str = ""
+    """The public list: columns venue, lon, lat; optionally category and the columns of the hierarchy, any names."""
+    user_column: str = Field(default="user", min_length=1)
+    """Column that says whose visit a row is."""
+    venue_column: str = Field(default="venue", min_length=1)
+    """Column that names the venue."""
+    time_column: str | None = "time_s"
+    """Column of times (seconds); the last visit of the file is taken to happen at the end of the run. Null, or no
+    such column: visits keep the order of the file, and all happened before the run."""
+
+    def anchored(self, folder: Path) -> Self:
+        """Return a copy whose paths start at the given folder."""
+        paths = {name: anchored_path(getattr(self, name), folder) for name in ("path", "venues") if getattr(self, name)}
+        return self.model_copy(update=paths)
+
+    def files(self) -> list[Path]:
+        """Return both files."""
+        return [Path(name) for name in (self.path, self.venues) if name]
+
+    def visits(
+        self,
+        population: Population,  # noqa: ARG002 - the people are those of the file
+        region: Region,
+        *,
+        duration_s: float,
+        rng: np.random.Generator,  # noqa: ARG002 - nothing to draw
+    ) -> tuple[Histories, Venues]:
+        """Return the visits of the file to venues inside the region."""
+        venues = _inside(self._list(), region)
+        user, venue, time_s = self._columns(given_path(self.path, self.kind))
+        number = venues.numbers_of(venue.tolist())
+        known = number >= 0
+        if not known.any():
+            raise DataError(
+                f"{Path(self.path).name}: no visit names a venue of the public list inside the region: do both files "
+                "call venues alike, and is the region the right one?"
+            )
+        if not known.all():
+            left_out = int(np.count_nonzero(~known))
+            logging.getLogger("geodp").info("%s visits are not to listed venues of the region: left out", left_out)
+        people, person = np.unique(user[known].astype(str), return_inverse=True)
+        if time_s is not None:
+            time_s = time_s[known] - time_s[known].max() + duration_s
+        order = np.argsort(person, kind="stable") if time_s is None else np.lexsort((time_s, person))
+        times = None if time_s is None else time_s[order]
+        found = Histories(people.astype(np.object_), person[order].astype(np.int64), number[known][order], times)
+        return found, venues
+
+    def _list(self) -> Venues:
+        if not self.venues:
+            raise DataError("visits_file: give the public list of venues (workers.histories.venues)")
+        return read_venues(Path(self.venues))
+
+    def _columns(self, path: Path) -> tuple[Names, Names, Any]:
+        found = columns_file.column_names(path)
+        wanted = {"user_column": self.user_column, "venue_column": self.venue_column}
+        time = self.time_column
+        if time == "time_s" and time not in found:
+            time = None
+        columns_file.require_columns(path, wanted | ({} if time is None else {"time_column": time}), found)
+        numbers = [] if time is None else [time]
+        parts = list(columns_file.batches(path, numbers, list(wanted.values())))
+        user, venue = (_words(path, parts, name) for name in wanted.values())
+        time_s = np.concatenate([part[time] for part in parts]) if time is not None else None
+        if time_s is not None and not np.isfinite(time_s).all():
+            raise DataError(f"{path.name}: row {int(np.argmin(np.isfinite(time_s))) + 1} has no {time}")
+        return user, venue, time_s
+
+    def public_levels(self) -> tuple[str, ...]:
+        """Return the levels that the public list states."""
+        return tuple(self._list().levels)
+
+    def public_categories(self) -> tuple[str, ...]:
+        """Return the categories of the public list."""
+        category = self._list().category
+        return () if category is None else tuple(sorted({str(name) for name in category if name is not None}))
+
+    def public_venues(self) -> int:
+        """Return the length of the public list."""
+        return self._list().size
+
+
+def _words(path: Path, parts: list[dict[str, Any]], name: str) -> Names:
+    import pyarrow as pa
+
+    if not parts:
+        raise DataError(f"{path.name}: has column names but no visits")
+    column = pa.chunked_array([pa.array(part[name]).cast(pa.string()) for part in parts], pa.string()).to_pylist()
+    empty = next((row for row, value in enumerate(column) if value in (None, "")), None)
+    if empty is not None:
+        raise DataError(f"{path.name}: row {empty + 1} has no {name}")
+    return np.array(column, dtype=np.object_)
+
+
+def _inside(venues: Venues, region: Region) -> Venues:
+    """Return the venues of the region; both the list and the region are public."""
+    kept = region.contains(*region.projection.to_m(lon=venues.lon, lat=venues.lat))
+    if not kept.any():
+        raise DataError("no venue of the public list lies inside the region")
+    return Venues(
+        venues.name[kept],
+        venues.lon[kept],
+        venues.lat[kept],
+        {level: units[kept] for level, units in venues.levels.items()},
+        None if venues.category is None else venues.category[kept],
+    )
