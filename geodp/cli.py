@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from geodp.datasets.command import app as datasets_app
+
 if TYPE_CHECKING:
     from geodp.publish.frame import Outcome
 
@@ -23,6 +25,8 @@ app = typer.Typer(
 
 publish_app = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 app.add_typer(publish_app, name="publish", help="Publish a file of real data with a guarantee and a ledger.")
+
+app.add_typer(datasets_app, name="datasets", help="Known data sets: list, make up, convert, describe.")
 
 INTERRUPTED = 130
 ANYWHERE = {"--debug", "--quiet"}

@@ -19,6 +19,18 @@ TRAJECTORIES = ("user", "trajectory", "time_s", "lon", "lat")
 """Columns of trajectories, a row per point: words, words, seconds since 1970 (UTC), degrees, degrees."""
 
 
+@dataclass(frozen=True)
+class Dataset:
+    """A published set of data: what it is, and how to come by it."""
+
+    name: str
+    what: str
+    get: str
+    """Where it is published and what to download. Nothing is ever downloaded by itself."""
+    size: str = ""
+    """Published figures, to compare with."""
+
+
 @dataclass
 class Dropped:
     """How many rows a file has, and how many were left out and why. Private: it is computed from the data."""
@@ -82,7 +94,9 @@ class Loader(Plugin):
     loads: ClassVar[Literal["visits", "trajectories"]]
     """Which standard table comes out."""
     files: ClassVar[str]
-    """What the published files are called: for people who look at theirs."""
+    """What the published files are called, patterns separated by commas: a file of such a name is in this format."""
+    datasets: ClassVar[tuple[Dataset, ...]] = ()
+    """Published sets in this format."""
 
     @abstractmethod
     def load(self, path: Path) -> Loaded:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from geodp.loaders import Dropped, Loaded, Loader
+from geodp.loaders import Dataset, Dropped, Loaded, Loader
 from geodp.loaders._checks import Checker, box_of
 from geodp.loaders._text_files import as_visits, numbers, seconds, text_batches, words
 
@@ -26,7 +26,21 @@ class FoursquareTsmc2014(Loader):
 
     kind: ClassVar[str] = "foursquare_tsmc2014"
     loads: ClassVar[Literal["visits", "trajectories"]] = "visits"
-    files: ClassVar[str] = "dataset_TSMC2014_NYC.txt(.gz), dataset_TSMC2014_TKY.txt(.gz)"
+    files: ClassVar[str] = "dataset_TSMC2014_*.txt, dataset_TSMC2014_*.txt.gz"
+    datasets: ClassVar[tuple[Dataset, ...]] = (
+        Dataset(
+            "foursquare_nyc",
+            "check-ins in New York with categories of venues, April 2012 to February 2013",
+            "Dingqi Yang's page of Foursquare data sets (TSMC2014): dataset_TSMC2014_NYC.txt",
+            "227,428 check-ins, 1,083 users, 38,333 venues, 251 categories",
+        ),
+        Dataset(
+            "foursquare_tky",
+            "check-ins in Tokyo with categories of venues, April 2012 to February 2013",
+            "Dingqi Yang's page of Foursquare data sets (TSMC2014): dataset_TSMC2014_TKY.txt",
+            "573,703 check-ins, 2,293 users, 61,858 venues",
+        ),
+    )
 
     region: str | None = None
     """Keep only rows in `W,S,E,N` (degrees); null keeps all."""

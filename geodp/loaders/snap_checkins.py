@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from geodp.loaders import Dropped, Loaded, Loader
+from geodp.loaders import Dataset, Dropped, Loaded, Loader
 from geodp.loaders._checks import Checker, box_of
 from geodp.loaders._text_files import as_visits, numbers, seconds, text_batches, words
 
@@ -22,7 +22,21 @@ class SnapCheckins(Loader):
 
     kind: ClassVar[str] = "snap_checkins"
     loads: ClassVar[Literal["visits", "trajectories"]] = "visits"
-    files: ClassVar[str] = "loc-gowalla_totalCheckins.txt(.gz), loc-brightkite_totalCheckins.txt(.gz)"
+    files: ClassVar[str] = "*_totalCheckins.txt, *_totalCheckins.txt.gz"
+    datasets: ClassVar[tuple[Dataset, ...]] = (
+        Dataset(
+            "gowalla",
+            "check-ins of a social network, whole world, February 2009 to October 2010",
+            "SNAP (snap.stanford.edu/data/loc-Gowalla.html): loc-gowalla_totalCheckins.txt.gz",
+            "6,442,890 check-ins, 196,591 users, 1,280,969 locations",
+        ),
+        Dataset(
+            "brightkite",
+            "check-ins of a social network, whole world, April 2008 to October 2010",
+            "SNAP (snap.stanford.edu/data/loc-Brightkite.html): loc-brightkite_totalCheckins.txt.gz",
+            "4,491,143 check-ins, 58,228 users",
+        ),
+    )
 
     region: str | None = None
     """Keep only rows in `W,S,E,N` (degrees); null keeps all."""

@@ -21,18 +21,20 @@ class VisitsTable(Loader):
 
     kind: ClassVar[str] = "visits_table"
     loads: ClassVar[Literal["visits", "trajectories"]] = "visits"
-    files: ClassVar[str] = "*.csv(.gz), *.parquet, *.geoparquet"
+    files: ClassVar[str] = "*.csv, *.csv.gz, *.parquet, *.geoparquet"
 
     user_column: str = "user"
     """Column of the person."""
     venue_column: str = "venue"
     """Column of the venue's name or number."""
     lon_column: str | None = "lon"
-    """Column of the longitude (degrees); null: the file holds no places. A GeoParquet file may hold points instead."""
+    """Column of the longitude (degrees); null: the file holds no places, which is assumed where no column is called
+    so. A GeoParquet file may hold points instead."""
     lat_column: str | None = "lat"
     """Column of the latitude (degrees)."""
     time_column: str | None = "time_s"
-    """Column of the time: seconds, or dates with time (ISO 8601); null: the file holds no times."""
+    """Column of the time: seconds, or dates with time (ISO 8601); null: the file holds no times, which is assumed where
+    no column is called so."""
     category_column: str = "category"
     """Column of the venue's category, used where there is one."""
     time_zone: str = "UTC"
@@ -44,8 +46,24 @@ class VisitsTable(Loader):
         """Open a file of visits."""
         require_file(path)
         found = columns_file.column_names(path)
-        points = self._as_points(found)
-        places = self.lon_column is not None
+        return self._told(found)._opened(path, found)
+
+    def _told(self, found: list[str]) -> VisitsTable:
+        """Return the loader without the columns that nobody named and the file has not got, under any usual name."""
+        names = {"lon_column": "lon", "lat_column": "lat", "time_column": "time_s"}
+        absent = {
+            field
+            for field, usual in names.items()
+            if field not in self.model_fields_set and columns_file.other_name(usual, found) is None
+        }
+        if _GEOMETRY in found or not {"lon_column", "lat_column"} <= absent:
+            absent -= {"lon_column", "lat_column"}
+        return self.model_copy(update=dict.fromkeys(absent))
+
+    def _opened(self, path: Path, found: list[str]) -> Loaded:
+        if (self.lon_column is None) != (self.lat_column is None):
+            raise UsageError("visits_table: name both lon_column and lat_column, or neither")
+        points = self.lon_column is not None and _GEOMETRY in found and self.lon_column not in found
         named = {"user_column": self.user_column, "venue_column": self.venue_column}
         if self.time_column is not None:
             named["time_column"] = self.time_column
@@ -54,23 +72,17 @@ class VisitsTable(Loader):
         columns_file.require_columns(path, named, found)
         more = [self.category_column] if self.category_column in found else []
         wanted = [*dict.fromkeys([*named.values(), *more, *([_GEOMETRY] if points else [])])]
-        key = ("user", "venue") if self.time_column is None else ("user", "venue", "time_s")
         dropped = Dropped()
         check = Checker(
             path,
             dropped,
             names=("user", "venue"),
-            key=() if self.time_column is None else key,  # without times, a person may well return
+            key=() if self.time_column is None else ("user", "venue", "time_s"),  # without times one may well return
             region=box_of(self.region),
-            places=places,
+            places=self.lon_column is not None,
             times=self.time_column is not None,
         )
         return Loaded(check.checked(self._rows(path, wanted, points, dropped)), dropped)
-
-    def _as_points(self, found: list[str]) -> bool:
-        if (self.lon_column is None) != (self.lat_column is None):
-            raise UsageError("visits_table: name both lon_column and lat_column, or neither")
-        return self.lon_column is not None and _GEOMETRY in found and self.lon_column not in found
 
     def _rows(self, path: Path, wanted: list[str], points: bool, dropped: Dropped) -> Iterator[Any]:
         for batch in columns_file.raw_batches(path, wanted):

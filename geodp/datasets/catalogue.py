@@ -1,0 +1,85 @@
+"""The data sets that geodp knows: those of the loaders, and those that it makes up."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, cast
+
+from geodp.errors import UsageError
+from geodp.loaders import TRAJECTORIES, VISITS, Loader
+from geodp.plugins import find, plugins
+
+MADE = {
+    "generated_visits": (
+        "made-up people who visit made-up venues in towns, districts and streets",
+        "geodp datasets make --out FOLDER: visits (user, venue, time_s) and venues (venue, lon, lat, city, district, "
+        "street, category); the same seed gives the same files",
+    ),
+    "sample_positions": (
+        "400 made-up positions in San Francisco's box",
+        "datasets/sample_positions.csv in the repository (worker, lon, lat), for the source `table`",
+    ),
+}
+_WIDTH = 110
+
+
+def loaders() -> dict[str, type[Loader]]:
+    """Return the loaders by kind."""
+    return cast("dict[str, type[Loader]]", plugins("loader"))
+
+
+def known_datasets() -> str:
+    """Describe every known data set: what it is, how to get it, its format and its columns."""
+    blocks = []
+    for kind, cls in loaders().items():
+        columns = ", ".join(VISITS if cls.loads == "visits" else TRAJECTORIES)
+        convert = f"format: {kind} ({cls.files}); becomes {cls.loads}: {columns}"
+        blocks += [
+            _block(one.name, one.what, f"get: {one.get}", *([f"size: {one.size}"] if one.size else []), convert)
+            for one in cls.datasets
+        ]
+        if not cls.datasets:
+            blocks.append(_block(f"your own, as {kind}", cls.headline(), convert))
+    blocks += [_block(name, what, f"get: {get}") for name, (what, get) in MADE.items()]
+    return "\n\n".join(blocks)
+
+
+def _block(name: str, *lines: str) -> str:
+    return "\n".join(
+        [name, *(textwrap.fill(line, _WIDTH, initial_indent="  ", subsequent_indent="    ") for line in lines)]
+    )
+
+
+def loader_for(path: Path, kind: str | None, fields: dict[str, Any]) -> Loader:
+    """Return the loader that is named, or the one whose files are called like this one."""
+    if kind is None:
+        fitting = list(_fitting(path))
+        if len(fitting) != 1:
+            known = ", ".join(loaders())
+            why = "more than one format has files of this name" if fitting else "its name tells no format"
+            raise UsageError(f"{path.name}: {why}. Name one with --format: {', '.join(fitting) or known}.")
+        kind = fitting[0]
+    from pydantic import ValidationError
+
+    cls = cast("type[Loader]", find(kind, "loader"))
+    try:
+        return cls.model_validate(fields)
+    except ValidationError as error:
+        from geodp.errors import ScenarioError
+
+        lines = [(".".join(str(part) for part in line["loc"]), line["msg"]) for line in error.errors(include_url=False)]
+        raise ScenarioError(f"--set for {kind}", lines) from None
+
+
+def _fitting(path: Path) -> Iterator[str]:
+    """Yield the formats whose files are called so; tables with named columns last, if nothing else fits."""
+    fitting = [
+        kind
+        for kind, cls in loaders().items()
+        if any(fnmatch(path.name.lower(), part.strip().lower()) for part in cls.files.split(","))
+    ]
+    special = [kind for kind in fitting if not kind.endswith("_table")]
+    yield from special or fitting

@@ -1,0 +1,107 @@
+"""The commands of `geodp datasets`; everything heavy is imported inside a command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+
+Source = Annotated[Path, typer.Argument(metavar="FILE", help="The file (or folder) as it was published.")]
+Format = Annotated[
+    str | None, typer.Option("--format", metavar="KIND", help="Loader to use [default: by the file's name].")
+]
+LoaderFields = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="FIELD=VALUE", help="Set a field of the loader, e.g. user_column=uid."),
+]
+Folder = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write; it appears whole or not at all.")]
+As = Annotated[str, typer.Option("--as", metavar="ENDING", help="parquet or csv.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing folder of tables.")]
+
+
+@app.command("list")
+def list_() -> None:
+    """List known data sets: what they are, how to get them, their format and columns."""
+    from geodp.datasets.catalogue import known_datasets
+
+    _say([known_datasets()])
+
+
+@app.command()
+def make(
+    out: Folder,
+    people: Annotated[int, typer.Option(min=1, help="Number of people.")] = 1000,
+    visits: Annotated[int, typer.Option(min=1, help="Mean number of visits of a person.")] = 150,
+    venues: Annotated[int, typer.Option(min=1, help="Number of venues.")] = 5000,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same files.")] = 0,
+    ending: As = "parquet",
+    force: Force = False,
+) -> None:
+    """Make up visits and the list of their venues, with a hierarchy and categories."""
+    from geodp.datasets.folder import require_ending
+    from geodp.datasets.make import make_visits
+    from geodp.visits.generated_histories import Sizes
+
+    sizes = Sizes(people=people, visits=visits, venues=venues)
+    written = make_visits(out, sizes, seed=seed, ending=require_ending(ending), force=force)
+    _say(f"wrote {path}" for path in written)
+
+
+@app.command()
+def convert(
+    file: Source,
+    out: Folder,
+    kind: Format = None,
+    settings: LoaderFields = None,
+    ending: As = "parquet",
+    force: Force = False,
+) -> None:
+    """Turn a published file into tables: visits and their venues, or trajectories."""
+    from geodp.datasets.catalogue import loader_for
+    from geodp.datasets.convert import convert as convert_file
+    from geodp.datasets.folder import require_ending
+
+    loader = loader_for(file, kind, _fields(settings))
+    done = convert_file(file, loader, out, ending=require_ending(ending), force=force)
+    _say([f"{done.dropped.kept:,} of {done.dropped.rows:,} rows kept, read as {loader.kind}."])
+    _say([*done.dropped.lines(), *(f"wrote {path}" for path in done.files)])
+    if loader.loads == "visits":
+        _say(["The list of venues holds those that were visited: it is public only where the data set is."])
+
+
+@app.command()
+def describe(
+    file: Source,
+    kind: Format = None,
+    settings: LoaderFields = None,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write it as JSON, too.")] = None,
+) -> None:
+    """Say what a file holds: rows, users, venues, times, box, rows per user, and what is left out. Private numbers."""
+    import json
+
+    from geodp.datasets.catalogue import loader_for
+    from geodp.datasets.describe import describe as describe_file
+    from geodp.datasets.describe import text_of
+    from geodp.runs.run_folder import write_text
+
+    values = describe_file(file, loader_for(file, kind, _fields(settings)))
+    _say([text_of(values)])
+    if json_file is not None:
+        write_text(json_file, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _say(lines: Iterable[str]) -> None:
+    from geodp.cli import _say as say
+
+    for line in lines:
+        say(line)
+
+
+def _fields(settings: list[str] | None) -> dict[str, Any]:
+    from geodp.scenario_file import parse_override
+
+    return dict(parse_override(text) for text in settings or [])

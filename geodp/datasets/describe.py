@@ -1,0 +1,98 @@
+"""What a file of visits or trajectories holds, in numbers for its holder: they are exact, hence private."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from geodp.loaders import Dropped, Loader
+from geodp.loaders._seen import Numbering
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STAMP = "PRIVATE: exact numbers, computed from the data without noise. Do not publish them."
+_QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+
+def describe(source: Path, loader: Loader) -> dict[str, Any]:
+    """Return rows, users, venues (or trajectories), time span, box, rows per user, and what was left out."""
+    loaded = loader.load(source)
+    facts = _Facts(thing="venue" if loader.loads == "visits" else "trajectory")
+    facts.read(loaded)
+    return {"stamp": STAMP, "file": source.name, "format": loader.kind, **facts.values(), **_left_out(loaded.dropped)}
+
+
+def text_of(values: dict[str, Any]) -> str:
+    """Say it on the screen."""
+    lines = [values["stamp"], f"{values['file']} ({values['format']})"]
+    for name, value in values.items():
+        if name in ("stamp", "file", "format", "left_out", "notes"):
+            continue
+        lines.append(f"  {name.replace('_', ' ')}: {_shown(value)}")
+    lines += [f"  left out, {reason}: {count:,}" for reason, count in values["left_out"].items()]
+    lines += [f"  note, {what}: {count:,}" for what, count in values["notes"].items()]
+    return "\n".join(lines)
+
+
+class _Facts:
+    """Numbers that grow with every batch; memory holds names and counts, never the rows."""
+
+    def __init__(self, thing: str) -> None:
+        self._thing, self._users, self._things, self._categories = thing, Numbering(), Numbering(), Numbering()
+        self._per_user = np.empty(0, dtype=np.int64)
+        self._rows = 0
+        self._least = dict.fromkeys(("time_s", "lon", "lat"), np.inf)
+        self._most = dict.fromkeys(("time_s", "lon", "lat"), -np.inf)
+
+    def read(self, batches: Iterable[pa.RecordBatch]) -> None:
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            self._rows += batch.num_rows
+            user = self._users.codes(batch.column("user"))
+            counts = np.bincount(user, minlength=max(len(self._users.names), self._per_user.size))
+            counts[: self._per_user.size] += self._per_user
+            self._per_user = counts
+            self._things.codes(batch.column(self._thing))
+            if "category" in batch.schema.names:
+                self._categories.codes(batch.column("category").drop_null())
+            for name in self._least:
+                values = np.asarray(batch.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
+                if np.isfinite(values).any():
+                    self._least[name] = min(self._least[name], float(np.nanmin(values)))
+                    self._most[name] = max(self._most[name], float(np.nanmax(values)))
+
+    def values(self) -> dict[str, Any]:
+        things = {"venue": "venues", "trajectory": "trajectories"}[self._thing]
+        quantiles = np.quantile(self._per_user, _QUANTILES)
+        per_user = {f"{share:g}": float(value) for share, value in zip(_QUANTILES, quantiles, strict=True)}
+        found: dict[str, Any] = {"rows": self._rows, "users": int(self._per_user.size), things: len(self._things.names)}
+        if self._categories.names:
+            found["categories"] = len(self._categories.names)
+        if np.isfinite(self._least["time_s"]):
+            found["first_time"], found["last_time"] = _date(self._least["time_s"]), _date(self._most["time_s"])
+        if np.isfinite(self._least["lon"]):
+            low, high = self._least, self._most
+            found["box"] = [round(value, 6) for value in (low["lon"], low["lat"], high["lon"], high["lat"])]
+        return found | {"rows_per_user": per_user}
+
+
+def _left_out(dropped: Dropped) -> dict[str, Any]:
+    return {"rows_in_file": dropped.rows, "left_out": dropped.reasons, "notes": dropped.notes}
+
+
+def _date(time_s: float) -> str:
+    return datetime.fromtimestamp(time_s, UTC).isoformat(timespec="seconds")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{100 * float(share):g} %: {number:,.6g}" for share, number in value.items())
+    if isinstance(value, list):
+        return ",".join(f"{edge:.6g}" for edge in value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
