@@ -4,6 +4,7 @@ import pytest
 from geodp import plugin
 from geodp.curator.mechanisms._lattice_table import Boxes, LatticeTable
 from geodp.curator.mechanisms._tree_counts import consistent
+from geodp.curator.mechanisms.quadtree import Quadtree
 from geodp.plugins import PublicFacts
 from tests.curator.mechanisms.crowds import RecordingNoise, crowd, noise, without_first
 
@@ -36,7 +37,7 @@ def test_every_path_spends_epsilon_wherever_the_worker_is() -> None:
 
 def test_the_height_is_one_level_finer_than_the_guideline() -> None:
     def height(workers: float, epsilon: float, side_m: float = 1e5) -> int | None:
-        return plugin("quadtree", epsilon=epsilon).resolve(PublicFacts(workers, 0, 1, 0, side_m, side_m)).height
+        return Quadtree(epsilon=epsilon).resolve(PublicFacts(workers, 0, 1, 0, side_m, side_m)).height
 
     assert height(70_000, 0.4) == 7  # 52.9 cells per side, so 64, so 128
     assert height(1_000_000, 1.0) == 10
