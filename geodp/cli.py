@@ -254,6 +254,36 @@ def sweep(
 
 
 @app.command()
+def figures(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]", help="Figures to make, e.g. 13.7a, or figure files.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Make all, and write REPRODUCTION.md.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Where figures and REPRODUCTION.md go [default: runs/figures, top of the repository]."
+        ),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes [default: all cores].")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget earlier results.")] = False,
+) -> None:
+    """List the papers' figures, or make them: claim, our numbers, verdict, PNG and SVG; run again to resume."""
+    from geodp.errors import UsageError
+    from geodp.figures.console import list_text, make_all, make_some
+
+    if everything and names:
+        raise UsageError("name figures, or use --all, not both")
+    if everything:
+        if not make_all(out, workers=workers, fresh=fresh, say=_say, complain=lambda text: typer.echo(text, err=True)):
+            raise typer.Exit(1)
+    elif names:
+        make_some(names, out, workers=workers, fresh=fresh, say=_say)
+    else:
+        typer.echo(list_text())
+
+
+@app.command()
 def audit(
     kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="What to audit, e.g. contour.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Audit every kind that exists.")] = False,

@@ -45,6 +45,7 @@ ROOMS = {
     "attack": "geodp.attacks",
     "metric": "geodp.metrics",
     "layer": "geodp.display.layers",
+    "figure": "geodp.figures.kinds",
 }
 
 _registered: dict[str, type[Plugin]] = {}

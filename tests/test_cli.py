@@ -21,7 +21,10 @@ def test_version() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["", "new", "check", "list", "run", "map", "metrics", "compare", "schema", "sweep", "audit", "publish", "datasets"],
+    [
+        *("", "new", "check", "list", "run", "map", "metrics", "compare", "schema", "sweep", "audit", "publish"),
+        *("datasets", "figures"),
+    ],
 )
 def test_help_answers_without_loading_anything_heavy(command: str) -> None:
     code = (

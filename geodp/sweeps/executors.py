@@ -11,9 +11,11 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
@@ -106,7 +108,8 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self._ours, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, work, os.getpid()), daemon=True)
-        self._process.start()
+        with _own_script_hidden():
+            self._process.start()
         theirs.close()
         self.job: Job | None = None
         self._since = 0.0
@@ -151,6 +154,23 @@ class _Worker:
         self._ours.close()
         self._process.kill()
         self._process.join()
+
+
+@contextmanager
+def _own_script_hidden() -> Iterator[None]:
+    """Keep a spawned process from running the caller's script again.
+
+    A job needs nothing of it, and a script that sweeps without asking `if __name__ == "__main__"` would start its sweep
+    anew in every process.
+    """
+    main: dict[str, Any] = vars(sys.modules["__main__"])
+    kept: dict[str, Any] = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    main.pop("__file__", None)
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.update(kept)
 
 
 def _serve(pipe: Connection, work: Work, parent: int) -> None:

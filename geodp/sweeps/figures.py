@@ -90,7 +90,7 @@ def _line(axes: Any, own: pd.DataFrame, x: str, y: str, number: int, label: str 
 
 def _label(axes: Any, plot: Plot, x: str, lines: str | None) -> None:
     axes.set_xlabel(plot.x_label or x)
-    axes.set_ylabel(plot.y_label or _with_unit(plot.y))
+    axes.set_ylabel(plot.y_label or with_unit(plot.y))
     axes.set_title(plot.title or f"{plot.y} against {x.rsplit('.', 1)[-1]}", loc="left", fontsize=12)
     if plot.log_x:
         axes.set_xscale("log")
@@ -102,7 +102,8 @@ def _label(axes: Any, plot: Plot, x: str, lines: str | None) -> None:
         axes.legend(title=lines.rsplit(".", 1)[-1], frameon=False)
 
 
-def _with_unit(key: str) -> str:
+def with_unit(key: str) -> str:
+    """Return a metric's name with its unit."""
     cls = plugins("metric").get(key)
     unit = getattr(cls, "unit", "") if cls is not None else ""
     return f"{key} ({unit})" if unit else key

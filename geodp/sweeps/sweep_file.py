@@ -73,6 +73,8 @@ class Sweep(Model):
     """Figures."""
     time_limit_s: float | None = Field(default=None, gt=0)
     """A run that takes longer is stopped and counts as failed, seconds."""
+    figure: dict[str, Any] | None = None
+    """What a paper shows of this sweep and claims about it; read by `geodp figures`, of no account to a sweep."""
 
     @field_validator("plot", mode="before")
     @classmethod

@@ -250,3 +250,14 @@ def test_the_command_line_resumes_and_exits_1_on_failures(tmp_path: Path) -> Non
     )
     assert failed.returncode == 1
     assert "FAILED c0000 seed 1" in failed.stderr
+
+
+def test_a_script_without_a_main_guard_may_sweep(tmp_path: Path) -> None:
+    path = sweep_file(tmp_path, {"seeds": [1], "grids": [{"workers.source.count": [200, 300]}]})
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "import geodp\nprint('started')\n"
+        f"print(len(geodp.sweep({str(path)!r}, {str(tmp_path / 'out')!r}, workers=2).runs))\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.split() == ["started", "2"]

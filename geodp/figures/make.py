@@ -1,0 +1,125 @@
+"""Making a figure: points of every panel whose data are there, a drawing, and verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from geodp._version import __version__
+from geodp.errors import GeodpError, OutputError
+from geodp.figures.checks import Verdict, check_claims
+from geodp.figures.figure_file import DATA_VARIABLE, FigureFile
+from geodp.figures.kinds import POINT_COLUMNS, FigureKind, Making
+from geodp.runs.run_folder import write_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class MadeFigure:
+    """A figure as far as its data allowed."""
+
+    file: FigureFile
+    verdicts: dict[str, list[Verdict]]
+    """Panel → verdicts, for every panel that was made."""
+    absent: dict[str, str] = field(default_factory=dict)
+    """Panel → what it needs, for every panel that was left out."""
+    images: tuple[Path, ...] = ()
+    """The drawing, as PNG and SVG."""
+
+    def text(self) -> str:
+        """Say claim, our numbers and verdict, claim by claim."""
+        lines = [f"{self.file.id}  {self.file.section.title}", f"  {self.file.section.source}"]
+        for panel, verdicts in self.verdicts.items():
+            lines.append(f"\n  {self.file.section.panels[panel].title or panel}")
+            told = ""
+            for verdict in verdicts:
+                if verdict.says != told:
+                    lines.append(f"    claim:   {verdict.says}")
+                    told = verdict.says
+                where = f"{verdict.line}: " if verdict.line else ""
+                lines += [f"    ours:    {where}{verdict.ours}", f"    verdict: {verdict.word}"]
+        lines += [f"\n  {panel}: left out, {needs}" for panel, needs in self.absent.items()]
+        if self.images:
+            lines.append("\n  drawn:   " + ", ".join(str(path) for path in self.images))
+        return "\n".join(lines)
+
+
+def make_figure(file: FigureFile, out: Path, *, workers: int | None = None, fresh: bool = False) -> MadeFigure:
+    """Make one figure into `out/<id>`: panels are computed or taken from what an earlier call kept there."""
+    folder = out / file.id
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written ({error.strerror or error})") from error
+    points: dict[str, pd.DataFrame] = {}
+    absent = {}
+    for name, panel in file.section.panels.items():
+        data = panel.files()
+        if data is None:
+            absent[name] = needs_text(panel.needs)
+            continue
+        making = Making(file, name, panel, folder / name, workers, fresh, data)
+        points[name] = _whole(_points(making), making)
+    if not points:
+        return MadeFigure(file, {}, absent)
+    verdicts = {name: check_claims(file, name, own) for name, own in points.items()}
+    from geodp.figures.drawing import save
+
+    images = save(file.section.make.draw(file, points), folder / file.id)
+    return MadeFigure(file, verdicts, absent, tuple(images))
+
+
+def needs_text(needs: tuple[str, ...]) -> str:
+    """Say which data a panel needs and where they have to be."""
+    return f"needs {' and '.join(needs)} in the folder that the environment variable {DATA_VARIABLE} names"
+
+
+def _points(making: Making) -> pd.DataFrame:
+    """Return a panel's points; of what is no sweep (sweeps resume by themselves) an earlier result is used again."""
+    import pandas as pd
+
+    kind = making.file.section.make
+    if kind.kind == "sweep":
+        return kind.points(making)
+    kind = _with_settings(kind, making.settings.filled(making.data))
+    identity = _identity(kind, making.data)
+    table, note = making.folder / "points.parquet", making.folder / "points.json"
+    if not making.fresh and table.is_file() and note.is_file() and json.loads(note.read_text()) == identity:
+        return pd.read_parquet(table)
+    shutil.rmtree(making.folder, ignore_errors=True)
+    making.folder.mkdir(parents=True)
+    found = kind.points(making)
+    found.to_parquet(table, index=False)
+    write_json(note, identity)
+    return found
+
+
+def _with_settings(kind: FigureKind, settings: Mapping[str, object]) -> FigureKind:
+    if not settings:
+        return kind
+    plain = {key: value for key, value in kind.model_dump().items() if key != "kind"}
+    return type(kind).model_validate({**plain, **settings})
+
+
+def _identity(kind: FigureKind, data: Mapping[str, Path]) -> dict[str, object]:
+    digests = {}
+    for name, path in data.items():
+        if path.is_file():
+            with path.open("rb") as file:
+                digests[name] = hashlib.file_digest(file, "blake2b").hexdigest()[:32]
+    return {"geodp": __version__, "fields": kind.model_dump(mode="json"), "data": digests}
+
+
+def _whole(points: pd.DataFrame, making: Making) -> pd.DataFrame:
+    missing = [column for column in POINT_COLUMNS if column not in points]
+    if missing or points.empty:
+        what = f"no column {', '.join(missing)}" if missing else "no rows"
+        raise GeodpError(f"{making.file.id}: the points of panel '{making.panel}' have {what}")
+    return points

@@ -1,0 +1,117 @@
+"""REPRODUCTION.md: for each figure what the paper claims, what we get, and whether that is the same.
+
+The page is made of blocks, one per figure and panel, between comments that name them. A panel whose data are not here
+keeps the block that was measured earlier, marked as such: numbers are never lost silently, and never invented.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from geodp._version import __version__
+from geodp.figures.checks import Verdict
+from geodp.figures.figure_file import FigureFile
+from geodp.figures.make import MadeFigure, needs_text
+
+EARLIER = "*Measured earlier"
+_BLOCK = re.compile(r"<!-- (?P<id>\S+) / (?P<panel>\S+) -->\n(?P<body>.*?)<!-- end -->", re.S)
+_HEAD = """# What reproduces, and what does not
+
+Made by `geodp figures --all` with geodp {version}. Each figure is one file in [`scenarios/figures`](scenarios/figures);
+`geodp figures ID` makes one of them again and draws it. *Ours* are means with 95 % intervals over repetitions with
+different seeds. A claim about a trend counts as reproduced when the change between the two ends has an interval on the
+right side of 0 and the line goes there steadily; a claim that one line is below another when the paired difference has
+an interval below 0 and holds at three quarters of the places at least. Where a paper's data cannot be had, generated
+ones stand in, and the figure says so. Lines called *printed* follow the formulas as the paper prints them, *corrected*
+ones ours.
+"""
+
+
+def write_reproduction(
+    path: Path,
+    made: Sequence[MadeFigure],
+    failed: Sequence[tuple[FigureFile, str]] = (),
+    order: Sequence[str] = (),
+) -> None:
+    """Write the page, keeping earlier blocks of panels that could not be made this time."""
+    old = earlier_blocks(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    sections = {figure.file.id: _section(figure, old) for figure in made}
+    sections |= {file.id: _failed_section(file, error, old) for file, error in failed}
+    body = "\n".join(sections[name] for name in order or sections)
+    text = "\n".join([_HEAD.format(version=__version__), _totals(body), body])
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+
+
+def earlier_blocks(text: str) -> dict[tuple[str, str], str]:
+    """Return the measured blocks of a page by figure and panel."""
+    found = {(block["id"], block["panel"]): block["body"] for block in _BLOCK.finditer(text)}
+    return {key: body for key, body in found.items() if "\n|" in body}
+
+
+def _section(figure: MadeFigure, old: dict[tuple[str, str], str]) -> str:
+    file = figure.file
+    parts = [_heading(file)]
+    for name in file.section.panels:
+        if name in figure.verdicts:
+            parts.append(_block(file, name, _rows(figure.verdicts[name])))
+        else:
+            parts.append(_block(file, name, _kept(old.get((file.id, name)), figure.absent[name])))
+    return "\n".join(parts)
+
+
+def _failed_section(file: FigureFile, error: str, old: dict[tuple[str, str], str]) -> str:
+    first = error.strip().splitlines()[0]
+    parts = [_heading(file)]
+    for name, panel in file.section.panels.items():
+        why = f"could not be made this time: {first}" if panel.files() is not None else needs_text(panel.needs)
+        parts.append(_block(file, name, _kept(old.get((file.id, name)), why)))
+    return "\n".join(parts)
+
+
+def _heading(file: FigureFile) -> str:
+    about = f"\n{file.about}\n" if file.about else ""
+    return f"## {file.id}: {file.section.title}\n\n{file.section.source}.\n{about}"
+
+
+def _block(file: FigureFile, panel: str, body: str) -> str:
+    title = file.section.panels[panel].title or panel
+    return f"<!-- {file.id} / {panel} -->\n**Data: {title}**\n\n{body}\n<!-- end -->\n"
+
+
+def _kept(body: str | None, why: str) -> str:
+    """Return the block as it was measured earlier, marked; or what is missing, when there is none."""
+    if body is None:
+        return f"Not measured: {why}."
+    table = body.partition("\n\n")[2].strip("\n")
+    if table.startswith(EARLIER):
+        table = table.partition("\n\n")[2]
+    return f"{EARLIER}; not this time ({why}).*\n\n{table}"
+
+
+def _rows(verdicts: Sequence[Verdict]) -> str:
+    lines = ["| the paper | line | ours | verdict |", "|---|---|---|---|"]
+    told, notes = "", []
+    for verdict in verdicts:
+        says = verdict.says if verdict.says != told else "″"
+        told = verdict.says
+        word = re.sub(r"^(not reproduced|reproduced|shown)", r"**\1**", verdict.word)
+        lines.append("| " + " | ".join(_cell(text) for text in (says, verdict.line, verdict.ours, word)) + " |")
+        if verdict.note and verdict.note not in notes:
+            notes.append(verdict.note)
+    return "\n".join([*lines, *([""] if notes else []), *notes])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _totals(body: str) -> str:
+    """Count the verdicts of the whole page."""
+    yes, no = body.count("| **reproduced**"), body.count("| **not reproduced**")
+    waiting = body.count("Not measured: ")
+    text = f"**{yes + no} checks: {yes} reproduced, {no} not reproduced"
+    return f"{text}; {waiting} panels without data.**\n" if waiting else f"{text}.**\n"
