@@ -47,6 +47,8 @@ class Checker:
         Rows outside are left out; with it, swapped columns are told even where both readings lie on earth.
     places, times
         Whether there are places and times at all.
+    whole
+        Whether the file is all there is; one of many may lie outside the region altogether, or hold nothing.
     """
 
     def __init__(
@@ -59,9 +61,10 @@ class Checker:
         region: Box | None = None,
         places: bool = True,
         times: bool = True,
+        whole: bool = True,
     ) -> None:
         self._path, self._dropped, self._names, self._key, self._region = path, dropped, names, key, region
-        self._places, self._times, self._swapped = places, times, 0
+        self._places, self._times, self._alone, self._swapped = places, times, whole, 0
         self._seen, self._numbers = SeenRows(), {name: Numbering() for name in names}
 
     def checked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -123,10 +126,10 @@ class Checker:
 
     def _refuse_waste(self) -> None:
         dropped = self._dropped
-        if not dropped.rows:
+        if not dropped.rows and self._alone:
             raise DataError(f"{self._path.name}: holds no rows")
         wasted = dropped.total - dropped.reasons.get(TWICE, 0) - dropped.reasons.get(OUTSIDE, 0)
-        if wasted > MOST * dropped.rows or not dropped.kept:
+        if wasted > MOST * dropped.rows or (self._alone and not dropped.kept):
             told = "; ".join(f"{count:,}: {reason}" for reason, count in dropped.reasons.items())
             raise DataError(
                 f"{self._path.name}: {dropped.total:,} of {dropped.rows:,} rows cannot be used ({told}). Is the "

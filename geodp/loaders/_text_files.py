@@ -29,7 +29,9 @@ def require_file(path: Path) -> None:
         raise DataError(f"{path.name}: the file is empty")
 
 
-def text_batches(path: Path, columns: Sequence[str], dropped: Dropped, *, delimiter: str = "\t") -> Iterator[Any]:
+def text_batches(
+    path: Path, columns: Sequence[str], dropped: Dropped, *, delimiter: str = "\t", skip_lines: int = 0
+) -> Iterator[Any]:
     """Yield the rows of a file without column names as columns of bytes; lines of other lengths are counted and left.
 
     Memory holds a few blocks of 8 MB. Endings like `.gz` are unpacked on the way; a packed file that breaks off is
@@ -50,7 +52,11 @@ def text_batches(path: Path, columns: Sequence[str], dropped: Dropped, *, delimi
             yield from csv.open_csv(
                 stream,
                 read_options=csv.ReadOptions(
-                    block_size=_BLOCK_BYTES, use_threads=False, column_names=list(columns), encoding="utf8"
+                    block_size=_BLOCK_BYTES,
+                    use_threads=False,
+                    column_names=list(columns),
+                    encoding="utf8",
+                    skip_rows=skip_lines,
                 ),
                 parse_options=csv.ParseOptions(
                     delimiter=delimiter, quote_char=False, invalid_row_handler=malformed, ignore_empty_lines=True

@@ -96,7 +96,7 @@ class VisitsTable(Loader):
 
         columns = {name: plain(column).cast(pa.string()) for name, column in self._words(batch).items()}
         if points:
-            columns |= _places(path, batch.column(_GEOMETRY))
+            columns |= point_columns(path, batch.column(_GEOMETRY))
         elif self.lon_column is not None and self.lat_column is not None:
             columns |= {"lon": _floats(plain(self.lon_column)), "lat": _floats(plain(self.lat_column))}
         if self.time_column is not None:
@@ -114,7 +114,7 @@ def _floats(column: Any) -> Any:
     return numbers(column) if pa.types.is_string(column.type) else column.cast(pa.float64(), safe=False)
 
 
-def _places(path: Path, column: Any) -> dict[str, Any]:
+def point_columns(path: Path, column: Any) -> dict[str, Any]:
     """Return longitudes and latitudes of points in well-known binary."""
     import pyarrow as pa
     import shapely

@@ -1,0 +1,50 @@
+"""T-Drive taxi trajectories: text files, one per taxi."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from geodp.loaders import Dropped
+from geodp.loaders._text_files import numbers, seconds, text_batches, words
+from geodp.loaders._track_files import each_file, files_of
+from geodp.loaders._tracks import TrackLoader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_COLUMNS = ("taxi", "time", "lon", "lat")
+
+
+class TDrive(TrackLoader):
+    """T-Drive taxi trajectories: lines of taxi, date and time, longitude, latitude; a file per taxi.
+
+    Name a folder or a single file. The published times state no zone and are taken as they stand. A taxi's week is
+    one track, cut into trips at silences and stays.
+
+    Reference
+    ---------
+    Yuan, Zheng, Zhang, Xie, Xie, Sun, Huang 2010, T-Drive: driving directions based on taxi trajectories, GIS.
+    """
+
+    kind: ClassVar[str] = "tdrive"
+    files: ClassVar[str] = "release/taxi_log_2008_by_id/*.txt"
+
+    def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
+        """Yield the fixes, one taxi after the other."""
+        files = files_of(path, "*.txt", self.files)
+        return each_file(files, dropped, _fixes, partial(self.checker, whole=len(files) == 1))
+
+
+def _fixes(file: Path, dropped: Dropped) -> Iterator[dict[str, Any]]:
+    for batch in text_batches(file, _COLUMNS, dropped, delimiter=","):
+        taxi = words(batch.column("taxi"))
+        yield {
+            "user": taxi,
+            "trajectory": taxi,
+            "time_s": seconds(batch.column("time"), "%Y-%m-%d %H:%M:%S"),
+            "lon": numbers(batch.column("lon")),
+            "lat": numbers(batch.column("lat")),
+        }

@@ -1,0 +1,161 @@
+"""Raw tracks made usable: fixes in order, without impossible jumps, cut into trips at gaps and stays, resampled.
+
+Pure functions of columns: track i owns rows `first[i]` to `first[i + 1] - 1`. What they return says which rows to
+keep, and which rows begin a new trip.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodp.geometry import EARTH_RADIUS_M, Array
+from geodp.trajectories.table import Integers, Mask
+
+_SETTLED = 3  # fixes that agree with each other after a jump are a new place, not errors
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Which rows stay, and which of them begin a trip of their own."""
+
+    kept: Mask
+    begins: Mask
+
+
+def track_starts(first: Integers, rows: int) -> Mask:
+    """Tell which rows are the first of their track."""
+    starts = np.zeros(rows, dtype=np.bool_)
+    starts[first[:-1]] = True
+    return starts
+
+
+def local_m(first: Integers, lon: Array, lat: Array) -> tuple[Array, Array]:
+    """Return metres east and north of each track's first fix (equirectangular at its latitude)."""
+    owner = np.repeat(np.arange(first.size - 1), np.diff(first))
+    lon_0, lat_0 = lon[first[:-1]][owner], lat[first[:-1]][owner]
+    east = np.mod(lon - lon_0 + 180.0, 360.0) - 180.0
+    return np.radians(east) * EARTH_RADIUS_M * np.cos(np.radians(lat_0)), np.radians(lat - lat_0) * EARTH_RADIUS_M
+
+
+def written_backwards(first: Integers, time_s: Array) -> Integers:
+    """Return the tracks in which time goes back more often than on: they were written last fix first."""
+    inner = ~track_starts(first, time_s.size)[1:]
+    step = np.sign(np.diff(time_s)) * inner
+    balance = np.add.reduceat(np.append(0.0, step), first[:-1])
+    return np.flatnonzero(balance < 0)
+
+
+def in_order(first: Integers, time_s: Array) -> tuple[Mask, Mask]:
+    """Tell which rows lie behind an earlier row's time, and which repeat the time of the one before them."""
+    if not time_s.size:
+        return np.empty(0, dtype=np.bool_), np.empty(0, dtype=np.bool_)
+    low, span = float(time_s.min()), float(np.ptp(time_s)) + 1.0
+    level = np.repeat(np.arange(first.size - 1) * span, np.diff(first))  # later tracks count from a higher level
+    latest = np.maximum.accumulate(time_s - low + level)
+    before = np.append(-1.0, latest[:-1])
+    now = time_s - low + level
+    inner = ~track_starts(first, time_s.size)
+    return inner & (now < before), inner & (now == before)
+
+
+def without_jumps(first: Integers, time_s: Array, x_m: Array, y_m: Array, limit_mps: float) -> Verdict:
+    """Leave out fixes that cannot be reached in time from the last one kept.
+
+    When some fixes in a row agree with each other but not with the last one kept, the place has really changed: a new
+    trip begins there, so one wrong fix never costs the rest of the track.
+    """
+    kept, begins = np.ones(time_s.size, dtype=np.bool_), track_starts(first, time_s.size)
+    far = np.hypot(np.diff(x_m), np.diff(y_m)) > np.diff(time_s) * limit_mps
+    jumps = np.flatnonzero(far & ~begins[1:]) + 1
+    for track in np.unique(np.searchsorted(first, jumps, side="right") - 1):  # the others need no second look
+        rows = slice(first[track], first[track + 1])
+        kept[rows], moved = _reachable(time_s[rows], x_m[rows], y_m[rows], limit_mps)
+        begins[rows] |= moved
+    return Verdict(kept, begins)
+
+
+def cut_at_gaps(begins: Mask, time_s: Array, gap_s: float) -> Mask:
+    """Begin a new trip after every silence longer than `gap_s`."""
+    return np.asarray(begins | np.append(True, np.diff(time_s) > gap_s)[: time_s.size])
+
+
+def cut_at_stays(first: Integers, time_s: Array, x_m: Array, y_m: Array, *, stay_m: float, stay_s: float) -> Verdict:
+    """Leave out the fixes of stays: a trip ends where the stay begins, the next begins where it ends.
+
+    A stay begins at a fix from which one is still within `stay_m` after a quarter, half, three quarters and all of
+    `stay_s`.
+    """
+    rows = time_s.size
+    kept, begins = np.ones(rows, dtype=np.bool_), track_starts(first, rows)
+    if not rows:
+        return Verdict(kept, begins)
+    last = np.repeat(first[1:] - 1, np.diff(first))
+    # One ascending clock through all tracks, so that one search finds everyone's place a while later.
+    gap_s = float(np.ptp(time_s)) + stay_s + 1.0
+    clock = time_s - time_s.min() + np.repeat(np.arange(first.size - 1) * gap_s, np.diff(first))
+    stays = np.ones(rows, dtype=np.bool_)
+    until = np.arange(rows)
+    for share in (0.25, 0.5, 0.75, 1.0):
+        until = np.searchsorted(clock, clock + share * stay_s, side="left")
+        stays &= until <= last
+        until = np.minimum(until, last)
+        stays &= np.hypot(x_m[until] - x_m, y_m[until] - y_m) <= stay_m
+    begin, end = np.flatnonzero(stays), until[stays]
+    inside = np.cumsum(np.bincount(begin, minlength=rows + 1) - np.bincount(end, minlength=rows + 1))[:-1] > 0
+    left = inside & np.append(False, inside[:-1]) & ~begins  # the arrival stays, and so does the departure
+    ends = np.append(False, inside[:-1] & ~inside[1:])
+    return Verdict(~left, begins | ends)
+
+
+def applied(kept: Mask, begins: Mask) -> tuple[Integers, Integers]:
+    """Return the rows kept and the offsets of the trips among them; a trip whose first row is gone begins later."""
+    trip = np.cumsum(begins)[kept]
+    changes = np.append(True, np.diff(trip) != 0)[: trip.size]
+    return np.flatnonzero(kept), np.append(np.flatnonzero(changes), trip.size).astype(np.int64)
+
+
+def resampled(
+    first: Integers, time_s: Array, lon: Array, lat: Array, every_s: float
+) -> tuple[Integers, Array, Array, Array]:
+    """Return trips with a fix every `every_s` seconds from their first one on, in straight lines, and their last."""
+    if not time_s.size:
+        return first, time_s, lon, lat
+    begin_s, end_s = time_s[first[:-1]], time_s[first[1:] - 1]
+    number = np.floor((end_s - begin_s) / every_s + 1e-9).astype(np.int64) + 1
+    extra = end_s - begin_s > (number - 1) * every_s + 1e-6  # the last fix is no whole number of steps away
+    count = number + extra
+    offset = np.append(0, np.cumsum(count))
+    rank = np.arange(offset[-1]) - np.repeat(offset[:-1], count)
+    since_s = np.minimum(rank * every_s, np.repeat(end_s - begin_s, count))
+    gap_s = float(np.max(end_s - begin_s)) + 1.0
+    shift_s = np.arange(first.size - 1) * gap_s
+    clock = time_s - np.repeat(begin_s - shift_s, np.diff(first))
+    at = since_s + np.repeat(shift_s, count)
+    return offset, since_s + np.repeat(begin_s, count), np.interp(at, clock, lon), np.interp(at, clock, lat)
+
+
+def _reachable(time_s: Array, x_m: Array, y_m: Array, limit_mps: float) -> tuple[Mask, Mask]:
+    """Tell which fixes of one track can be reached from the last one kept, and where the place has changed."""
+    fixes = list(zip(time_s.tolist(), x_m.tolist(), y_m.tolist(), strict=True))
+    kept, begins = np.zeros(len(fixes), dtype=np.bool_), np.zeros(len(fixes), dtype=np.bool_)
+    kept[0], last, elsewhere = True, fixes[0], [0]
+    elsewhere.clear()
+    for number, fix in enumerate(fixes[1:], start=1):
+        if _near(last, fix, limit_mps):
+            kept[number], last = True, fix
+            elsewhere.clear()
+            continue
+        if elsewhere and not _near(fixes[elsewhere[-1]], fix, limit_mps):
+            elsewhere.clear()
+        elsewhere.append(number)
+        if len(elsewhere) == _SETTLED:
+            kept[elsewhere], begins[elsewhere[0]], last = True, True, fix
+            elsewhere.clear()
+    return kept, begins
+
+
+def _near(one: tuple[float, float, float], other: tuple[float, float, float], limit_mps: float) -> bool:
+    return math.hypot(other[1] - one[1], other[2] - one[2]) <= (other[0] - one[0]) * limit_mps
