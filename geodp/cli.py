@@ -384,6 +384,22 @@ def visits(
     level: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Level of the hierarchy [default: the finest].")
     ] = None,
+    personal_levels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Public levels of single users (user, level); others: --level.")
+    ] = None,
+    areas: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LEVEL=FILE:COLUMN", help="Areas (GeoJSON, GeoParquet) as a level; coarsest first."),
+    ] = None,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Leave out venues in no unit of a level, or in two.")
+    ] = False,
+    column: Annotated[
+        list[str] | None, typer.Option(metavar="PART=COLUMN", help="Column of user or venue in IN, e.g. user=uid.")
+    ] = None,
+    venue_column: Annotated[
+        list[str] | None, typer.Option(metavar="PART=COLUMN", help="Column of venue, lon, lat, category in the list.")
+    ] = None,
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of one visit, or of a user.")] = None,
     mode: Mode = "simulate",
     seed: Seed = None,
@@ -396,11 +412,17 @@ def visits(
 ) -> None:
     """Publish visits (columns user, venue): each moved to a random place of a public list of venues."""
     from geodp.publish.request import Request
+    from geodp.publish.visit_files import PARTS, parse_columns
     from geodp.publish.visits import PublicPlaces, publish_visits
+    from geodp.visits.area_files import AreaFile
+    from geodp.visits.venue_file import PARTS as LISTED
 
     fields = _overrides(settings)
     request = Request(file, out, epsilon, mode, seed, None, cap, ledger, budget, map_file, force, fields)
-    _tell(publish_visits(request, venues=PublicPlaces(venues, level), method=method))
+    listed = parse_columns(venue_column or [], LISTED, "--venue-column")
+    levels = tuple(AreaFile.parse(text) for text in areas or [])
+    public = PublicPlaces(venues, level, listed, levels, leave_out, personal_levels)
+    _tell(publish_visits(request, venues=public, method=method, columns=parse_columns(column or [], PARTS, "--column")))
 
 
 def _tell(outcome: Outcome) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,10 +22,11 @@ from geodp.publish.outputs import DEGREE_DIGITS, Table
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
+from geodp.publish.visit_files import read_personal_levels, read_visits
+from geodp.visits.area_files import AreaFile
 from geodp.visits.hierarchy import hierarchy_of
 from geodp.visits.histories import Histories, Venues
 from geodp.visits.venue_file import read_venues
-from geodp.world import columns_file
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
@@ -42,6 +43,14 @@ class PublicPlaces:
     path: Path
     level: str | None = None
     """Finest level of the hierarchy."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Columns of the list where they are not called venue, lon, lat, category."""
+    areas: tuple[AreaFile, ...] = ()
+    """Files of areas that give the levels, coarsest first; none: the columns of the list give them."""
+    leave_out: bool = False
+    """Leave venues out that lie in no unit of a level, instead of refusing the list."""
+    personal_levels: Path | None = None
+    """Public file of other levels for single people (columns user, level)."""
 
 
 class MovedVisits(Plan):
@@ -95,16 +104,35 @@ class MovedVisits(Plan):
         page.points(PublishedPlaces(), released.x_m, released.y_m, marks=[mark], name="Visit", what="visits")
 
 
-def publish_visits(request: Request, *, venues: PublicPlaces, method: str = DEFAULT_METHOD) -> Outcome:
-    """Publish a file of visits (columns user, venue) over a public list of venues."""
-    return publish(request, partial(_prepare, places=venues, kind=method))
+def publish_visits(
+    request: Request,
+    *,
+    venues: PublicPlaces,
+    method: str = DEFAULT_METHOD,
+    columns: Mapping[str, str] | None = None,
+) -> Outcome:
+    """Publish a file of visits (columns user, venue, or as `columns` names them) over a public list of venues."""
+    return publish(request, partial(_prepare, places=venues, kind=method, columns=columns or {}))
 
 
-def _prepare(request: Request, inputs: PublicInputs, *, places: PublicPlaces, kind: str) -> Plan:
+def _prepare(
+    request: Request, inputs: PublicInputs, *, places: PublicPlaces, kind: str, columns: Mapping[str, str]
+) -> Plan:
     cls = _find(kind)
-    venues = read_venues(places.path, finest=places.level)
-    hierarchy = hierarchy_of(venues)
-    method = _build(cls, request, places.level, venues)
+    try:
+        venues = read_venues(
+            places.path,
+            finest=places.level,
+            columns=places.columns,
+            areas=places.areas,
+            leave_out=places.leave_out,
+        )
+        hierarchy = hierarchy_of(venues)
+        personal = {} if places.personal_levels is None else read_personal_levels(places.personal_levels)
+    except DataError as error:
+        told = str(error)
+        raise DataError(told if "Nothing was released" in told else f"{told} {NOTHING_DONE}") from None
+    method = _build(cls, request, places.level, venues, personal)
     if request.releasing and method.guarantee().holds and method.most_visits() is None:
         raise UsageError(
             f"{kind} without a cap bounds no user's total, so a release cannot be charged to anyone: give --cap N. "
@@ -112,51 +140,20 @@ def _prepare(request: Request, inputs: PublicInputs, *, places: PublicPlaces, ki
         )
     inputs.values["venues"] = places.path.name
     inputs.values["levels"] = list(venues.levels)
-    histories, remarks = read_visits(request.source, venues, releasing=request.releasing)
+    if places.areas:
+        inputs.values["areas"] = {area.level: area.path.name for area in places.areas}
+    histories, remarks = read_visits(request.source, venues, releasing=request.releasing, columns=columns)
     method.check(histories, venues, hierarchy)
     return MovedVisits(method, histories, venues, remarks)
 
 
-def read_visits(path: Path, venues: Venues, *, releasing: bool) -> tuple[Histories, tuple[str, ...]]:
-    """Read private visits; those to venues that are not in the public list are left out."""
-    import pyarrow as pa
-
-    found = columns_file.column_names(path)
-    for name in ("user", "venue"):
-        if name not in found:
-            other = columns_file.other_name("worker" if name == "user" else name, found)
-            hint = "" if other is None else f" Rename '{other}' to '{name}'."
-            raise DataError(f"{path.name}: no column '{name}'. Found: {', '.join(found)}.{hint} {NOTHING_DONE}")
-    parts = list(columns_file.batches(path, [], ["user", "venue"]))
-    user, venue = (
-        pa.chunked_array([pa.array(part[name]).cast(pa.string()) for part in parts], pa.string())
-        for name in ("user", "venue")
-    )
-    if not len(user):
-        raise DataError(f"{path.name}: has column names but no visits. {NOTHING_DONE}")
-    for name, column in (("user", user), ("venue", venue)):
-        bad = [number for number, value in enumerate(column.to_pylist()) if value in (None, "")]
-        if bad:
-            many = "some rows have" if releasing else f"{len(bad):,} rows have"
-            raise DataError(f"{path.name}: {many} no {name}, first in row {bad[0] + 1}. {NOTHING_DONE}")
-    codes = user.combine_chunks().dictionary_encode()
-    names = np.array(codes.dictionary.to_pylist(), dtype=np.object_)
-    order = np.argsort(names.astype(str), kind="stable")  # sorted, so that the order of the file tells nothing
-    place = np.empty(order.size, dtype=np.int64)
-    place[order] = np.arange(order.size)
-    number = venues.numbers_of(venue.to_pylist())
-    known = number >= 0
-    if not known.any():
-        raise DataError(
-            f"{path.name}: no visit names a venue of the public list: do both files call venues alike? {NOTHING_DONE}"
-        )
-    person = place[np.asarray(codes.indices.to_numpy(), dtype=np.int64)]
-    left_out = int(np.count_nonzero(~known))
-    remarks = (f"{left_out:,} of {known.size:,} visits are to venues not in the list, left out.",) if left_out else ()
-    return Histories(names[order], person[known], number[known]), remarks
-
-
-def _build(cls: type[VisitsPublication], request: Request, level: str | None, venues: Venues) -> VisitsPublication:
+def _build(
+    cls: type[VisitsPublication],
+    request: Request,
+    level: str | None,
+    venues: Venues,
+    personal: Mapping[str, str],
+) -> VisitsPublication:
     """Build the method from the options; the number of clusters follows from the public list where none is given."""
     fields: dict[str, Any] = dict(request.settings)
     metric = fields.get("variant") == "geoind_em"
@@ -164,14 +161,15 @@ def _build(cls: type[VisitsPublication], request: Request, level: str | None, ve
         "epsilon_per_m" if metric else "epsilon": request.epsilon,
         "level": level,
         "cap": request.cap,
+        "personal_levels": dict(personal) or None,
     }
     for name, value in stated.items():
         if value is None:
             continue
         if name not in cls.model_fields:
-            raise UsageError(f"{cls.kind} takes no --{name}. {NOTHING_DONE}")
+            raise UsageError(f"{cls.kind} takes no --{name.replace('_', '-')}. {NOTHING_DONE}")
         if name in fields:
-            raise UsageError(f"--{name} and --set both state {name}: give only one. {NOTHING_DONE}")
+            raise UsageError(f"--{name.replace('_', '-')} and --set both state {name}: give only one. {NOTHING_DONE}")
         fields[name] = value
     if "epsilon" in cls.model_fields and request.epsilon is None and not {"epsilon", "epsilon_per_m"} & set(fields):
         raise UsageError(f"give --epsilon: the epsilon of {cls.kind}. {NOTHING_DONE}")

@@ -77,8 +77,10 @@ def hierarchy_of(venues: Venues, levels: Sequence[str] | None = None) -> Hierarc
     return Hierarchy(tuple(names), units, x_m, y_m)
 
 
-def units_from_areas(lon: Array, lat: Array, areas: object, name_column: str) -> Names:
+def units_from_areas(lon: Array, lat: Array, areas: object, name_column: str, *, gaps: bool = False) -> Names:
     """Return the name of the area that holds each place; refuse places in no area, and areas that overlap there.
+
+    A place on the border of two areas belongs to the one that comes first.
 
     Parameters
     ----------
@@ -88,31 +90,45 @@ def units_from_areas(lon: Array, lat: Array, areas: object, name_column: str) ->
         A GeoDataFrame of polygons (a public gazetteer, from GeoJSON or GeoParquet).
     name_column
         Its column of names.
+    gaps
+        Return None for places in no area, or in several, instead of refusing them.
     """
     import geopandas
-    import pandas as pd
+    import shapely
 
     if not isinstance(areas, geopandas.GeoDataFrame):
         raise UsageError("areas must be a GeoDataFrame of polygons")
     if name_column not in areas.columns:
         raise DataError(f"the areas have no column '{name_column}'. Found: {', '.join(map(str, areas.columns))}.")
-    points = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy(lon, lat), crs="EPSG:4326")
-    named = areas.to_crs("EPSG:4326")[[name_column, "geometry"]]
-    found = geopandas.sjoin(points, named, predicate="intersects", how="left")[name_column]
-    outside = found.isna()
-    if outside.any():
+    shapes, names = areas.to_crs("EPSG:4326").geometry.to_numpy(), areas[name_column].to_numpy(dtype=np.object_)
+    points = shapely.points(lon, lat)
+    place, area = shapely.STRtree(shapes).query(points, predicate="intersects")
+    inside = shapely.contains_properly(shapes[area], points[place])
+    doubled = _doubled(place[inside], names[area[inside]])
+    if doubled and not gaps:
         raise DataError(
-            f"{int(outside.sum()):,} venues lie outside every area (the first is venue {int(outside.idxmax())}): the "
-            "hierarchy has gaps. Leave these venues out, or take areas that cover them. Nothing was released."
+            f"{len(doubled):,} venues lie in more than one area (the first is venue {min(doubled)}): areas overlap, "
+            "and a place needs one unit per level. Leave these venues out, or mend the areas. Nothing was released."
         )
-    distinct = pd.DataFrame({"place": found.index, "unit": found.to_numpy()}).drop_duplicates()
-    doubled = distinct["place"].duplicated()
-    if doubled.any():
+    found: Names = np.full(len(points), None, dtype=np.object_)
+    order = np.lexsort((-area, inside, place))  # the last one written wins: strictly inside, then the first in the file
+    found[place[order]] = names[area[order]]
+    found[list(doubled)] = None
+    outside = np.array([name is None or str(name) in ("", "nan") for name in found])
+    if outside.any() and not gaps:
         raise DataError(
-            f"{int(doubled.sum()):,} venues lie in more than one area: the areas overlap. A place needs one unit per "
-            "level. Nothing was released."
+            f"{np.count_nonzero(outside):,} venues lie outside every area (the first is venue {int(np.argmax(outside))}"
+            "): the hierarchy has gaps. Leave these venues out, or take areas that cover them. Nothing was released."
         )
-    return distinct.set_index("place")["unit"].sort_index().to_numpy(dtype=np.object_)
+    found[outside] = None
+    return found
+
+
+def _doubled(place: Integers, name: Names) -> set[int]:
+    """Return the places that lie strictly inside areas of different names."""
+    seen: dict[int, str] = {}
+    pairs = zip(place.tolist(), map(str, name), strict=True)
+    return {number for number, unit in pairs if seen.setdefault(number, unit) != unit}
 
 
 def diameter_m(x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> float:

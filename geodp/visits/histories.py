@@ -44,6 +44,12 @@ class Venues:
         """Number of venues."""
         return len(self.name)
 
+    def chosen(self, keep: npt.NDArray[np.bool_]) -> Venues:
+        """Return the list with some of the venues only."""
+        levels = {name: values[keep] for name, values in self.levels.items()}
+        category = None if self.category is None else self.category[keep]
+        return Venues(self.name[keep], self.lon[keep], self.lat[keep], levels, category)
+
     def region(self) -> Region:
         """Return a box around all venues (public, because the list is), a little wider than they are."""
         margin = 1e-4

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from geodp.errors import DataError
+from geodp.errors import DataError, UsageError
+from geodp.visits.area_files import AreaFile
 from geodp.visits.histories import Names, Venues
 from geodp.world import columns_file
 
 _NOT_LEVELS = {"venue", "lon", "lat", "category", "name", "venue_id", "category_id"}
+PARTS = ("venue", "lon", "lat", "category")
+"""What a venue list holds besides its levels."""
 
 
-def read_venues(path: Path, levels: Sequence[str] | None = None, finest: str | None = None) -> Venues:
+def read_venues(
+    path: Path,
+    levels: Sequence[str] | None = None,
+    finest: str | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    areas: Sequence[AreaFile] = (),
+    leave_out: bool = False,
+) -> Venues:
     """Read a venue list (csv or Parquet).
 
     Parameters
@@ -25,24 +36,52 @@ def read_venues(path: Path, levels: Sequence[str] | None = None, finest: str | N
         Columns of the hierarchy, coarsest first. Default: `finest` and every column that it is nested in.
     finest
         The finest level to use. Default: the column with the most units.
+    columns
+        Names of the columns venue, lon, lat and category where they differ.
+    areas
+        Files of areas that give the levels instead of columns, coarsest first.
+    leave_out
+        Leave out venues that have no unit of a level that is used, instead of refusing the list.
     """
+    named = {part: (columns or {}).get(part, part) for part in PARTS}
     found = columns_file.column_names(path)
-    columns_file.require_columns(path, {f"{name} of the venue list": name for name in ("venue", "lon", "lat")}, found)
-    wanted = [name for name in found if name not in _NOT_LEVELS] if levels is None else list(levels)
-    if finest is not None and finest not in wanted:
+    columns_file.require_columns(path, {f"{part} of the venue list": named[part] for part in PARTS[:3]}, found)
+    free = [name for name in found if name not in _NOT_LEVELS | set(named.values())]
+    wanted = [] if areas else list(levels) if levels is not None else free
+    if finest is not None and finest not in wanted and not areas:
         wanted.append(finest)
     columns_file.require_columns(path, {f"level {name}": name for name in wanted}, found)
-    more = ["category"] if "category" in found else []
-    parts = list(columns_file.batches(path, ["lon", "lat"], ["venue", *wanted, *more]))
-    if not parts:
+    more = [named["category"]] if named["category"] in found else []
+    places = [named["lon"], named["lat"]]
+    parts = list(columns_file.batches(path, places, [named["venue"], *wanted, *more]))
+    if not sum(len(part[places[0]]) for part in parts):
         raise DataError(f"{path.name}: has column names but no venues")
-    text = {name: _words(parts, name) for name in ["venue", *wanted, *more]}
-    lon, lat = (np.concatenate([part[name] for part in parts]) for name in ("lon", "lat"))
-    if any(value in ("", None) for value in text["venue"]):
+    text = {name: _words(parts, name) for name in [named["venue"], *wanted, *more]}
+    lon, lat = (np.concatenate([part[name] for part in parts]) for name in places)
+    if any(value in ("", None) for value in text[named["venue"]]):
         raise DataError(f"{path.name}: some venues have no name")
-    chain = wanted if levels is not None else nested_columns({name: text[name] for name in wanted}, finest)
     _look_swapped(path, lon, lat)
-    return Venues(text["venue"], lon, lat, {name: text[name] for name in chain}, text.get("category"))
+    listed = Venues(text[named["venue"]], lon, lat, {}, text.get(named["category"]))
+    if areas:
+        known = area_levels(areas, finest)
+        values = {area.level: area.units(lon, lat, gaps=leave_out) for area in known}
+        return _with_levels(listed, values, [area.level for area in known], leave_out=leave_out)
+    values = {name: text[name] for name in wanted}
+    usable = _complete(values, [finest]) if leave_out and finest is not None else np.ones(listed.size, dtype=np.bool_)
+    chain = wanted if levels is not None else nested_columns({k: v[usable] for k, v in values.items()}, finest)
+    return _with_levels(listed, {name: text[name] for name in chain}, chain, leave_out=leave_out)
+
+
+def area_levels(areas: Sequence[AreaFile], finest: str | None) -> list[AreaFile]:
+    """Return the levels down to the finest that is used."""
+    names = [area.level for area in areas]
+    if len(set(names)) != len(names):
+        raise UsageError(f"--areas: a level is named twice: {', '.join(names)}")
+    if finest is None:
+        return list(areas)
+    if finest not in names:
+        raise UsageError(f"no areas are given for level '{finest}'. Levels with areas: {', '.join(names)}.")
+    return list(areas[: names.index(finest) + 1])
 
 
 def nested_columns(columns: dict[str, Names], finest: str | None) -> list[str]:
@@ -60,6 +99,21 @@ def nested_columns(columns: dict[str, Names], finest: str | None) -> list[str]:
         if len(set(zip(columns[finest].tolist(), columns[name].tolist(), strict=True))) == units[finest]
     ]
     return [*sorted(nested, key=lambda name: units[name]), finest]
+
+
+def _with_levels(listed: Venues, values: dict[str, Names], chain: list[str], *, leave_out: bool) -> Venues:
+    venues = Venues(listed.name, listed.lon, listed.lat, {name: values[name] for name in chain}, listed.category)
+    if not leave_out or not chain:
+        return venues
+    complete = _complete(values, chain)
+    if not complete.any():
+        raise DataError(f"no venue has a unit of every level: {', '.join(chain)}")
+    return venues.chosen(complete)
+
+
+def _complete(values: dict[str, Names], chain: Sequence[str]) -> np.ndarray:
+    """Tell which venues have a unit of every level of the chain."""
+    return np.asarray(np.all([[value is not None for value in values[name]] for name in chain], axis=0))
 
 
 def _words(parts: list[dict[str, object]], name: str) -> Names:

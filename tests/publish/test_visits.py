@@ -1,6 +1,9 @@
 """`geodp publish visits`: a csv of one's own, release mode, levels with any names, bad input."""
 
 import json
+import os
+import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -152,3 +155,158 @@ def test_levels_are_the_columns_that_hold_the_finest_one() -> None:
     }
     assert nested_columns(columns, "street") == ["city", "street"]
     assert nested_columns(columns, None) == ["city", "street"]
+
+
+def nothing_done(files: tuple[Path, Path]) -> bool:
+    return not [path for path in files[0].parent.iterdir() if path.name.startswith("out.")]
+
+
+def areas_file(files: tuple[Path, Path], *edges: float) -> Path:
+    """Write areas side by side between the edges, over the country of the generator, named strip-0, strip-1, …"""
+    import geopandas
+    from shapely.geometry import box
+
+    shapes = [box(west, 40, east, 60) for west, east in pairwise(edges)]
+    names = [f"strip-{number}" for number in range(len(shapes))]
+    path = files[0].parent / "areas.geojson"
+    geopandas.GeoDataFrame({"name": names}, geometry=shapes, crs="EPSG:4326").to_file(path)
+    return path
+
+
+def test_levels_can_come_from_files_of_areas(files: tuple[Path, Path]) -> None:
+    middle = float(pd.read_csv(files[1])["lon"].median())
+    path = areas_file(files, 0, middle, 20)
+    words = ["--areas", f"half={path}:name", "--level", "half"]
+    assert publish(files, "--epsilon", "1", *words) == 0
+    stated = json.loads((files[0].parent / "out.csv.guarantee.json").read_text(encoding="utf-8"))
+    assert stated["public_inputs"]["levels"] == ["half"]
+    assert stated["public_inputs"]["areas"] == {"half": "areas.geojson"}
+
+
+def test_venues_outside_every_area_are_refused_or_left_out(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = pd.read_csv(files[1])
+    middle = float(listed["lon"].median())
+    path = areas_file(files, middle, 20)
+    assert publish(files, "--epsilon", "1", "--areas", f"half={path}:name") == 2
+    assert "30 venues lie outside every area" in capsys.readouterr().err
+    assert nothing_done(files)
+    assert publish(files, "--epsilon", "1", "--areas", f"half={path}:name", "--leave-out") == 0
+    told = pd.read_csv(files[0].parent / "out.csv")
+    assert set(told["venue"]) <= set(listed.loc[listed["lon"] >= middle, "venue"])
+
+
+def test_areas_that_overlap_are_refused(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    import geopandas
+    from shapely.geometry import box
+
+    path = files[0].parent / "areas.geojson"
+    shapes = [box(0, 40, 20, 60), box(10, 40, 20, 60)]
+    geopandas.GeoDataFrame({"name": ["a", "b"]}, geometry=shapes, crs="EPSG:4326").to_file(path)
+    assert publish(files, "--epsilon", "1", "--areas", f"half={path}:name") == 2
+    assert "areas overlap" in capsys.readouterr().err
+    assert nothing_done(files)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("half", "write LEVEL=FILE:COLUMN"),
+        ("half=missing.geojson:name", "no such file"),
+        ("half=in.csv:name", "areas must be polygons|cannot be read as areas"),
+        ("half={areas}:code", "no column 'code'"),
+    ],
+)
+def test_bad_areas_are_refused(
+    files: tuple[Path, Path],
+    text: str,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(files[0].parent)
+    path = areas_file(files, 0, 20)
+    assert publish(files, "--epsilon", "1", "--areas", text.format(areas=path)) == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert nothing_done(files)
+
+
+def test_a_list_with_gaps_in_a_level_is_refused_or_its_venues_left_out(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = pd.read_csv(files[1])
+    listed.loc[:4, ["ward", "town"]] = None
+    listed.to_csv(files[1], index=False)
+    assert publish(files, "--epsilon", "1", "--level", "ward") == 2
+    assert "gaps: 5 venues have no" in capsys.readouterr().err
+    assert nothing_done(files)
+    assert publish(files, "--epsilon", "1", "--level", "ward", "--leave-out") == 0
+    told = set(pd.read_csv(files[0].parent / "out.csv")["venue"])
+    assert not told & set(listed["venue"][:5])
+    stated = json.loads((files[0].parent / "out.csv.guarantee.json").read_text(encoding="utf-8"))
+    assert stated["public_inputs"]["levels"] == ["town", "ward"]
+
+
+def test_columns_may_be_called_otherwise(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    pd.read_csv(files[0]).rename(columns={"user": "uid", "venue": "poi"}).to_csv(files[0], index=False)
+    pd.read_csv(files[1]).rename(columns={"venue": "poi", "lon": "x"}).to_csv(files[1], index=False)
+    assert publish(files, "--epsilon", "1") == 2
+    assert publish(files, "--epsilon", "1", "--venue-column", "venue=poi", "--venue-column", "lon=x") == 2
+    assert "--column user=uid" in capsys.readouterr().err
+    assert nothing_done(files)
+    words = ["--column", "user=uid", "--column", "venue=poi", "--venue-column", "venue=poi", "--venue-column", "lon=x"]
+    assert publish(files, "--epsilon", "1", *words) == 0
+    assert list(pd.read_csv(files[0].parent / "out.csv").columns) == ["user", "venue", "lon", "lat"]
+    assert publish(files, "--epsilon", "1", "--column", "person=uid", "--force") == 2
+    assert "PART one of user, venue" in capsys.readouterr().err
+
+
+def test_single_users_may_have_levels_of_their_own(files: tuple[Path, Path]) -> None:
+    users = sorted(pd.read_csv(files[0])["user"].unique())
+    levels = files[0].parent / "levels.csv"
+    pd.DataFrame({"user": users[:3], "level": ["town", "", "ward"]}).to_csv(levels, index=False)
+    assert publish(files, "--epsilon", "1", "--level", "ward", "--personal-levels", str(levels)) == 0
+    stated = json.loads((files[0].parent / "out.csv.guarantee.json").read_text(encoding="utf-8"))
+    assert stated["settings"]["personal_levels"] == {users[0]: "town", users[2]: "ward"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("user,level\nnobody,town\n", "nobody is called 'nobody'"),
+        ("user,level\nperson-00001,towm\n", "no level called 'towm'. Did you mean 'town'"),
+        ("user,level\nperson-00001,town\nperson-00001,ward\n", "two levels"),
+        ("user,level\n,town\n", "a level without a user"),
+        ("user,grade\nperson-00001,town\n", "no column 'level'"),
+    ],
+)
+def test_bad_personal_levels_are_refused(
+    files: tuple[Path, Path], text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    levels = files[0].parent / "levels.csv"
+    levels.write_text(text, encoding="utf-8")
+    assert publish(files, "--epsilon", "1", "--personal-levels", str(levels)) == 2
+    assert message in capsys.readouterr().err
+    assert nothing_done(files)
+
+
+FOURSQUARE = Path(os.environ.get("GEODP_DATA", "")) / "foursquare_nyc"
+
+
+@pytest.mark.skipif("GEODP_DATA" not in os.environ, reason="GEODP_DATA is not set: no real data to try on")
+def test_real_check_ins_of_new_york_with_boroughs_neighbourhoods_and_tracts(tmp_path: Path) -> None:
+    venues = pd.read_csv(FOURSQUARE / "venues.csv.gz")[["poi", "lon", "lat", "category"]]
+    units = pd.read_csv(FOURSQUARE / "venue_hierarchy.csv.gz", dtype={"tract": str})
+    venues = venues.merge(units[["poi", "borough", "neighbourhood", "tract"]], on="poi", how="left")
+    venues.to_csv(tmp_path / "venues.csv", index=False)
+    source = FOURSQUARE / "checkins.parquet"
+    words = ["--column", "venue=poi", "--venue-column", "venue=poi", "--level", "neighbourhood", "--leave-out"]
+    files = (tmp_path / "in.csv", tmp_path / "venues.csv")
+    pd.read_parquet(source).to_csv(files[0], index=False)
+    assert publish(files, "--epsilon", "1", *words) == 0
+    told = pd.read_csv(tmp_path / "out.csv")
+    stated = json.loads((tmp_path / "out.csv.guarantee.json").read_text(encoding="utf-8"))
+    assert stated["public_inputs"]["levels"] == ["borough", "neighbourhood"]
+    assert set(told["venue"]) <= set(venues.dropna(subset=["borough"])["poi"])
+    assert told["user"].nunique() == 1083

@@ -62,6 +62,10 @@ def test_areas_name_places_and_gaps_and_overlaps_are_refused() -> None:
         units_from_areas(lon, lat, areas((0, 0, 1, 1)), "name")
     with pytest.raises(DataError, match="1 venues lie in more than one area"):
         units_from_areas(lon, lat, areas((0, 0, 1, 1), (0.2, 0, 2, 1)), "name")
+    corner = areas((0, 0, 1, 1), (0.5, 0, 2, 1), (2, 0, 3, 1))
+    places = np.array([0.2, 0.7, 2.0, 2.5, 9.0]), np.full(5, 0.5)
+    found = units_from_areas(*places, corner, "name", gaps=True).tolist()
+    assert found == ["area 0", None, "area 1", "area 2", None], "two areas, a border (the first counts), none"
     with pytest.raises(DataError, match="no column 'code'"):
         units_from_areas(lon, lat, areas((0, 0, 2, 1)), "code")
 

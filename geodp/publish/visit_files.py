@@ -1,0 +1,99 @@
+"""The private visits and the public choices of `geodp publish visits`, as files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from geodp.errors import DataError, UsageError
+from geodp.model import did_you_mean
+from geodp.publish.request import NOTHING_DONE
+from geodp.visits.histories import Histories, Venues
+from geodp.world import columns_file
+
+PARTS = ("user", "venue")
+
+
+def parse_columns(texts: Sequence[str], parts: Sequence[str], option: str) -> dict[str, str]:
+    """Read `PART=COLUMN` of an option."""
+    named: dict[str, str] = {}
+    for text in texts:
+        part, mark, column = text.partition("=")
+        if not mark or not column or part not in parts:
+            raise UsageError(
+                f"{option} {text}: write PART=COLUMN with PART one of {', '.join(parts)}.{did_you_mean(part, parts)} "
+                f"{NOTHING_DONE}"
+            )
+        named[part] = column
+    return named
+
+
+def read_visits(
+    path: Path, venues: Venues, *, releasing: bool, columns: Mapping[str, str] | None = None
+) -> tuple[Histories, tuple[str, ...]]:
+    """Read private visits; those to venues that are not in the public list are left out.
+
+    `columns` names the columns of user and venue where they are called otherwise.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    named = {part: (columns or {}).get(part, part) for part in PARTS}
+    found = columns_file.column_names(path)
+    for part, name in named.items():
+        if name not in found:
+            other = columns_file.other_name("worker" if name == "user" else name, found)
+            hint = "" if other is None else f" Rename '{other}', or say --column {part}={other}."
+            raise DataError(f"{path.name}: no column '{name}'. Found: {', '.join(found)}.{hint} {NOTHING_DONE}")
+    parts = list(columns_file.batches(path, [], [*dict.fromkeys(named.values())]))
+    user, venue = (
+        pa.chunked_array([pa.array(part[named[name]]).cast(pa.string()) for part in parts], pa.string())
+        for name in PARTS
+    )
+    if not len(user):
+        raise DataError(f"{path.name}: has column names but no visits. {NOTHING_DONE}")
+    for name, column in (("user", user), ("venue", venue)):
+        bad = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(column, ""), True)))
+        if bad.size:
+            many = "some rows have" if releasing else f"{bad.size:,} rows have"
+            raise DataError(f"{path.name}: {many} no {name}, first in row {bad[0] + 1}. {NOTHING_DONE}")
+    codes = user.combine_chunks().dictionary_encode()
+    names = np.array(codes.dictionary.to_pylist(), dtype=np.object_)
+    order = np.argsort(names.astype(str), kind="stable")  # sorted, so that the order of the file tells nothing
+    place = np.empty(order.size, dtype=np.int64)
+    place[order] = np.arange(order.size)
+    places = venue.combine_chunks().dictionary_encode()
+    number = venues.numbers_of(places.dictionary.to_pylist())[places.indices.to_numpy()]
+    known = number >= 0
+    if not known.any():
+        raise DataError(
+            f"{path.name}: no visit names a venue of the public list: do both files call venues alike? {NOTHING_DONE}"
+        )
+    person = place[np.asarray(codes.indices.to_numpy(), dtype=np.int64)]
+    left_out = int(np.count_nonzero(~known))
+    remarks = (f"{left_out:,} of {known.size:,} visits are to venues not in the list, left out.",) if left_out else ()
+    return Histories(names[order], person[known], number[known]), remarks
+
+
+def read_personal_levels(path: Path) -> dict[str, str]:
+    """Read who wants which level (columns user, level); a user without one, or with an empty one, has the default.
+
+    The choices are public: they are published with the guarantee, and must not depend on where a person was.
+    """
+    found = columns_file.column_names(path)
+    columns_file.require_columns(path, {"user of the levels": "user", "level of a user": "level"}, found)
+    levels: dict[str, str] = {}
+    for part in columns_file.batches(path, [], ["user", "level"]):
+        users, wanted = (part[name].cast("string").to_pylist() for name in ("user", "level"))
+        for user, level in zip(users, wanted, strict=True):
+            if user in (None, ""):
+                raise DataError(f"{path.name}: a level without a user. {NOTHING_DONE}")
+            if level in (None, ""):
+                continue
+            if levels.setdefault(user, level) != level:
+                raise DataError(
+                    f"{path.name}: user '{user}' has two levels, '{levels[user]}' and '{level}'. {NOTHING_DONE}"
+                )
+    return levels
