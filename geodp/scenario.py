@@ -30,6 +30,7 @@ from geodp.world.sources import Source
 DEFAULT_MEAN_REWARD = 10.0
 DEFAULT_LAYERS = (
     "region",
+    "cluster_areas",
     "release",
     "estimate",
     "cells",
@@ -37,6 +38,9 @@ DEFAULT_LAYERS = (
     "tasks",
     "offers",
     "trips",
+    "true_places",
+    "released_places",
+    "replacements",
     "report_errors",
     "guesses",
     "workers",

@@ -52,12 +52,16 @@ def _promise(run: RunFolder) -> str:
     withheld = run.withheld if isinstance(run, ReleasedOnly) else 0
     if withheld:
         return f"{withheld:,} release{'s' if withheld > 1 else ''} left out: no privacy guarantee holds for them."
+    published = [
+        f"Published at the end ({item.kind}): {item.guarantee.sentence()} {item.plugin.together()}".strip()
+        for item in run.publications
+    ]
     if not run.releases:
-        return "Nothing was released."
+        return " ".join(["Nothing was released.", *published, _spent(run)]).strip()
     sentences = dict.fromkeys(release.guarantee.sentence() for release in run.releases)
     count = len(run.releases)
     one, many = ("round of reports", "rounds of reports") if run.scenario.phones_report else ("release", "releases")
-    return " ".join([*sentences, f"{count:,} {one if count == 1 else many}.", _spent(run)]).strip()
+    return " ".join([*sentences, f"{count:,} {one if count == 1 else many}.", *published, _spent(run)]).strip()
 
 
 def _spent(run: RunFolder) -> str:
@@ -71,6 +75,6 @@ def _spent(run: RunFolder) -> str:
         metric = ledger[ledger["unit"] == "point"]
         return "" if metric.empty else f"Spent per person: ε = {float(metric['total'].iloc[-1]):.4g} per metre."
     # Replacing one record is removing one and adding one: twice the epsilon of add/remove.
-    total = float(central["total"].iloc[-1])
+    total = float(central["total"].max())
     once = total / 2 if central["neighbours"].iloc[-1] == "replace" else total
     return f"Spent per person: ε = {once:.6g} (add/remove), {2 * once:.6g} (replace)."

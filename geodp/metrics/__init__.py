@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from geodp.runs.run_folder import RunFolder
 
-TOPICS = ("tasks", "plan", "effort", "privacy", "other")
+TOPICS = ("tasks", "plan", "effort", "privacy", "published", "other")
 """Order of the parts of a metrics table."""
 
 
@@ -56,5 +56,8 @@ class Metric(Plugin):
         """Return the metric's keys (usually one, equal to `kind`) with their values."""
 
     def per_task(self, run: RunFolder) -> pd.Series | None:  # noqa: ARG002
-        """Return one value per task (index: task id) for paired comparisons, or None when there is none."""
+        """Return one value per task (index: task id) for paired comparisons, or None when there is none.
+
+        What is published has none per task: one value per person (index: their number) pairs people with themselves.
+        """
         return None

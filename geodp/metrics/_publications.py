@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,11 @@ def of_topic(run: RunFolder, topic: str) -> Iterator[tuple[str, PublishedRun]]:
     found = [item for item in run.publications if topic in item.topics]
     for number, item in enumerate(found):
         yield (f"_{item.index}" if number else ""), item
+
+
+def finite(value: float) -> float | None:
+    """Return a finite number, or None where it is undefined."""
+    return value if math.isfinite(value) else None
 
 
 def measured_by(

@@ -34,6 +34,7 @@ def remarks(run: RunFolder, measured: dict[str, Measured]) -> list[str]:
         *_unreachable(run),
         *_disclosure(run, measured),
         *_linked(measured),
+        *_reidentified(run, measured),
         *_capped(run),
         *_size(run, measured),
     ]
@@ -182,6 +183,26 @@ def _linked(measured: dict[str, Measured]) -> Iterator[str]:
             f"against {quantity(once.value, 'm')}. The ε of one report says nothing about that; the ε of all reports "
             "does. Report less often (`device.report_every_s`) or with less ε."
         )
+
+
+def _reidentified(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
+    """Say how many people are found in what was published, and what the promise says about that."""
+    from geodp.metrics._publications import of_topic
+    from geodp.privacy.guarantee import Unit
+
+    for ending, item in of_topic(run, "visits"):
+        first, five = (measured.get(f"{name}{ending}") for name in ("reidentified_share", "reidentified_top5"))
+        if first is None or five is None or first.value is None or five.value is None:
+            continue
+        chance = measured[f"reidentified_by_chance{ending}"].value
+        text = (
+            f"Who knows everyone's true visits finds {quantity(first.value, 'share')} of people in what `{item.kind}` "
+            f"published at the first guess and {quantity(five.value, 'share')} in five, names taken off; blind "
+            f"guessing finds {quantity(chance, 'share')}."
+        )
+        if item.guarantee.unit in (Unit.EVENT, Unit.POINT):
+            text += " Noise that hides one visit hides no user."
+        yield text
 
 
 def _capped(run: RunFolder) -> Iterator[str]:

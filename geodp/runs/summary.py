@@ -21,6 +21,7 @@ _TOPIC_TITLES = {
     "plan": "Plans against the truth",
     "effort": "Effort and money",
     "privacy": "Privacy",
+    "published": "What was published",
     "other": "Further",
 }
 _FATES = {

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from geodp.geometry import Array
 from geodp.visits.hierarchy import Hierarchy
-from geodp.visits.histories import Histories, Integers, Venues
+from geodp.visits.histories import Histories, Venues
 from geodp.visits.released_visits import ReleasedVisits, Replacements
 
 
@@ -16,21 +15,31 @@ def distance_error(truth: Replacements, hierarchy: Hierarchy, sensitivity_m: flo
 
     The book does not say what it is for visits that were added or deleted; it is taken over those that survived.
     """
+    each = distance_errors(truth, hierarchy, np.full(int(truth.person.max(initial=-1)) + 1, sensitivity_m))
+    return float(np.nanmean(each)) if np.isfinite(each).any() else float("nan")
+
+
+def distance_errors(truth: Replacements, hierarchy: Hierarchy, sensitivity_m: Array) -> Array:
+    """Return DE_u of every person in units of the sensitivity of their level (NaN: no visit survived)."""
     kept = truth.survived
     person, place = truth.person[kept], truth.true_venue[kept]
     away = np.hypot(truth.x_m[kept] - hierarchy.x_m[place], truth.y_m[kept] - hierarchy.y_m[place])
-    number = np.bincount(person)
-    total = np.bincount(person, weights=away)
-    present = number > 0
-    return float(np.mean(total[present] / number[present]) / sensitivity_m) if present.any() else float("nan")
+    people = sensitivity_m.size
+    number, total = np.bincount(person, minlength=people), np.bincount(person, weights=away, minlength=people)
+    return np.asarray(np.divide(total, number * sensitivity_m, out=np.full(people, np.nan), where=number > 0))
 
 
 def count_error(histories: Histories, released: ReleasedVisits) -> float:
     """Return the mean difference between true and published numbers of visits per person."""
+    return float(count_errors(histories, released).mean())
+
+
+def count_errors(histories: Histories, released: ReleasedVisits) -> Array:
+    """Return the difference between true and published numbers of visits of every person."""
     people = len(histories.people)
     true = np.bincount(histories.person, minlength=people)
     told = np.bincount(released.person, minlength=people)
-    return float(np.abs(true - told).mean())
+    return np.asarray(np.abs(true - told), dtype=np.float64)
 
 
 def popularity(histories: Histories, released: ReleasedVisits, venues: Venues, top: int = 20) -> tuple[float, float]:
@@ -64,30 +73,3 @@ def same_unit_share(truth: Replacements, hierarchy: Hierarchy, level: str) -> fl
     if not kept.any():
         return float("nan")
     return float(np.mean(unit[truth.true_venue[kept]] == unit[truth.released_venue[kept]]))
-
-
-def reidentified_share(histories: Histories, released: ReleasedVisits, venues: Venues, top: int = 1) -> float:
-    """Return the share of people whose published rows, names taken off, are matched to them among the `top` best.
-
-    The adversary knows everyone's true visits and scores every pair by the overlap of places, weighted by how rare
-    they are. Hiding single visits hides nobody: rows of one person stay together and look like that person.
-    """
-    from scipy.sparse import csr_matrix
-
-    people, label = len(histories.people), released.cluster
-    bins: Integers = np.arange(venues.size) if label is None else label
-    width = int(bins.max()) + 1
-
-    def profile(person: Integers, venue: npt.NDArray[np.int64]) -> Array:
-        keep = venue >= 0
-        ones = np.ones(int(keep.sum()))
-        table = csr_matrix((ones, (person[keep], bins[venue[keep]])), shape=(people, width)).toarray()
-        rarity = np.log(people / (1 + np.count_nonzero(table, axis=0)) + 1.0)
-        weighted = np.sqrt(table) * rarity
-        length = np.linalg.norm(weighted, axis=1, keepdims=True)
-        return np.asarray(weighted / np.maximum(length, 1e-12))
-
-    likeness = profile(released.person, released.venue) @ profile(histories.person, histories.venue).T
-    own = np.diag(likeness)[:, None]
-    better, alike = (likeness > own + 1e-12).sum(axis=1), (np.abs(likeness - own) <= 1e-12).sum(axis=1)
-    return float(np.mean(np.clip((top - better) / alike, 0.0, 1.0)))  # among equals the adversary guesses

@@ -37,7 +37,7 @@ def test_what_is_public_and_what_is_not_lie_apart(tmp_path: Path) -> None:
     assert list(item.released.columns) == ["user", "venue", "lon", "lat"]
     assert set(item.released["venue"]) <= set(folder.venues.name)
     assert len(item.facts["cluster"]) == 80
-    assert item.truth_tables == ["replacements"]
+    assert item.truth_tables == ["people", "replacements"]
     assert len(item.truth("replacements")) == len(item.released)
     assert folder.visits.people[0] == "worker-00000"
     stated = json.loads((folder.path / "releases/publications/0-prilocation.json").read_text())

@@ -7,13 +7,13 @@ from geodp.privacy.guarantee import Guarantee
 from geodp.visits.generated_histories import Sizes, generated_histories
 from geodp.visits.hierarchy import Hierarchy
 from geodp.visits.histories import Histories
+from geodp.visits.reidentification import matched
 from geodp.visits.released_visits import ReleasedVisits, Replacements
 from geodp.visits.visit_scores import (
     category_error,
     count_error,
     distance_error,
     popularity,
-    reidentified_share,
     same_unit_share,
 )
 
@@ -46,10 +46,10 @@ def test_the_truth_itself_scores_perfectly_and_names_everyone() -> None:
     assert count_error(histories, same) == 0.0
     assert category_error(histories, same, venues) == 0.0
     assert popularity(histories, same, venues) == pytest.approx((1.0, 1.0))
-    assert reidentified_share(histories, same, venues) == 1.0
+    assert matched(histories, same, venues).share() == 1.0
     nothing = told(histories, np.zeros(0, dtype=np.int64))
     assert count_error(histories, nothing) == pytest.approx(histories.size / 60)
-    assert reidentified_share(histories, nothing, venues) == pytest.approx(1 / 60), "a guess"
+    assert matched(histories, nothing, venues).share() == pytest.approx(1 / 60), "a guess"
 
 
 def test_generated_histories_have_a_long_tail_habits_and_nested_units() -> None:

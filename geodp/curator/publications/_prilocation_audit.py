@@ -145,7 +145,7 @@ def worst_visit(mechanism: PriLocation, most: int = 3) -> tuple[float, Profile, 
 def prilocation_cases(mechanism: PriLocation) -> list[AuditCase]:
     """Return the pairs to audit for a mechanism as it is set."""
     cap = None if mechanism.cap is None else min(mechanism.cap, 3 if mechanism.unit == "user" else 2)
-    town = mechanism.model_copy(update={"level": "street", "personal_levels": {}, "cap": cap})
+    town = mechanism.model_copy(update={"level": "street", "personal_levels": {}, "level_shares": {}, "cap": cap})
     if mechanism.variant == "geoind_em":
         return [_one_place(town)]
     _, for_weights, for_selection = town.budgets()

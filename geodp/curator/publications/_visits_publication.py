@@ -5,10 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from geodp.curator.publications import Publication, Published, Records
+from geodp.geometry import Array
 from geodp.privacy.noise import Noise
-from geodp.visits.hierarchy import Hierarchy, hierarchy_of
-from geodp.visits.histories import Histories, Venues
+from geodp.visits.hierarchy import Hierarchy, diameter_m, hierarchy_of
+from geodp.visits.histories import Histories, Names, Venues
 from geodp.visits.released_visits import ReleasedVisits, Replacements
 
 if TYPE_CHECKING:
@@ -36,17 +39,32 @@ class VisitsPublication(Publication):
 
     def publish(self, records: Records, noise: Noise) -> Published:
         """Publish everyone's visits: one row per published visit, no order within a person but that of the places."""
+        import pandas as pd
+
         histories, venues = records.visits()
         released, truth = self.release_with_truth(histories, venues, noise)
-        return Published(
-            released_frame(released, venues),
-            {"replacements": replacements_frame(truth)},
-            self.public_facts(released),
+        hierarchy = hierarchy_of(venues)
+        people = pd.DataFrame(
+            {
+                "user": histories.people.astype(str),
+                "level": pd.array(self.levels_of(histories.people), dtype="string"),
+                "sensitivity_m": self.sensitivities_m(histories.people, hierarchy),
+            }
         )
+        facts: dict[str, Any] = {"levels": list(hierarchy.levels)}
+        if released.cluster is not None:
+            facts["cluster"] = released.cluster.tolist()
+        frames = {"replacements": replacements_frame(truth), "people": people}
+        return Published(released_frame(released, venues), frames, facts)
 
-    def public_facts(self, released: ReleasedVisits) -> dict[str, Any]:
-        """Return what a reader must know: the cluster of every venue, in the order of the public list."""
-        return {} if released.cluster is None else {"cluster": released.cluster.tolist()}
+    def levels_of(self, people: Names) -> list[str | None]:
+        """Return the level of the hierarchy that each person chose (None: the finest)."""
+        return [None] * len(people)
+
+    def sensitivities_m(self, people: Names, hierarchy: Hierarchy) -> Array:
+        """Return the sensitivity HS of each person's level, metres: the yardstick of errors."""
+        finest = hierarchy.sensitivity_m(hierarchy.levels[-1]) if hierarchy.levels else 0.0
+        return np.full(len(people), finest or diameter_m(hierarchy.x_m, hierarchy.y_m))
 
     def check_records(self, records: Records) -> None:
         """Refuse what cannot be published, before anything is charged or drawn."""
@@ -74,7 +92,6 @@ class VisitsPublication(Publication):
 
 def released_frame(released: ReleasedVisits, venues: Venues) -> pd.DataFrame:
     """Return published visits as a table: user, venue (missing for a place that is no venue), lon, lat."""
-    import numpy as np
     import pandas as pd
 
     lon, lat = venues.region().projection.to_lonlat(x_m=released.x_m, y_m=released.y_m)

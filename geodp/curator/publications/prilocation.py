@@ -19,7 +19,7 @@ from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import DEFAULT_PLANAR_EPSILON_PER_M
 from geodp.visits.hierarchy import Hierarchy, hierarchy_of
-from geodp.visits.histories import Histories, Integers, Venues
+from geodp.visits.histories import Histories, Integers, Names, Venues
 from geodp.visits.released_visits import ReleasedVisits, Replacements
 
 _OWN = "places are drawn from the person's own places, so what can come out tells where the person was"
@@ -67,6 +67,8 @@ class PriLocation(VisitsPublication):
     """Level of the hierarchy whose sensitivity scales the selection; default the finest of the venue list."""
     personal_levels: dict[str, str] = Field(default_factory=dict)
     """Other levels for single people, by name (public: a person's choice must not depend on their visits)."""
+    level_shares: dict[str, float] = Field(default_factory=dict)
+    """Other levels for shares of the people not named, drawn by lot with `public_seed`: `{city: 0.2}`."""
     clustering_share: float = Field(default=0.5, ge=0, lt=1)
     """Part of ε for the clustering."""
     weights_share: float = Field(default=0.25, gt=0, lt=1)
@@ -81,7 +83,7 @@ class PriLocation(VisitsPublication):
     epsilon_per_m: float = Field(default=DEFAULT_PLANAR_EPSILON_PER_M, gt=0)
     """With `geoind_em`: ε per metre for each place."""
     public_seed: int = Field(default=0, ge=0)
-    """Seed of the public clustering (it need not be secret)."""
+    """Seed of the public clustering and of the lot for `level_shares` (it need not be secret)."""
 
     @model_validator(mode="after")
     def _whole_budget(self) -> Self:
@@ -94,6 +96,13 @@ class PriLocation(VisitsPublication):
     def _bounded_users(self) -> Self:
         if self.unit == "user" and self.cap is None:
             raise ValueError("unit: user needs a cap: without one a person may have any number of visits")
+        return self
+
+    @model_validator(mode="after")
+    def _shares_of_people(self) -> Self:
+        shares = list(self.level_shares.values())
+        if shares and (min(shares) < 0 or sum(shares) > 1 + 1e-9):
+            raise ValueError(f"level_shares are shares of people, from 0 to 1 in all: they add up to {sum(shares):g}")
         return self
 
     def budgets(self) -> tuple[float, float, float]:
@@ -146,8 +155,9 @@ class PriLocation(VisitsPublication):
         """Refuse what cannot be published, before anything is drawn."""
         if histories.size and not (histories.venue.min() >= 0 and histories.venue.max() < venues.size):
             raise DataError("a visit names a venue that is not in the public list. Nothing was released or charged.")
-        for level in {*self.personal_levels.values(), *([] if self.level is None else [self.level])}:
-            hierarchy.require(level)
+        for level in {*self.personal_levels.values(), *self.level_shares, self.level}:
+            if level is not None:
+                hierarchy.require(level)
         unknown = sorted(set(self.personal_levels) - {str(name) for name in histories.people})
         if unknown:
             raise UsageError(f"personal_levels: nobody is called '{unknown[0]}'. Nothing was released or charged.")
@@ -190,11 +200,7 @@ class PriLocation(VisitsPublication):
         """
         wide = clusters.diameter_m[clusters.label[slots.venue]]
         if self.variant != "em_local":
-            known = {level: self.sensitivity_m(hierarchy, level) for level in {self.level, *self._personal()}}
-            of_person = np.full(len(histories.people), known[self.level])
-            for number, name in enumerate(histories.people.tolist() if self.personal_levels else []):
-                of_person[number] = known[self.personal_levels.get(str(name), self.level)]
-            wide = np.maximum(wide, of_person[slots.person])
+            wide = np.maximum(wide, self.sensitivities_m(histories.people, hierarchy)[slots.person])
         return np.asarray(self.budgets()[2] / self.changed_visits() / (2 * np.maximum(wide, 1e-9)))
 
     def sensitivity_m(self, hierarchy: Hierarchy, level: str | None) -> float:
@@ -206,8 +212,19 @@ class PriLocation(VisitsPublication):
 
         return diameter_m(hierarchy.x_m, hierarchy.y_m)
 
-    def _personal(self) -> set[str | None]:
-        return set(self.personal_levels.values())
+    def sensitivities_m(self, people: Names, hierarchy: Hierarchy) -> Array:
+        """Return HS of the level that each person chose, metres."""
+        levels = self.levels_of(people)
+        known = {level: self.sensitivity_m(hierarchy, level) for level in set(levels)}
+        return np.array([known[level] for level in levels], dtype=np.float64)
+
+    def levels_of(self, people: Names) -> list[str | None]:
+        """Return the level of each person: the one named, or the one that the lot says, or the default."""
+        lot = np.random.default_rng([self.public_seed, len(people)]).random(len(people))
+        bounds = np.cumsum(list(self.level_shares.values()))
+        choices = [*self.level_shares, self.level]
+        drawn = [choices[place] for place in np.searchsorted(bounds, lot, side="right")]
+        return [self.personal_levels.get(str(name), level) for name, level in zip(people, drawn, strict=True)]
 
     def changed_visits(self) -> int:
         """Return by how many visits two neighbouring inputs differ at most, once the cap has been applied.

@@ -29,6 +29,7 @@ CATEGORIES = {
 _NEAR = 64
 """A person chooses among so many venues nearest to home."""
 _FAVOURITES = 6
+_CANDIDATES = 8
 _HABIT, _NEARBY = 0.5, 0.4
 """Shares of visits to favourites, and to other places near home; the rest goes anywhere, by popularity."""
 _TAIL = 0.9
@@ -85,21 +86,17 @@ class GeneratedVisits(VisitHistories):
 
     def _venues(self, region: Region, rng: np.random.Generator) -> Venues:
         """Scatter venues around streets around districts around cities; names of areas follow from that alone."""
-        west_m, south_m, east_m, north_m = region.box_m
-        size_m = min(region.width_m, region.height_m)
-        sides = np.array([east_m - west_m, north_m - south_m])
-        city_at = np.array([west_m, south_m]) + sides * rng.uniform(0.2, 0.8, (self.cities, 2))
-        district_at = city_at[:, None] + rng.normal(0, 0.12 * size_m, (self.cities, self.districts, 2))
-        street_at = district_at[:, :, None] + rng.normal(
-            0, 0.04 * size_m, (self.cities, self.districts, self.streets, 2)
-        )
+        city_at = _apart(region, self.cities, rng)
+        size_m = min(region.width_m, region.height_m) / np.sqrt(self.cities)
+        district_at = city_at[:, None] + rng.normal(0, 0.22 * size_m, (self.cities, self.districts, 2))
+        shape = (self.cities, self.districts, self.streets, 2)
+        street_at = district_at[:, :, None] + rng.normal(0, 0.08 * size_m, shape)
         pull = rng.exponential(1.0, self.cities) + 0.3
         city = rng.choice(self.cities, self.venues, p=pull / pull.sum())
         district = rng.integers(0, self.districts, self.venues)
         street = rng.integers(0, self.streets, self.venues)
-        place = street_at[city, district, street] + rng.normal(0, 0.012 * size_m, (self.venues, 2))
-        inside_x_m, inside_y_m = region.clamp(place[:, 0], place[:, 1])
-        lon, lat = region.projection.to_lonlat(x_m=inside_x_m, y_m=inside_y_m)
+        place = street_at[city, district, street] + rng.normal(0, 0.03 * size_m, (self.venues, 2))
+        lon, lat = region.projection.to_lonlat(**_mirrored(place, region))
         share = np.array(list(self.categories.values()))
         chosen = rng.choice(share.size, self.venues, p=share / share.sum())
         return Venues(
@@ -127,6 +124,28 @@ class GeneratedVisits(VisitHistories):
     def public_venues(self) -> int:
         """Return the number given."""
         return self.venues
+
+
+def _apart(region: Region, number: int, rng: np.random.Generator) -> Array:
+    """Return places far from one another: each the best of a few at random."""
+    west_m, south_m, east_m, north_m = region.box_m
+    corner, sides = np.array([west_m, south_m]), np.array([east_m - west_m, north_m - south_m])
+    found = [corner + sides * rng.uniform(0.2, 0.8, 2)]
+    for _ in range(number - 1):
+        tried = corner + sides * rng.uniform(0.12, 0.88, (_CANDIDATES, 2))
+        away = np.min([np.hypot(*(tried - place).T) for place in found], axis=0)
+        found.append(tried[np.argmax(away)])
+    return np.array(found)
+
+
+def _mirrored(place: Array, region: Region) -> dict[str, Array]:
+    """Mirror places beyond an edge of the region back inside, so that none pile up at the edge."""
+    west_m, south_m, east_m, north_m = region.box_m
+    sides = np.array([[west_m, south_m], [east_m, north_m]])
+    inside = np.where(place < sides[0], 2 * sides[0] - place, place)
+    inside = np.where(inside > sides[1], 2 * sides[1] - inside, inside)
+    x_m, y_m = region.clamp(inside[:, 0], inside[:, 1])
+    return {"x_m": x_m, "y_m": y_m}
 
 
 def _words(values: Iterable[str]) -> Names:

@@ -21,7 +21,8 @@ from geodp.privacy.noise import SimulatedNoise
 from geodp.visits.generated_histories import Sizes, generated_histories
 from geodp.visits.hierarchy import hierarchy_of
 from geodp.visits.histories import Histories, Venues
-from geodp.visits.visit_scores import distance_error, reidentified_share, same_unit_share
+from geodp.visits.reidentification import matched
+from geodp.visits.visit_scores import distance_error, same_unit_share
 
 
 @pytest.fixture(scope="module")
@@ -235,9 +236,9 @@ def test_places_stay_in_their_city_and_hiding_visits_hides_nobody(town: tuple[Hi
         histories, venues, noise()
     )
     assert same_unit_share(truth, hierarchy_of(venues), "city") > 0.95
-    assert reidentified_share(histories, released, venues) > 0.5
+    assert matched(histories, released, venues).share() > 0.5
     hidden = PriLocation(clusters=80, unit="user", level="district").release(histories, venues, noise())
-    assert reidentified_share(histories, hidden, venues) < 0.05
+    assert matched(histories, hidden, venues).share() < 0.05
 
 
 def test_noisy_k_means_finds_the_crowds() -> None:
@@ -287,3 +288,21 @@ def test_bad_input_is_refused_before_anything_is_drawn(town: tuple[Histories, Ve
 
 def test_it_is_found_by_its_name() -> None:
     assert geodp.plugin("prilocation", epsilon=0.5).epsilon == 0.5
+
+
+def test_people_choose_their_level_by_name_or_by_lot_and_errors_follow() -> None:
+    histories, venues = generated_histories(Sizes(people=300, visits=20, venues=300), np.random.default_rng(3))
+    hierarchy = hierarchy_of(venues)
+    device = PriLocation(level="street", level_shares={"city": 0.3}, personal_levels={"person-00000": "district"})
+    levels = device.levels_of(histories.people)
+    assert levels[0] == "district"
+    assert 50 < levels.count("city") < 130  # 300 draws at 0.3: 90 ± 40 is 5 standard deviations
+    assert levels == device.levels_of(histories.people), "the lot is public: it does not change"
+    wide = device.sensitivities_m(histories.people, hierarchy)
+    assert {round(value) for value in wide} == {
+        round(hierarchy.sensitivity_m(level)) for level in ("street", "district", "city")
+    }
+    with pytest.raises(UsageError, match="no level called 'town'"):
+        PriLocation(level_shares={"town": 0.1}).check(histories, venues, hierarchy)
+    with pytest.raises(ValidationError, match="add up to 1.2"):
+        PriLocation(level_shares={"city": 0.6, "street": 0.6})
