@@ -425,6 +425,45 @@ def visits(
     _tell(publish_visits(request, venues=public, method=method, columns=parse_columns(column or [], PARTS, "--column")))
 
 
+@publish_app.command()
+def counts(
+    file: Annotated[
+        Path, typer.Argument(metavar="IN", help="The private visits (csv or Parquet file, or a folder of them).")
+    ],
+    out: PublishedFile,
+    venues: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Public list of venues: venue and, for maps, lon and lat.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(metavar="KIND", help="grouping_smoothing, laplace_counts, fourier_counts, dpsense, uniform.")
+    ] = "grouping_smoothing",
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε for all visits of one user.")] = None,
+    cap: Annotated[
+        int | None, typer.Option(metavar="N", help="Public cap on the venues at which one user counts.")
+    ] = None,
+    max_theta: Annotated[
+        int | None, typer.Option(metavar="N", help="dpsense: public limit on its threshold [default: all venues].")
+    ] = None,
+    mode: Mode = "simulate",
+    seed: Seed = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDR", help="Read on a Dask cluster: tcp://host:8786, or local.")
+    ] = None,
+    ledger: LedgerPath = None,
+    budget: Budget = None,
+    map_file: MapFile = None,
+    force: Replace = False,
+    settings: Fields = None,
+) -> None:
+    """Publish how many users visited each venue of a public list (columns user, venue)."""
+    from geodp.publish.counts import CountsOptions, publish_counts
+    from geodp.publish.request import Request
+
+    fields = _overrides(settings)
+    request = Request(file, out, epsilon, mode, seed, None, cap, ledger, budget, map_file, force, fields)
+    _tell(publish_counts(request, CountsOptions(venues, method, max_theta, cluster)))
+
+
 def _tell(outcome: Outcome) -> None:
     """Print what was published; warnings go where errors go."""
     if "--quiet" not in _flags:

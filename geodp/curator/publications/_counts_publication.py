@@ -1,0 +1,101 @@
+"""What the publications of venue counts have in common: the cap, the promise, the error to expect."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from geodp.curator.publications import Publication
+from geodp.errors import NotReleasable
+from geodp.geometry import Array
+from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.privacy.noise import Noise
+from geodp.visits.histories import Integers
+from geodp.visits.venue_counts import VenueCounts
+from geodp.visits.visit_sets import VisitSets, VisitTable, draw_key
+
+OBSERVED = "the noise follows the largest number of venues that any user visited, which is private itself"
+
+
+class CountsPublication(Publication):
+    """Publications of how many users visited each venue of a public list."""
+
+    reads: ClassVar[frozenset[str]] = frozenset({"visits"})
+    releases: ClassVar[frozenset[str]] = frozenset({"counts"})
+
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """Say what one release guarantees."""
+
+    @abstractmethod
+    def audit_cases(self) -> list[AuditCase]:
+        """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""
+
+    @abstractmethod
+    def release(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> VenueCounts:
+        """Publish the counts, with noise from `noise` alone.
+
+        `order` is a public order of the venues in which neighbours are near each other (used by `grouping: space`).
+        """
+
+    def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:  # noqa: ARG002
+        """Say how large the error will be, from public facts and what was paid for, in words and numbers."""
+        return "How far the counts are off is not known beforehand.", {}
+
+
+class NoisyCounts(CountsPublication):
+    """Publications with an epsilon for all visits of one user."""
+
+    epsilon: float = Field(default=0.69, gt=0)
+    """ε of the release, for all visits of one user."""
+
+    def flaw(self) -> str:
+        """Say why the promise does not hold ('' when it does)."""
+        return ""
+
+    def guarantee(self) -> Guarantee:
+        """Promise ε for one user, added or removed."""
+        flaw = self.flaw()
+        return Guarantee(self.epsilon, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL, holds=not flaw, why_not=flaw)
+
+    def require_sound(self, noise: Noise) -> None:
+        """Refuse to release what is not private."""
+        if self.flaw() and noise.releasable:
+            raise NotReleasable(f"{self.kind}, as it is set, is not private: {self.flaw()}. It must not be released.")
+
+    def told(self, count: Array, **facts: float) -> VenueCounts:
+        """Return what is published."""
+        return VenueCounts(count, self.kind, self.guarantee(), facts)
+
+
+class CappedCounts(NoisyCounts):
+    """Publications whose noise follows a public cap on the venues of one user."""
+
+    cap: int = Field(default=20, ge=1)
+    """Everyone counts at no more than so many venues (Δ), drawn at random from their own: a public number."""
+    nonnegative: bool = False
+    """Raise counts below 0 to 0 (post-processing, free)."""
+
+    def bounded(self, visits: VisitTable, noise: Noise) -> tuple[int, bytes]:
+        """Return Δ and the key by which everyone's venues beyond it are left out."""
+        return min(self.cap, visits.venues), draw_key(noise)
+
+    def finished(self, count: Array) -> Array:
+        """Apply the post-processing that is asked for."""
+        return np.maximum(count, 0.0) if self.nonnegative else count
+
+
+def capped_counts(piece: VisitSets, *, cap: int, key: bytes) -> Integers:
+    """Count the users of each venue, everyone at no more than `cap` venues."""
+    return piece.capped(cap, key).counts()
+
+
+def observed_cap(visits: VisitTable) -> int:
+    """Return the largest number of venues of a user: private, used by literal variants alone."""
+    sizes = visits.summed(partial(VisitSets.sizes_up_to, most=visits.venues))
+    return max(int(np.flatnonzero(sizes).max(initial=1)), 1)

@@ -1,0 +1,96 @@
+"""Grouping and smoothing: venues in an order, cut into groups, each group given its mean; and the best group width.
+
+All of it works on sorted values and prefix sums: one width costs O(d/w · log d), all of them together O(d log² d).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.geometry import Array
+from geodp.visits.histories import Integers
+
+EVERY_WIDTH_UP_TO = 2048
+"""Lists of at most so many venues try every width; longer ones a grid whose steps are 3 % apart."""
+_STEP = 1.03
+
+
+def group_starts(venues: int, width: int) -> Integers:
+    """Return where each group begins: floor(d/w) groups of w, the last of which takes the remainder."""
+    return np.arange(max(venues // width, 1), dtype=np.int64) * width
+
+
+def group_sums(counts: npt.NDArray[np.integer], order: Integers, width: int) -> tuple[Integers, Integers]:
+    """Return the sum of each group's counts, and the groups' sizes."""
+    starts = group_starts(order.size, width)
+    sums = np.add.reduceat(counts[order], starts)
+    return np.asarray(sums, dtype=np.int64), np.diff(np.append(starts, order.size))
+
+
+def spread(means: Array, sizes: Integers, order: Integers) -> Array:
+    """Give every venue the value of its group."""
+    values = np.empty(order.size)
+    values[order] = np.repeat(means, sizes)
+    return values
+
+
+def widths(venues: int) -> Integers:
+    """Return the group widths that are tried: a list that follows from the public number of venues."""
+    if venues <= EVERY_WIDTH_UP_TO:
+        return np.arange(1, venues + 1, dtype=np.int64)
+    steps = math.ceil(math.log(venues) / math.log(_STEP))
+    return np.unique(np.rint(np.geomspace(1, venues, steps)).astype(np.int64))
+
+
+def smoothing_error(ordered: Array, total: Array, width: int) -> float:
+    """Return the sum of |value - mean of its group| over all venues.
+
+    Parameters
+    ----------
+    ordered
+        Values in descending order.
+    total
+        Their prefix sums, from 0.
+    width
+        Venues per group.
+    """
+    size = ordered.size
+    low = group_starts(size, width)
+    high = np.append(low[1:], size)
+    number = (high - low).astype(np.float64)
+    inside = total[high] - total[low]
+    mean = inside / number
+    # values before `middle` lie above the mean of their group, the others below
+    middle = np.clip(np.searchsorted(-ordered, -mean), low, high)
+    above = total[middle] - total[low] - mean * (middle - low)
+    below = mean * (high - middle) - (total[high] - total[middle])
+    return float((above + below).sum())
+
+
+def estimated_errors(estimate: Array, tried: Integers, scale_of_one: float) -> Array:
+    """Return the estimated L1 error of each width: smoothing, and noise at its mean, E|Lap(b)| = b = `scale_of_one`/w.
+
+    `estimate` are the estimated counts in descending order.
+    """
+    total = np.concatenate([[0.0], np.cumsum(estimate)])
+    smoothing = np.array([smoothing_error(estimate, total, int(width)) for width in tried])
+    return smoothing + estimate.size * scale_of_one / tried
+
+
+def best_width(estimate: Array, scale_of_one: float) -> tuple[int, float]:
+    """Return the width with the least estimated L1 error, and that error per venue."""
+    tried = widths(estimate.size)
+    errors = estimated_errors(estimate, tried, scale_of_one)
+    best = int(np.argmin(errors))
+    return int(tried[best]), float(errors[best] / estimate.size)
+
+
+def sampling_rate(epsilon: float, cap: int) -> float:
+    """Return β = (e^ε - 1)/(e^(ε·Δ) - 1), the rate of row sampling at budget ε, in logarithms: it may be tiny."""
+    if cap == 1:
+        return 1.0
+    top = epsilon * cap
+    return math.exp(math.log(math.expm1(epsilon)) - (top + math.log1p(-math.exp(-top))))

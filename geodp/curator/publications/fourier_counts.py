@@ -1,0 +1,130 @@
+"""A few noisy coefficients of a cosine transform instead of all counts (FPA)."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from geodp.curator.publications._counts_audit import fourier_cases
+from geodp.curator.publications._counts_publication import CappedCounts, capped_counts, observed_cap
+from geodp.geometry import Array
+from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.noise import Noise
+from geodp.privacy.primitives import exponential_mechanism, laplace_counts
+from geodp.privacy.release_noise import lattice_step
+from geodp.visits.histories import Integers
+from geodp.visits.venue_counts import VenueCounts
+from geodp.visits.visit_sets import VisitTable
+
+_CHOICE_SHARE = 0.1
+_CANDIDATES = 60
+
+
+class FourierCounts(CappedCounts):
+    """Users per venue from the first few noisy coefficients of a cosine transform of all counts (FPA).
+
+    Guarantee
+    ---------
+    ε-differential privacy for all visits of one user (added or removed), against everyone but the curator. The
+    transform is orthonormal, so one user with at most Δ venues moves k coefficients by at most √(kΔ) in all, which
+    scales the noise. How many coefficients are kept is a public number or paid for with a tenth of ε.
+
+    Reference
+    ---------
+    Rastogi & Nath 2010; Kellaris & Papadopoulos 2013, theorem 2 and appendix A (whose last line loses the root over Δ,
+    and whose complex coefficients are two numbers each). There the best number is found on the true counts
+    (`variant: literal`), which is not private.
+    """
+
+    kind: ClassVar[str] = "fourier_counts"
+
+    coefficients: int | None = Field(default=None, ge=1)
+    """Real coefficients kept (2ρ - 1 in the paper's count); default: chosen privately with a tenth of ε."""
+    variant: Literal["corrected", "literal"] = "corrected"
+    """`literal`: the best number of coefficients for the true counts, and the cap read off the data. Not private."""
+
+    def flaw(self) -> str:
+        """Say why the promise does not hold ('' when it does)."""
+        if self.variant == "literal":
+            return "the cap and the best number of coefficients are read off the data"
+        return ""
+
+    def budgets(self) -> tuple[float, float]:
+        """Return ε of the choice and of the coefficients."""
+        choice = _CHOICE_SHARE * self.epsilon if self.coefficients is None and self.variant == "corrected" else 0.0
+        return choice, self.epsilon - choice
+
+    def release(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> VenueCounts:  # noqa: ARG002
+        """Transform, keep the first coefficients with noise, transform back."""
+        from scipy.fft import idct
+
+        self.require_sound(noise)
+        cap, key = self.bounded(visits, noise)
+        if self.variant == "literal":
+            cap = observed_cap(visits)
+        values = transformed(visits.summed(partial(capped_counts, cap=cap, key=key)))
+        kept = self.number(values, cap, noise)
+        padded = np.zeros(visits.venues)
+        padded[:kept] = self.noisy(values[:kept], cap, noise)
+        scale = math.sqrt(kept * cap) / self.budgets()[1]
+        return self.told(
+            self.finished(idct(padded, norm="ortho")),
+            coefficients=kept,
+            noise_scale=scale * math.sqrt(2 * kept / visits.venues),
+        )
+
+    def number(self, values: Array, cap: int, noise: Noise) -> int:
+        """Return how many coefficients are kept."""
+        if self.coefficients is not None:
+            return min(self.coefficients, values.size)
+        tried = np.unique(np.rint(np.geomspace(1, values.size, _CANDIDATES)).astype(np.int64))
+        loss = self.losses(values, tried, cap)
+        if self.variant == "literal":
+            return int(tried[np.argmin(loss)])
+        # The norm of what is cut off moves by at most that of one user's record, √Δ.
+        epsilon, sensitivity = self.budgets()[0], math.sqrt(cap)
+        return int(tried[exponential_mechanism(-loss, epsilon=epsilon, sensitivity=sensitivity, noise=noise)[0]])
+
+    def losses(self, values: Array, tried: Integers, cap: int) -> Array:
+        """Return, per number of coefficients, the norm of what is cut off plus that of the noise."""
+        tail = np.sqrt(np.maximum(np.concatenate([np.cumsum((values**2)[::-1])[::-1], [0.0]])[tried], 0.0))
+        spread = np.sqrt(2.0 * tried) * np.sqrt(tried * cap) / self.budgets()[1]
+        return np.asarray(tail + spread)
+
+    def noisy(self, values: Array, cap: int, noise: Noise) -> Array:
+        """Return coefficients with noise.
+
+        In release mode they are rounded to the lattice of the noise first, which may add a step to each coefficient's
+        change, and the transform has rounding errors far below another; the noise is widened by both.
+        """
+        epsilon = self.budgets()[1]
+        sensitivity = math.sqrt(values.size * cap)
+        if noise.releasable:
+            step = lattice_step(2 * sensitivity / epsilon)  # at least as coarse as the lattice of the widened noise
+            values = np.rint(values / step) * step
+            sensitivity += 2 * values.size * step
+        return laplace_counts(values, epsilon=epsilon, sensitivity=sensitivity, noise=noise)
+
+    def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:
+        """Say what the noise does; what the cut does is not known."""
+        facts = released.facts
+        text = (
+            f"{facts['coefficients']:.0f} coefficients are kept; their noise is ±{facts['noise_scale']:.4g} (standard "
+            "deviation) at a venue, and what they cannot follow is smoothed away."
+        )
+        return text, dict(facts)
+
+    def audit_cases(self) -> list[AuditCase]:
+        """One user with every venue of a small list; where the cap is observed, a user with more than anyone else."""
+        return fourier_cases(self)
+
+
+def transformed(counts: Integers) -> Array:
+    """Return the orthonormal cosine transform (DCT-II) of the counts."""
+    from scipy.fft import dct
+
+    return np.asarray(dct(counts.astype(np.float64), norm="ortho"))

@@ -1,0 +1,46 @@
+"""The baseline that says nothing: every count is 0."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from geodp.curator.publications._counts_publication import CountsPublication
+from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.guarantee import Guarantee
+from geodp.privacy.noise import Noise
+from geodp.visits.histories import Integers
+from geodp.visits.venue_counts import VenueCounts
+from geodp.visits.visit_sets import VisitTable
+
+
+class Zeros(CountsPublication):
+    """Zero users at every venue, whatever the data: the error that a method has to beat.
+
+    Guarantee
+    ---------
+    It reads nothing, so nothing has to be promised and nothing is charged.
+
+    Reference
+    ---------
+    On long-tailed counts most methods are worse: where the mean count is 1, publishing zeros is off by 1 on average.
+    """
+
+    kind: ClassVar[str] = "zeros"
+
+    def guarantee(self) -> Guarantee:
+        """Promise nothing: nothing is told."""
+        return Guarantee.none("it publishes zeros and says nothing about anybody")
+
+    def release(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> VenueCounts:  # noqa: ARG002
+        """Publish zeros."""
+        return VenueCounts(np.zeros(visits.venues), self.kind, self.guarantee())
+
+    def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:  # noqa: ARG002
+        """Say the obvious."""
+        return "Every count is off by itself.", {}
+
+    def audit_cases(self) -> list[AuditCase]:
+        """Nothing is claimed."""
+        return []

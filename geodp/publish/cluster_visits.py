@@ -1,0 +1,171 @@
+"""Visits larger than memory, on a Dask cluster: files are read where the workers are, and every user ends up whole.
+
+The cluster is on the trusted side: it sees the raw visits. Each file is split by user into as many pieces as needed;
+pieces of one number from all files together hold whole users, so caps and samples are exact. What leaves a worker are
+sums over users; noise is drawn here, once.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.errors import GeodpError, UsageError
+from geodp.publish.request import NOTHING_DONE
+from geodp.publish.visit_reading import (
+    VisitCollector,
+    require_visit_columns,
+    require_visits,
+    visit_batches,
+    visit_files,
+)
+from geodp.visits.histories import Integers
+from geodp.visits.venue_list import VenueList
+from geodp.visits.visit_sets import VisitSets, user_words, visit_sets
+
+T = TypeVar("T")
+Piece = tuple[list[str], Integers, npt.NDArray[np.int32]]
+"""Names of some users, and the visits of a file to venues by them: user by number, venue by number."""
+_PIECE_BYTES = 64 << 20
+_WORKERS_WITHIN_S = 30
+
+
+class Cluster:
+    """A connection to a Dask scheduler, or a cluster of processes on this machine (`local`)."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._client: Any = None
+        self._own: Any = None
+
+    def __enter__(self) -> Cluster:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise UsageError(f"--cluster needs Dask: pip install 'geodp[cluster]'. {NOTHING_DONE}") from None
+        if self.address == "local":
+            from distributed.deploy.subprocess import SubprocessCluster
+
+            self._own = SubprocessCluster(host="127.0.0.1", threads_per_worker=1, dashboard_address="127.0.0.1:0")
+        try:
+            self._client = Client(self._own or self.address, timeout="10s", set_as_default=False)
+            self._client.wait_for_workers(1, timeout=_WORKERS_WITHIN_S)
+        except (OSError, TimeoutError, ValueError) as error:
+            self.__exit__(None, None, None)
+            raise UsageError(
+                f"--cluster {self.address}: no Dask scheduler with workers answers there "
+                f"({str(error).strip().partition(chr(10))[0]}). {NOTHING_DONE}"
+            ) from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for each in (self._client, self._own):
+            if each is not None:
+                each.close(timeout=5)
+
+    def visits(self, path: Path, venues: VenueList) -> ClusterVisits:
+        """Read the files of a path on the cluster, and bring every user's visits together."""
+        client = self._client
+        files = [file.resolve() for file in visit_files(path)]
+        for file in files:
+            require_visit_columns(file)
+        number = self._pieces(files)
+        listed = client.scatter(venues, broadcast=True)
+        split = [client.submit(split_file, file, listed, number, pure=False) for file in files]
+        tallies = self._results([client.submit(_tally, part, pure=False) for part in split])
+        require_visits(path, sum(rows for rows, _ in tallies), sum(known for _, known in tallies))
+        pieces = []
+        for index in range(number):  # a piece of each file, taken where the file was read: only these travel
+            parts = [client.submit(_piece, part, index, pure=False) for part in split]
+            pieces.append(client.submit(joined, parts, venues.size, pure=False))
+        self._results([client.submit(_done, piece, pure=False) for piece in pieces])
+        return ClusterVisits(self, pieces, venues.size)
+
+    def summed(self, measure: Callable[[VisitSets], T], pieces: list[Any]) -> T:
+        """Measure every piece where it is, and add up two by two on the cluster."""
+        client = self._client
+        sums = [client.submit(measure, piece, pure=False) for piece in pieces]
+        while len(sums) > 1:
+            pairs = [sums[at : at + 2] for at in range(0, len(sums), 2)]
+            sums = [client.submit(operator.add, *pair, pure=False) if len(pair) == 2 else pair[0] for pair in pairs]
+        result: T = self._results(sums)[0]
+        return result
+
+    def _pieces(self, files: list[Path]) -> int:
+        threads = sum(self._client.nthreads().values())
+        size = sum(file.stat().st_size for file in files)
+        return int(max(threads, -(-size // _PIECE_BYTES)))
+
+    def _results(self, futures: list[Any]) -> list[Any]:
+        from distributed.client import FutureCancelledError
+        from distributed.comm import CommClosedError
+
+        try:
+            return list(self._client.gather(futures))
+        except GeodpError:
+            raise
+        except (CommClosedError, FutureCancelledError, OSError) as error:
+            raise GeodpError(f"the Dask scheduler at {self.address} went away ({type(error).__name__}).") from error
+
+
+class ClusterVisits:
+    """Visits in pieces on a cluster; every user is whole in one of them."""
+
+    def __init__(self, cluster: Cluster, pieces: list[Any], venues: int) -> None:
+        self._cluster, self._pieces, self._venues = cluster, pieces, venues
+
+    @property
+    def venues(self) -> int:
+        """Number of public venues."""
+        return self._venues
+
+    def summed(self, measure: Callable[[VisitSets], T]) -> T:
+        """Return the sum over all pieces of what is measured on each."""
+        return self._cluster.summed(measure, self._pieces)
+
+
+def split_file(path: Path, venues: VenueList, number: int) -> tuple[tuple[int, int], list[Piece]]:
+    """Read one file, and split its visits by user; first the numbers of rows and of rows at listed venues."""
+    collector = VisitCollector(venues)
+    for user, venue in visit_batches(path, releasing=True):  # its messages travel through the cluster's logs
+        collector.add(user, venue)
+    names, who, venue_number = collector.visits()
+    piece_of_user = (user_words(names) % np.uint64(number)).astype(np.int64)
+    piece = piece_of_user[who]
+    pieces = []
+    for index in range(number):
+        users, visits = np.flatnonzero(piece_of_user == index), piece == index
+        place = np.searchsorted(users, who[visits])
+        pieces.append(([names[user] for user in users], place, venue_number[visits].astype(np.int32)))
+    return (collector.rows, collector.rows - collector.unlisted), pieces
+
+
+def joined(parts: list[Piece], venues: int) -> VisitSets:
+    """Bring the pieces of one number from all files together."""
+    names: dict[str, int] = {}
+    number, venue = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int32)]
+    for users, who, where in parts:
+        of_user = np.array([names.setdefault(user, len(names)) for user in users], dtype=np.int64)
+        number.append(of_user[who])
+        venue.append(where)
+    return visit_sets(user_words(list(names)), np.concatenate(number), np.concatenate(venue), venues)
+
+
+def _tally(split: tuple[tuple[int, int], list[Piece]]) -> tuple[int, int]:
+    return split[0]
+
+
+def _piece(split: tuple[tuple[int, int], list[Piece]], index: int) -> Piece:
+    return split[1][index]
+
+
+def _done(piece: VisitSets) -> bool:
+    return piece.users >= 0

@@ -1,0 +1,184 @@
+"""`geodp publish counts`: how many users visited each venue of a public list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from pydantic import ValidationError
+
+from geodp.curator.publications._counts_publication import CountsPublication
+from geodp.errors import ScenarioError, UsageError
+from geodp.model import did_you_mean
+from geodp.plugins import plugins
+from geodp.privacy.noise import Noise
+from geodp.publish.frame import Outcome, Plan, Product, publish
+from geodp.publish.outputs import DEGREE_DIGITS, Table, require_suffix
+from geodp.publish.public_inputs import PublicInputs
+from geodp.publish.request import NOTHING_DONE, Request
+from geodp.publish.statement import Accuracy
+from geodp.publish.visit_reading import read_visit_sets, venues_of
+from geodp.visits.venue_list import VenueList, read_venue_list
+from geodp.visits.visit_sets import VisitSets, VisitTable
+
+if TYPE_CHECKING:
+    from geodp.display.page import Page
+    from geodp.visits.venue_counts import VenueCounts
+
+DEFAULT_METHOD = "grouping_smoothing"
+_COUNT_DIGITS = 6
+_REHEARSED_VENUES = 1000
+
+
+@dataclass(frozen=True)
+class CountsOptions:
+    """What counts are asked beside what every publication is asked."""
+
+    venues: Path | None = None
+    """Public list of venues."""
+    method: str = DEFAULT_METHOD
+    max_theta: int | None = None
+    """Public limit on the threshold of DPSense."""
+    cluster: str | None = None
+    """Dask scheduler that holds the visits (`local`: on this machine)."""
+
+
+class CountedVenues(Plan):
+    """One number per public venue."""
+
+    def __init__(self, method: CountsPublication, visits: VisitTable, venues: VenueList) -> None:
+        self.mechanism = method.kind
+        self.fields = method.model_dump(mode="json")
+        self.region = venues.region()
+        self.guarantee = self.per_person = method.guarantee()
+        self._method, self._visits, self._venues = method, visits, venues
+        self._order = venues.order() if getattr(method, "grouping", "") == "space" else None
+
+    def rehearse(self, noise: Noise) -> None:
+        """Count nobody, at a few venues."""
+        venues = min(self._venues.size, _REHEARSED_VENUES)
+        nobody = VisitSets(np.zeros(1, dtype=np.int64), np.empty(0, np.int32), np.empty(0, np.uint64), venues)
+        order = None if self._order is None else np.arange(venues)
+        self._method.release(nobody, noise, order)
+
+    def draw(self, noise: Noise) -> Product:
+        """Count, with noise."""
+        released = self._method.release(self._visits, noise, self._order)
+        accuracy = Accuracy(*self._method.accuracy(released))
+        return Product(self._table(released), accuracy, noise.releasable, lambda page: self._draw_map(page, released))
+
+    def _table(self, released: VenueCounts) -> Table:
+        venues = self._venues
+        columns: dict[str, Any] = {"venue": venues.name, "count": np.round(released.count, _COUNT_DIGITS) + 0.0}
+        if venues.lon is None or venues.lat is None:
+            return Table(columns)
+        places = {"lon": np.round(venues.lon, DEGREE_DIGITS), "lat": np.round(venues.lat, DEGREE_DIGITS)}
+        return Table(columns | places, "points")
+
+    def _draw_map(self, page: Page, released: VenueCounts) -> None:
+        from geodp.display.layers.reports import ReportsLayer
+        from geodp.display.venue_marks import draw_venue_counts
+
+        class PublishedCounts(ReportsLayer):
+            title: ClassVar[str] = "Published counts"
+
+        places = self._venues.places_m()
+        if places is not None:
+            draw_venue_counts(PublishedCounts(), page, *places, released.count, self._venues.name.to_pylist())
+
+
+def publish_counts(request: Request, options: CountsOptions) -> Outcome:
+    """Publish how many users visited each venue of a public list (visits: columns user, venue)."""
+    if options.cluster is None:
+        return publish(request, partial(_prepare, options=options))
+    from geodp.publish.cluster_visits import Cluster
+
+    request.check()
+    with Cluster(options.cluster) as cluster:
+        return publish(request, partial(_prepare, options=options, cluster=cluster))
+
+
+def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, cluster: Any = None) -> Plan:
+    method = build(options, request)
+    listed = None if options.venues is None else read_venue_list(options.venues)
+    if listed is None and not request.releasing:
+        listed = venues_of(request.source, releasing=False)
+        inputs.derived.append("venue list")
+        inputs.warnings.append(
+            f"venue list: read off the private data ({listed.size:,} venues), so no privacy guarantee holds: which "
+            "places were visited at all is disclosed. A release needs --venues FILE."
+        )
+    if listed is None:
+        raise UsageError(
+            "venue list: must be public and given in release mode: use --venues FILE. Reading it off the visits would "
+            f"disclose which places were visited. {NOTHING_DONE}"
+        )
+    inputs.values["venues"] = None if options.venues is None else options.venues.name
+    inputs.values["number_of_venues"] = listed.size if options.venues is not None else None
+    _require_places(request, method, listed)
+    for name in ("cap", "max_theta"):
+        if name in type(method).model_fields:
+            inputs.values[name] = getattr(method, name)
+    if cluster is not None:
+        return CountedVenues(method, cluster.visits(request.source, listed), listed)
+    read = read_visit_sets(request.source, listed, releasing=request.releasing)
+    plan = CountedVenues(method, read.sets, listed)
+    plan.remarks = (*read.remarks(), *_beyond_cap(method, read.sets))
+    return plan
+
+
+def build(options: CountsOptions, request: Request) -> CountsPublication:
+    """Build the method from the options, with errors for people."""
+    cls = _find(options.method)
+    fields: dict[str, Any] = dict(request.settings)
+    stated: Mapping[str, Any] = {"epsilon": request.epsilon, "cap": request.cap, "max_theta": options.max_theta}
+    for name, value in stated.items():
+        if value is None:
+            continue
+        option = "--" + name.replace("_", "-")
+        if name not in cls.model_fields:
+            raise UsageError(f"{cls.kind} takes no {option}. {NOTHING_DONE}")
+        if name in fields:
+            raise UsageError(f"{option} and --set both state {name}: give only one. {NOTHING_DONE}")
+        fields[name] = value
+    if "epsilon" in cls.model_fields and "epsilon" not in fields:
+        raise UsageError(f"give --epsilon: the epsilon of {cls.kind} for one user. {NOTHING_DONE}")
+    try:
+        return cls.model_validate(fields)
+    except ValidationError as error:
+        lines = [(".".join(str(part) for part in line["loc"]), line["msg"]) for line in error.errors(include_url=False)]
+        raise ScenarioError(f"publish counts --method {cls.kind}", lines) from None
+
+
+def _find(kind: str) -> type[CountsPublication]:
+    known = {name: cls for name, cls in plugins("publication").items() if issubclass(cls, CountsPublication)}
+    if kind not in known:
+        hint = did_you_mean(kind, known)
+        raise UsageError(f"counts: no method called '{kind}'.{hint} Known: {', '.join(known)}. {NOTHING_DONE}")
+    return known[kind]
+
+
+def _require_places(request: Request, method: CountsPublication, venues: VenueList) -> None:
+    """Refuse what needs places when the list has none, before anything is charged."""
+    if venues.lon is not None:
+        return
+    wanted = {
+        f"{request.out.suffix} files": require_suffix(request.out).startswith("geo"),
+        "a map": request.map is not None,
+        "grouping: space": getattr(method, "grouping", "") == "space",
+    }
+    for what, asked in wanted.items():
+        if asked:
+            raise UsageError(f"{what}: needs the columns lon and lat in the venue list. {NOTHING_DONE}")
+
+
+def _beyond_cap(method: CountsPublication, sets: VisitSets) -> tuple[str, ...]:
+    cap = getattr(method, "cap", None)
+    beyond = 0 if cap is None else int((sets.size > cap).sum())
+    if not beyond:
+        return ()
+    return (f"{beyond:,} of {sets.users:,} users have more than {cap:,} venues and count at {cap:,} of them.",)

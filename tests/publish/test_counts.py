@@ -1,0 +1,282 @@
+"""`geodp publish counts`: a csv of one's own in both modes, the ledger, what is told, and bad input."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodp.cli import main
+from geodp.errors import DataError
+from geodp.publish.visit_reading import read_visit_sets, visit_files
+from geodp.visits.generated_histories import Sizes, generated_histories
+from geodp.visits.venue_list import read_venue_list
+
+Files = tuple[Path, Path]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    histories, venues = generated_histories(Sizes(people=60, visits=12, venues=80), np.random.default_rng(0))
+    visits = pd.DataFrame({"user": histories.people[histories.person], "venue": venues.name[histories.venue]})
+    visits.to_csv(tmp_path / "in.csv", index=False)
+    listed = pd.DataFrame({"venue": venues.name, "lon": venues.lon, "lat": venues.lat})
+    listed.to_csv(tmp_path / "venues.csv", index=False)
+    return tmp_path / "in.csv", tmp_path / "venues.csv"
+
+
+def publish(files: Files, *words: str, out: str = "out.csv", venues: bool = True) -> int:
+    source, listed = files
+    public = ["--venues", str(listed)] if venues else []
+    with pytest.raises(SystemExit) as done:
+        main(["publish", "counts", str(source), *public, "--out", str(source.parent / out), *words])
+    return int(done.value.code or 0)
+
+
+def stated(files: Files, out: str = "out.csv") -> dict[str, object]:
+    found: dict[str, object] = json.loads((files[0].parent / f"{out}.guarantee.json").read_text(encoding="utf-8"))
+    return found
+
+
+def left(files: Files) -> set[str]:
+    return {path.name for path in files[0].parent.iterdir() if not path.name.endswith(".lock")} - {
+        "in.csv",
+        "venues.csv",
+    }
+
+
+def exact(files: Files) -> pd.Series:
+    """Return the true counts in the order of the list."""
+    visits, listed = pd.read_csv(files[0]).drop_duplicates(), pd.read_csv(files[1])
+    return visits.groupby("venue").size().reindex(listed["venue"], fill_value=0)
+
+
+@pytest.mark.parametrize("method", ["grouping_smoothing", "laplace_counts", "fourier_counts", "dpsense", "uniform"])
+def test_every_venue_of_the_list_gets_a_count_and_the_guarantee_is_for_a_user(files: Files, method: str) -> None:
+    assert publish(files, "--method", method, "--epsilon", "0.69", "--seed", "3") == 0
+    told, listed = pd.read_csv(files[0].parent / "out.csv"), pd.read_csv(files[1])
+    assert list(told.columns) == ["venue", "count", "lon", "lat"]
+    assert told["venue"].tolist() == listed["venue"].tolist(), "all of the public list, in its order"
+    assert np.isfinite(told["count"]).all()
+    promise = stated(files)["guarantee"]
+    assert isinstance(promise, dict)
+    assert (promise["epsilon"], promise["unit"], promise["neighbours"]) == (0.69, "user", "add_remove")
+    assert not stated(files)["releasable"]
+
+
+def test_with_a_huge_epsilon_the_counts_are_those_of_distinct_users(files: Files) -> None:
+    assert publish(files, "--method", "laplace_counts", "--epsilon", "1e9", "--cap", "80") == 0
+    told = pd.read_csv(files[0].parent / "out.csv")
+    assert told["count"].to_numpy() == pytest.approx(exact(files).to_numpy(), abs=1e-3)
+
+
+def test_the_same_seed_gives_the_same_file_and_another_does_not(files: Files) -> None:
+    for out, seed in (("a.csv", "1"), ("b.csv", "1"), ("c.csv", "2")):
+        assert publish(files, "--epsilon", "1", "--seed", seed, out=out) == 0
+    first, second, third = ((files[0].parent / name).read_bytes() for name in ("a.csv", "b.csv", "c.csv"))
+    assert first == second != third
+
+
+def test_geojson_geoparquet_and_a_map(files: Files) -> None:
+    page = files[0].parent / "map.html"
+    assert publish(files, "--epsilon", "1", "--map", str(page), out="out.geojson") == 0
+    collection = json.loads((files[0].parent / "out.geojson").read_text(encoding="utf-8"))
+    assert len(collection["features"]) == 80
+    assert set(collection["features"][0]["properties"]) == {"venue", "count"}
+    assert not collection["geodp"]["releasable"]
+    assert "Published counts" in page.read_text(encoding="utf-8")
+    assert publish(files, "--epsilon", "1", out="out.geoparquet") == 0
+    import geopandas
+
+    assert geopandas.read_parquet(files[0].parent / "out.geoparquet").geometry.iloc[0].geom_type == "Point"
+
+
+@pytest.mark.usefixtures("opendp")
+@pytest.mark.parametrize("method", ["grouping_smoothing", "laplace_counts", "fourier_counts", "dpsense", "uniform"])
+def test_release_mode_tells_nothing_that_is_not_paid_for(
+    files: Files, method: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert publish(files, "--method", method, "--epsilon", "0.69", "--mode", "release") == 0
+    told = capsys.readouterr()
+    assert "RELEASABLE" in told.out
+    assert stated(files)["releasable"]
+    visits = pd.read_csv(files[0])
+    for secret in (len(visits), len(visits.drop_duplicates())):
+        assert f" {secret:,} " not in told.out + told.err
+    assert "repeat" not in told.out
+    assert "users have" not in told.out
+
+
+def test_release_mode_refuses_a_derived_venue_list_and_simulate_mode_warns(
+    files: Files, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("opendp")
+    assert publish(files, "--epsilon", "1", "--mode", "release", venues=False) == 2
+    assert "--venues FILE" in capsys.readouterr().err
+    assert left(files) == set()
+    assert publish(files, "--epsilon", "1", venues=False) == 0
+    assert "no privacy guarantee holds" in capsys.readouterr().err
+    assert list(pd.read_csv(files[0].parent / "out.csv").columns) == ["venue", "count"]
+    promise = stated(files)["guarantee"]
+    assert isinstance(promise, dict)
+    assert not promise["holds"]
+
+
+@pytest.mark.parametrize("words", [["--set", "variant=literal"], ["--method", "zeros"]])
+def test_what_promises_nothing_is_not_released(files: Files, words: list[str]) -> None:
+    pytest.importorskip("opendp")
+    epsilon = [] if "zeros" in words else ["--epsilon", "1"]
+    assert publish(files, *epsilon, "--mode", "release", *words) == 1
+    assert left(files) == set()
+    assert publish(files, *epsilon, *words) == 0
+
+
+def test_a_second_call_respects_the_ledger(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = ["--ledger", str(files[0].parent / "ledger.json")]
+    assert publish(files, "--epsilon", "0.69", *ledger, "--budget", "1") == 0
+    assert publish(files, "--epsilon", "0.69", *ledger, out="again.csv") == 1
+    assert "short by ε=0.38" in capsys.readouterr().err
+    assert not (files[0].parent / "again.csv").exists()
+    assert publish(files, "--method", "dpsense", "--epsilon", "0.31", *ledger, out="again.csv") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give --epsilon"),
+        (["--epsilon", "0"], "greater than 0"),
+        (["--epsilon", "1", "--cap", "0"], "at least 1"),
+        (["--epsilon", "1", "--method", "dpsens"], "Did you mean 'dpsense'"),
+        (["--epsilon", "1", "--method", "dpsense", "--cap", "3"], "dpsense takes no --cap"),
+        (["--epsilon", "1", "--max-theta", "3"], "takes no --max-theta"),
+        (["--epsilon", "1", "--method", "dpsense", "--max-theta", "0"], "max_theta"),
+        (["--epsilon", "1", "--set", "grouping=sampeld"], "grouping"),
+        (["--epsilon", "1", "--set", "epsilon=2"], "give only one"),
+        (["--epsilon", "1", "--mode", "releas"], "Did you mean 'release'"),
+    ],
+)
+def test_bad_options_charge_nothing(
+    files: Files, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert publish(files, *words) == 2
+    assert message in capsys.readouterr().err
+    assert left(files) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty"),
+        ("user,venue\n", "no visits"),
+        ("user,venue\nu,elsewhere\n", "no visit names a venue of the public list"),
+        ("user,venue\nu,venue-000001\nu,\n", "no venue, first in line 3"),
+        ("user,venue\n,venue-000001\n", "no user, first in line 2"),
+        ("user_id,venue\nu,venue-000001\n", "Rename 'user_id' to 'user'"),
+        ("user,poi\nu,venue-000001\n", "Rename 'poi' to 'venue'"),
+        ("user;venue\nu;venue-000001\n", "no column 'user'"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["simulate", "release"])
+def test_bad_visits_release_nothing(
+    files: Files, text: str, message: str, mode: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if mode == "release":
+        pytest.importorskip("opendp")
+    files[0].write_text(text)
+    assert publish(files, "--epsilon", "1", "--mode", mode) == 2
+    assert message in capsys.readouterr().err
+    assert left(files) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("venue\n", "no venues"),
+        ("venue\na\na\n", "twice"),
+        ("place\na\n", "no column 'venue'"),
+        ("venue,lon,lat\nvenue-000001,50,190\n", "swapped"),
+        ("venue,lon,lat\nvenue-000001,,50\n", "no place on earth"),
+    ],
+)
+def test_bad_venue_lists_release_nothing(
+    files: Files, text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files[1].write_text(text)
+    assert publish(files, "--epsilon", "1") == 2
+    assert message in capsys.readouterr().err
+    assert left(files) == set()
+
+
+def test_one_user_one_venue_and_a_user_beyond_the_cap(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    files[0].write_text("user,venue\nu,a\n")
+    files[1].write_text("venue\na\n")
+    for method in ("grouping_smoothing", "laplace_counts", "fourier_counts", "dpsense", "uniform"):
+        assert publish(files, "--method", method, "--epsilon", "1", out=f"{method}.csv") == 0
+    files[0].write_text("user,venue\n" + "".join(f"u,{n}\nu,{n}\n" for n in range(30)))
+    files[1].write_text("venue\n" + "".join(f"{n}\n" for n in range(30)))
+    capsys.readouterr()
+    assert publish(files, "--method", "laplace_counts", "--epsilon", "1e9", "--cap", "4") == 0
+    told = capsys.readouterr().out
+    assert "30 visits repeat an earlier one" in told
+    assert "1 of 1 users have more than 4 venues" in told
+    assert pd.read_csv(files[0].parent / "out.csv")["count"].sum() == pytest.approx(4, abs=1e-3)
+
+
+def test_places_are_needed_for_maps_and_geometry(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    listed = pd.read_csv(files[1])
+    listed[["venue"]].to_csv(files[1], index=False)
+    for words, out in ((["--map", "m.html"], "out.csv"), ([], "out.geojson"), (["--set", "grouping=space"], "out.csv")):
+        assert publish(files, "--epsilon", "1", *words, out=out) == 2
+        assert "lon and lat" in capsys.readouterr().err
+    assert left(files) == set()
+
+
+def test_numbers_and_words_name_the_same_venue_in_csv_and_parquet(tmp_path: Path) -> None:
+    listed = tmp_path / "venues.csv"
+    listed.write_text("venue\n7\n12\ncafé x\n")
+    venues = read_venue_list(listed)
+    pd.DataFrame({"user": [1, 1, 2], "venue": [12, 12, 7]}).to_parquet(tmp_path / "in.parquet")
+    (tmp_path / "in.csv").write_text("user,venue\n1,12\n1,12\n2,7\n2,café x\n")
+    for name, counts in (("in.parquet", [1, 1, 0]), ("in.csv", [1, 1, 1])):
+        read = read_visit_sets(tmp_path / name, venues, releasing=False)
+        assert read.sets.counts().tolist() == counts
+
+
+def test_a_long_file_is_read_in_batches_and_a_folder_file_by_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Repeated visits are thrown out along the way: memory follows who visited what, not the length of the file."""
+    from geodp.publish import visit_reading
+    from geodp.world import columns_file
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"user": rng.integers(0, 50, 60_000), "venue": rng.integers(0, 20, 60_000)})
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    (tmp_path / "venues.csv").write_text("venue\n" + "\n".join(str(n) for n in range(20)))
+    venues = read_venue_list(tmp_path / "venues.csv")
+    monkeypatch.setattr(columns_file, "_BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr(visit_reading, "_COMPACT_EVERY", 2000)
+    most = 0
+    compact = visit_reading.VisitCollector._compact
+
+    def watched(self: visit_reading.VisitCollector) -> None:
+        nonlocal most
+        most = max(most, sum(part.size for part in self._pairs))
+        compact(self)
+
+    monkeypatch.setattr(visit_reading.VisitCollector, "_compact", watched)
+    read = read_visit_sets(tmp_path / "in.csv", venues, releasing=False)
+    assert read.rows == 60_000
+    assert most < 5000, "60,000 visits, of which 1,000 differ"
+    assert read.sets.counts().tolist() == [50] * 20
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for part in range(3):
+        frame.iloc[part::3].to_parquet(folder / f"{part}.parquet")
+    parts = read_visit_sets(folder, venues, releasing=False)
+    assert parts.sets.venue.tolist() != []
+    assert parts.sets.counts().tolist() == [50] * 20
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="neither Parquet nor csv"):
+        visit_files(tmp_path / "empty")

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from geodp.errors import DataError
+from geodp.privacy.noise import SimulatedNoise
+from geodp.visits.visit_sets import VisitSets, draw_key, user_words, visit_sets
+from tests.visits.tables import table
+
+ROWS = st.lists(st.lists(st.integers(0, 9), max_size=12), max_size=8)
+
+
+def venues_of(sets: VisitSets, user: int) -> set[int]:
+    return set(sets.venue[sets.start[user] : sets.start[user + 1]].tolist())
+
+
+def test_repeated_visits_count_once() -> None:
+    sets = table([[1, 1, 2], [], [2]], 4)
+    assert sets.counts().tolist() == [0, 1, 2, 0]
+    assert sets.size.tolist() == [2, 0, 1]
+    assert sets.sizes_up_to(1).tolist() == [1, 2]
+
+
+@settings(deadline=None, max_examples=60)
+@given(ROWS, st.integers(1, 5))
+def test_the_cap_looks_at_one_user_alone_and_keeps_their_own_venues(rows: list[list[int]], cap: int) -> None:
+    whole = table(rows, 10)
+    capped = whole.capped(cap, b"key")
+    for user, row in enumerate(rows):
+        kept = venues_of(capped, user)
+        assert kept <= set(row)
+        assert len(kept) == min(cap, len(set(row)))
+        alone = visit_sets(whole.user[[user]], np.zeros(len(row), np.int64), np.array(row, dtype=np.int64), 10)
+        assert kept == venues_of(alone.capped(cap, b"key"), 0), "others play no part"
+
+
+def test_the_cap_and_the_sample_are_even() -> None:
+    """20,000 users with 5 venues: kept 2, sampled 1. Each count is binomial; a deviation of 6 sd has odds of 1e-8."""
+    users = 20_000
+    sets = table([range(5)] * users, 5)
+    for counts, share in ((sets.capped(2, b"k").counts(), 0.4), (sets.one_each(b"k"), 0.2)):
+        assert counts.sum() == round(share * 5 * users)
+        assert np.abs(counts - share * users).max() < 6 * np.sqrt(users * share * (1 - share))
+    taken = sets.rows_sampled(0.1, b"k")
+    assert np.all(taken == taken[0]), "rows are taken whole"
+    assert abs(taken[0] - 2000) < 6 * np.sqrt(users * 0.09)
+
+
+def test_keys_differ_and_follow_from_the_noise() -> None:
+    first, second = (draw_key(SimulatedNoise(np.random.default_rng(seed))) for seed in (0, 1))
+    assert len(first) == 32
+    assert first != second
+    assert first == draw_key(SimulatedNoise(np.random.default_rng(0)))
+    sets = table([range(9)] * 200, 9)
+    assert (sets.one_each(first) != sets.one_each(second)).any()
+
+
+def test_users_are_seeded_by_name_on_every_machine() -> None:
+    assert user_words(np.array(["a", 12], dtype=np.object_)).tolist() == user_words(np.array(["a", "12"])).tolist()
+    assert len(set(user_words(["a", "b"]).tolist())) == 2
+
+
+def test_a_venue_that_is_not_listed_is_refused() -> None:
+    with pytest.raises(DataError, match="not in the public list"):
+        table([[4]], 4)
