@@ -56,7 +56,7 @@ class CountedVenues(Plan):
         self.region = venues.region()
         self.guarantee = self.per_person = method.guarantee()
         self._method, self._visits, self._venues = method, visits, venues
-        self._order = venues.order() if getattr(method, "grouping", "") == "space" else None
+        self._order = venues.order() if method.uses_places else None
 
     def rehearse(self, noise: Noise) -> None:
         """Count nobody, at a few venues."""
@@ -169,7 +169,7 @@ def _require_places(request: Request, method: CountsPublication, venues: VenueLi
     wanted = {
         f"{request.out.suffix} files": require_suffix(request.out).startswith("geo"),
         "a map": request.map is not None,
-        "grouping: space": getattr(method, "grouping", "") == "space",
+        "grouping: space": method.uses_places,
     }
     for what, asked in wanted.items():
         if asked:

@@ -9,15 +9,15 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from geodp.curator.publications import Publication
+from geodp.curator.publications import Publication, Published, Records
 from geodp.errors import NotReleasable
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise
 from geodp.visits.histories import Integers
+from geodp.visits.space_order import space_order
 from geodp.visits.venue_counts import VenueCounts
-from geodp.visits.visit_sets import VisitSets, VisitTable, draw_key
+from geodp.visits.visit_sets import VisitSets, VisitTable, draw_key, sets_of
 
 OBSERVED = "the noise follows the largest number of venues that any user visited, which is private itself"
 
@@ -29,19 +29,31 @@ class CountsPublication(Publication):
     releases: ClassVar[frozenset[str]] = frozenset({"counts"})
 
     @abstractmethod
-    def guarantee(self) -> Guarantee:
-        """Say what one release guarantees."""
-
-    @abstractmethod
-    def audit_cases(self) -> list[AuditCase]:
-        """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""
-
-    @abstractmethod
     def release(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> VenueCounts:
         """Publish the counts, with noise from `noise` alone.
 
         `order` is a public order of the venues in which neighbours are near each other (used by `grouping: space`).
         """
+
+    def publish(self, records: Records, noise: Noise) -> Published:
+        """Publish the counts of everyone's visits: one row per public venue; the exact counts stay behind."""
+        import pandas as pd
+
+        histories, venues = records.visits()
+        sets = sets_of(histories, venues.size)
+        order = space_order(*venues.places_m()) if self.uses_places else None
+        released = self.release(sets, noise, order)
+        told = pd.DataFrame({"venue": venues.name, "count": released.count, "lon": venues.lon, "lat": venues.lat})
+        truth = {
+            "counts": pd.DataFrame({"venue": venues.name, "count": sets.counts()}),
+            "users": pd.DataFrame({"users": [sets.users]}),
+        }
+        return Published(told, truth, released.facts)
+
+    @property
+    def uses_places(self) -> bool:
+        """Whether the places of the venues are needed."""
+        return False
 
     def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:  # noqa: ARG002
         """Say how large the error will be, from public facts and what was paid for, in words and numbers."""

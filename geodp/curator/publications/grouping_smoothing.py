@@ -83,6 +83,11 @@ class GroupingSmoothing(CappedCounts):
         return OBSERVED if self.variant == "literal" else ""
 
     @property
+    def uses_places(self) -> bool:
+        """Whether the places of the venues are needed."""
+        return self.grouping == "space"
+
+    @property
     def orders_by_sample(self) -> bool:
         """Whether the order of the venues is paid for."""
         return self.grouping in ("tuned", "sampled")
