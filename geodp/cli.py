@@ -464,6 +464,36 @@ def counts(
     _tell(publish_counts(request, CountsOptions(venues, method, max_theta, cluster)))
 
 
+@publish_app.command()
+def trajectories(
+    file: PrivateFile,
+    out: PublishedFile,
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of one person, or of one trip.")] = None,
+    unit: Annotated[
+        str | None, typer.Option(metavar="UNIT", help="What ε hides: person [default] or trajectory.")
+    ] = None,
+    variant: Annotated[
+        str | None, typer.Option(metavar="NAME", help="geodp, dpt, or a baseline: grid_markov, ngram, none.")
+    ] = None,
+    mode: Mode = "simulate",
+    seed: Seed = None,
+    region: PublicRegion = None,
+    cap: Annotated[int | None, typer.Option(metavar="N", help="Public cap on the trips of one person.")] = None,
+    ledger: LedgerPath = None,
+    budget: Budget = None,
+    map_file: MapFile = None,
+    force: Replace = False,
+    settings: Fields = None,
+) -> None:
+    """Publish trajectories (columns user, trajectory, time_s, lon, lat) as synthetic trips."""
+    from geodp.publish.request import Request
+    from geodp.publish.trajectories import publish_trajectories
+
+    fields = _overrides(settings)
+    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields)
+    _tell(publish_trajectories(request, unit=unit, variant=variant))
+
+
 def _tell(outcome: Outcome) -> None:
     """Print what was published; warnings go where errors go."""
     if "--quiet" not in _flags:

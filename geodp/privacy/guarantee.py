@@ -21,6 +21,8 @@ class Unit(StrEnum):
     """One person's whole record."""
     EVENT = "event"
     """One visit."""
+    TRAJECTORY = "trajectory"
+    """One trip."""
     ITEM = "item"
     """One entry of one person's vector."""
     POINT = "point"
@@ -50,6 +52,7 @@ _HIDDEN = {
     Unit.SNAPSHOT: "one worker's position at one instant",
     Unit.USER: "one person's whole record",
     Unit.EVENT: "one visit",
+    Unit.TRAJECTORY: "one trip",
     Unit.ITEM: "one item of one person's history",
     Unit.POINT: "one reported place",
 }
@@ -115,7 +118,7 @@ class Guarantee:
             raise UsageError(f"the public cap must be a whole number of at least 1, got {cap!r}")
         if self.unit is Unit.USER:
             return self
-        if self.unit not in (Unit.EVENT, Unit.ITEM, Unit.SNAPSHOT):
+        if self.unit not in (Unit.EVENT, Unit.TRAJECTORY, Unit.ITEM, Unit.SNAPSHOT):
             raise UsageError(f"a promise about '{self.unit}' does not become one about users by a cap")
         # Group privacy: cap steps of epsilon; each step's delta is inflated by the steps after it.
         steps = math.expm1(cap * self.epsilon) / math.expm1(self.epsilon) if self.delta else 0.0

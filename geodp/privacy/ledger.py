@@ -301,7 +301,7 @@ def _only(person: int | None) -> Ids | None:
 
 def _per_person(guarantee: Guarantee, cap: int | None) -> Guarantee:
     """Return what a promise costs each person."""
-    if guarantee.unit in (Unit.EVENT, Unit.ITEM):
+    if guarantee.unit in (Unit.EVENT, Unit.TRAJECTORY, Unit.ITEM):
         if cap is None:
             raise UsageError(
                 f"a promise about one {guarantee.unit} costs each person epsilon × the public cap on their number: "

@@ -1,0 +1,182 @@
+"""DPT: synthetic trajectories in the place of real ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from geodp.curator.publications import Publication
+from geodp.curator.publications._dpt_audit import canary_cases
+from geodp.curator.synthesis.purse import Purse, Receipt, split
+from geodp.curator.synthesis.tree_synthesis import TreeModel, TreeSettings, fitted_trees
+from geodp.curator.synthesis.walks import Direction
+from geodp.errors import DataError, NotReleasable
+from geodp.geometry import Region
+from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.privacy.noise import Noise
+from geodp.trajectories.table import Trajectories
+
+_AS_THEY_ARE = "the trajectories themselves are published"
+DEFAULT_CAP = 10
+
+
+class Dpt(Publication):
+    """Synthetic trips drawn from noisy counts of how people move (DPT), with baselines of the same kind.
+
+    Guarantee
+    ---------
+    `unit: person`: ε-differential privacy for everything one person did, of which at most `trajectories_per_person`
+    trips count; noise grows with that number. `unit: trajectory`: ε for one trip; a person with k trips is protected at
+    k·ε only. Under a cap one trip more may push another one out, so the noise is then twice as wide. The region, caps
+    and grids are public; the number of trips, their lengths, times, starts and moves are all counted with noise, and
+    synthetic trips follow from the noisy counts alone.
+
+    Reference
+    ---------
+    Zhu et al. 2017, Differential Privacy and Applications, section 12.3.2 (He et al. 2015, DPT). The book gives a
+    summary only, so this is DPT in style: `variant: dpt` bounds what a trajectory adds (weight min(1, l/n)) and counts
+    starts and lengths apart. `ngram` follows Chen et al. 2012, `grid_markov` is a first-order chain on one grid.
+    """
+
+    kind: ClassVar[str] = "dpt"
+    reads: ClassVar[frozenset[str]] = frozenset({"trajectories"})
+    releases: ClassVar[frozenset[str]] = frozenset({"trajectories"})
+
+    epsilon: float = Field(default=1.0, gt=0)
+    """ε of the release, for one person or one trajectory."""
+    unit: Literal["person", "trajectory"] = "person"
+    """What ε hides: everything a person did, or one trip."""
+    trajectories_per_person: int | None = Field(default=None, ge=1)
+    """Everyone keeps at most so many trips, their first ones: a public number. Default 10 for `unit: person`; none for
+    `unit: trajectory`, which then promises nothing about a person."""
+    variant: Literal["dpt", "grid_markov", "ngram", "none"] = "dpt"
+    """`dpt`; the baselines `grid_markov` and `ngram`; `none`: the trips as they are. Not private."""
+    tokens_per_trajectory: float = Field(default=20.0, ge=1)
+    """Most that one trip adds to the counts of one depth of the trees (l): longer trips count less per move."""
+    finest_m: float = Field(default=100.0, gt=0)
+    """Side of the finest cells, metres (v_1); cells double from grid to grid."""
+    levels: int = Field(default=6, ge=1, le=12)
+    """Number of grids to choose from (M)."""
+    order: int = Field(default=2, ge=1, le=4)
+    """Length of the sequences that are counted (φ)."""
+    kappa: float = Field(default=1.0, ge=0)
+    """Strength of the preference for going straight on; 0 switches it off."""
+    window: int = Field(default=3, ge=1)
+    """Moves over which the direction so far is averaged."""
+    choice_share: float = Field(default=0.1, gt=0, lt=1)
+    """Part of ε for the choice of grids."""
+    lengths_share: float = Field(default=0.1, gt=0, lt=1)
+    """Part of ε for the lengths of trips (their number follows from it)."""
+    times_share: float = Field(default=0.05, gt=0, lt=1)
+    """Part of ε for departures and paces."""
+    most_points: int = Field(default=1000, ge=2)
+    """Longest synthetic trip, points."""
+    baseline_cells: int = Field(default=16, ge=2)
+    """Cells along the longer side of the region, for `grid_markov` and `ngram`."""
+    period_s: float = Field(default=86_400.0, gt=0)
+    """Departures are counted by their time in this period (s): a day."""
+
+    @model_validator(mode="after")
+    def _whole_budget(self) -> Self:
+        if self.choice_share + self.lengths_share + self.times_share >= 1:
+            raise ValueError("the shares of the budget must leave something for the movement itself")
+        return self
+
+    @property
+    def cap(self) -> int | None:
+        """The public cap on one person's trips (None: nobody is bounded)."""
+        return (
+            DEFAULT_CAP
+            if self.trajectories_per_person is None and self.unit == "person"
+            else self.trajectories_per_person
+        )
+
+    def most_contributions(self) -> int | None:
+        """Return the public cap on what one person contributes; None where a promise about a person is impossible."""
+        return 1 if self.unit == "person" else self.cap
+
+    def crowd(self) -> int:
+        """Return how many trips of the bounded data change at most with one protected unit.
+
+        A person is at most `cap` trips. One trip more is one, unless a cap binds: then it may push another one out.
+        """
+        if self.unit == "person":
+            return int(self.cap or DEFAULT_CAP)
+        return 1 if self.cap is None else 2
+
+    def guarantee(self) -> Guarantee:
+        """Promise ε for one person or one trajectory; nothing for the trips as they are."""
+        if self.variant == "none":
+            return Guarantee.none(_AS_THEY_ARE)
+        unit = Unit.USER if self.unit == "person" else Unit.TRAJECTORY
+        return Guarantee(self.epsilon, unit, Neighbours.ADD_REMOVE, Trust.CENTRAL)
+
+    def parts(self) -> dict[str, float]:
+        """Return ε of every part of the release; together they are the ε of the guarantee."""
+        shares = self._trees(1.0).shares(choice=self.choice_share, lengths=self.lengths_share, times=self.times_share)
+        return split(self.epsilon, shares)
+
+    def release(self, trajectories: Trajectories, region: Region, noise: Noise) -> Trajectories:
+        """Publish synthetic trips, with noise from `noise` alone."""
+        return self.release_with_receipts(trajectories, region, noise)[0]
+
+    def release_with_receipts(
+        self, trajectories: Trajectories, region: Region, noise: Noise
+    ) -> tuple[Trajectories, tuple[Receipt, ...]]:
+        """Publish synthetic trips, and say what every part of them cost."""
+        used = self.bounded(trajectories, region)
+        if self.variant == "none":
+            if noise.releasable:
+                raise NotReleasable(f"dpt with variant none promises nothing: {_AS_THEY_ARE}. It must not be released.")
+            return used, ()
+        purse = Purse(noise, self.parts(), self.crowd())
+        model = self.fitted(used, region, purse)
+        purse.require_within(self.epsilon)
+        return model.drawn(purse.generator()), tuple(purse.receipts)
+
+    def bounded(self, trajectories: Trajectories, region: Region) -> Trajectories:
+        """Return the trips that count: inside the region, within the cap."""
+        if not region.contains(trajectories.x_m, trajectories.y_m).all():
+            raise DataError("some points lie outside the region: leave them out first. Nothing was drawn.")
+        return trajectories if self.cap is None else trajectories.capped(self.cap)
+
+    def fitted(self, trajectories: Trajectories, region: Region, purse: Purse) -> TreeModel:
+        """Count everything that the model needs, with noise from the purse alone."""
+        return fitted_trees(trajectories, region, purse, self._trees(max(region.width_m, region.height_m)))
+
+    def audit_cases(self) -> list[AuditCase]:
+        """Name canary trips whose presence the noisy counts must hide."""
+        return [] if self.variant == "none" else canary_cases(self)
+
+    def expected_error(self) -> tuple[str, dict[str, float]]:
+        """Say how large the noise is, from public facts alone, in words and numbers."""
+        if self.variant == "none":
+            return "Trips are exact.", {}
+        each = self.crowd() / self.parts()["lengths"]
+        share = max(self.parts().values()) / self.epsilon
+        learnt = self.epsilon * share / self.crowd()
+        text = (
+            f"Every count of trips by length has noise of ±{each:.4g} on average. What N trips can teach grows with "
+            f"N·ε: about {learnt:.3g}·N numbers (cells, moves) stand out of the noise; the rest is smoothed over."
+        )
+        return text, {"mean_error_of_a_length_count": each}
+
+    def _trees(self, widest_m: float) -> TreeSettings:
+        common = TreeSettings(
+            self.finest_m,
+            self.levels,
+            self.order,
+            self.tokens_per_trajectory,
+            self.most_points,
+            Direction(self.kappa, self.window),
+            period_s=self.period_s,
+        )
+        if self.variant == "dpt":
+            return common
+        one_grid = replace(common, finest_m=widest_m / self.baseline_cells, levels=1, direction=Direction(0.0, 1))
+        if self.variant == "ngram":
+            return replace(one_grid, order=4, ends_in_tree=True)
+        return replace(one_grid, order=1, prune=False)

@@ -1,0 +1,115 @@
+"""Hierarchical reference systems: grids whose cells double in size from level to level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.errors import UsageError
+from geodp.geometry import Array, Region
+
+Integers = npt.NDArray[np.int64]
+MOST_CELLS = 4_000_000
+
+
+@dataclass(frozen=True)
+class ReferenceSystems:
+    """Square grids over a box, finest first; a cell of one grid holds four of the next finer one.
+
+    Cells of all grids are numbered through: those of grid m follow those of grid m - 1.
+    """
+
+    west_m: float
+    south_m: float
+    width_m: float
+    height_m: float
+    finest_m: float
+    """Side of the finest cells (v_1)."""
+    doublings: tuple[int, ...]
+    """The grids that are used: grid r has cells of side finest_m · 2^doublings[r]."""
+
+    @classmethod
+    def over(cls, region: Region, finest_m: float, levels: int) -> ReferenceSystems:
+        """Cover a region's box with grids of side v_m = v_1 · 2^(m-1), as many levels as there is room for."""
+        widest = max(region.width_m, region.height_m)
+        room = 1 + int(np.floor(np.log2(max(widest / finest_m, 1.0))))
+        west, south, _, _ = region.box_m
+        found = cls(west, south, region.width_m, region.height_m, finest_m, tuple(range(max(1, min(levels, room)))))
+        if found.columns[0] * found.rows[0] > MOST_CELLS:
+            raise UsageError(
+                f"cells of {finest_m:g} m make {found.columns[0] * found.rows[0]:,} in this region, more than "
+                f"{MOST_CELLS:,}: use a larger finest_m. Nothing was released or charged."
+            )
+        return found
+
+    def keeping(self, grids: list[int]) -> ReferenceSystems:
+        """Return some of the grids, by number."""
+        chosen = tuple(self.doublings[grid] for grid in sorted(grids))
+        return ReferenceSystems(self.west_m, self.south_m, self.width_m, self.height_m, self.finest_m, chosen)
+
+    @property
+    def grids(self) -> int:
+        """Number of grids."""
+        return len(self.doublings)
+
+    @cached_property
+    def columns(self) -> Integers:
+        """Columns of each grid."""
+        return self._whole_cells(self.width_m)
+
+    @cached_property
+    def rows(self) -> Integers:
+        """Rows of each grid."""
+        return self._whole_cells(self.height_m)
+
+    @cached_property
+    def offsets(self) -> Integers:
+        """Number of each grid's first cell; last the number of all cells."""
+        return np.append(0, np.cumsum(self.columns * self.rows))
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of all grids."""
+        return int(self.offsets[-1])
+
+    @cached_property
+    def side_m(self) -> Array:
+        """Side of each grid's cells."""
+        return self.finest_m * 2.0 ** np.array(self.doublings)
+
+    def fine_indices(self, x_m: Array, y_m: Array) -> tuple[Integers, Integers]:
+        """Return column and row of places in a grid of cells of side `finest_m`."""
+        most_x, most_y = (max(1, int(np.ceil(side / self.finest_m - 1e-9))) for side in (self.width_m, self.height_m))
+        column = np.clip(np.floor((x_m - self.west_m) / self.finest_m), 0, most_x - 1)
+        row = np.clip(np.floor((y_m - self.south_m) / self.finest_m), 0, most_y - 1)
+        return column.astype(np.int64), row.astype(np.int64)
+
+    def cell(self, column: Integers, row: Integers, grid: Integers) -> Integers:
+        """Return the cells in given grids of places whose fine indices are given."""
+        shift = np.array(self.doublings)[grid]
+        return self.number(column >> shift, row >> shift, grid)
+
+    def number(self, column: Integers, row: Integers, grid: Integers) -> Integers:
+        """Return the numbers of cells by column and row of their own grid."""
+        return np.asarray(self.offsets[grid] + row * self.columns[grid] + column)
+
+    def place(self, cell: Integers) -> tuple[Integers, Integers, Integers]:
+        """Return grid, column and row of cells."""
+        grid = np.searchsorted(self.offsets, cell, side="right") - 1
+        row, column = np.divmod(cell - self.offsets[grid], self.columns[grid])
+        return grid, column, row
+
+    def box(self, cell: Integers) -> tuple[Array, Array, Array, Array]:
+        """Return west, south, width and height of cells, cut at the box."""
+        grid, column, row = self.place(cell)
+        side = self.side_m[grid]
+        west, south = column * side, row * side
+        wide, high = np.minimum(side, self.width_m - west), np.minimum(side, self.height_m - south)
+        return self.west_m + west, self.south_m + south, wide, high
+
+    def _whole_cells(self, extent_m: float) -> Integers:
+        fine = max(1, int(np.ceil(extent_m / self.finest_m - 1e-9)))
+        return np.array([-(-fine // 2**doubling) for doubling in self.doublings], dtype=np.int64)

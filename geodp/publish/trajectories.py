@@ -1,0 +1,166 @@
+"""`geodp publish trajectories`: synthetic trips in the place of real ones."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from geodp.curator.publications.dpt import Dpt
+from geodp.errors import DataError, ScenarioError, UsageError
+from geodp.geometry import Region
+from geodp.privacy.guarantee import Guarantee, Unit
+from geodp.privacy.noise import Noise
+from geodp.publish.frame import Outcome, Plan, Product, publish
+from geodp.publish.outputs import DEGREE_DIGITS, Table
+from geodp.publish.public_inputs import PublicInputs
+from geodp.publish.request import NOTHING_DONE, Request
+from geodp.publish.statement import Accuracy
+from geodp.trajectories.reading import read_points
+from geodp.trajectories.table import Trajectories
+
+if TYPE_CHECKING:
+    from geodp.display.page import Page
+
+_TIME_DIGITS = 3
+_MOST_DRAWN = 400
+
+
+class SyntheticTrips(Plan):
+    """Trips drawn from noisy counts of real ones."""
+
+    not_hidden = ("what follows from public settings: the region, the caps and the grids",)
+
+    def __init__(self, method: Dpt, trajectories: Trajectories, region: Region, remarks: tuple[str, ...]) -> None:
+        self.mechanism = method.kind
+        self.fields = method.model_dump(mode="json") | {"epsilon_of_parts": method.parts()}
+        self.region = region
+        self.guarantee = method.guarantee()
+        self.per_person = _per_person(self.guarantee, method.cap)
+        self.together = _together(self.guarantee, self.per_person, method.cap)
+        self.remarks = remarks
+        self._method, self._trajectories = method, trajectories
+
+    def rehearse(self, noise: Noise) -> None:
+        """Publish two made-up trips."""
+        if self.guarantee.unit is not Unit.NOTHING:
+            self._method.release(_made_up(self.region), self.region, noise)
+
+    def draw(self, noise: Noise) -> Product:
+        """Count with noise, and draw synthetic trips from it."""
+        released = self._method.release(self._trajectories, self.region, noise)
+        text, values = self._method.expected_error()
+        return Product(
+            self._table(released), Accuracy(text, values), noise.releasable, lambda page: _draw_map(page, released)
+        )
+
+    def _table(self, released: Trajectories) -> Table:
+        lon, lat = self.region.projection.to_lonlat(x_m=released.x_m, y_m=released.y_m)
+        names = np.arange(released.size).astype(str) if released.names is None else released.names.astype(str)
+        columns = {
+            "user": released.people[released.person].astype(str)[released.owner],
+            "trajectory": names[released.owner],
+            "time_s": np.round(released.time_s, _TIME_DIGITS),
+            "lon": np.round(lon, DEGREE_DIGITS),
+            "lat": np.round(lat, DEGREE_DIGITS),
+        }
+        return Table(columns, "points")
+
+
+def publish_trajectories(request: Request, *, unit: str | None = None, variant: str | None = None) -> Outcome:
+    """Publish a file of trajectories (columns user, trajectory, time_s, lon, lat) as synthetic ones."""
+    return publish(request, partial(_prepare, unit=unit, variant=variant))
+
+
+def _prepare(request: Request, inputs: PublicInputs, *, unit: str | None, variant: str | None) -> Plan:
+    method = _build(request, unit, variant)
+    if request.releasing and method.guarantee().holds and method.cap is None:
+        raise UsageError(
+            "unit: trajectory without a cap bounds no person's total, so a release cannot be charged to anyone: give "
+            f"--cap N. {NOTHING_DONE}"
+        )
+    try:
+        points = read_points(request.source, releasing=request.releasing)
+        region = inputs.region(request, points.box)
+        trajectories, left = points.within(region)
+    except DataError as error:
+        raise DataError(f"{error} {NOTHING_DONE}") from error
+    return SyntheticTrips(method, trajectories, region, left.remarks())
+
+
+def _build(request: Request, unit: str | None, variant: str | None) -> Dpt:
+    """Build the method from the options."""
+    fields: dict[str, Any] = dict(request.settings)
+    stated = {
+        "epsilon": request.epsilon,
+        "trajectories_per_person": request.cap,
+        "unit": unit,
+        "variant": variant,
+    }
+    for name, value in stated.items():
+        if value is None:
+            continue
+        if name in fields:
+            raise UsageError(f"{name} is stated by an option and by --set: give only one. {NOTHING_DONE}")
+        fields[name] = value
+    if "epsilon" not in fields and fields.get("variant") != "none":
+        raise UsageError(f"give --epsilon: the epsilon of one person or one trajectory. {NOTHING_DONE}")
+    try:
+        return Dpt.model_validate(fields)
+    except ValidationError as error:
+        lines = [(".".join(str(part) for part in line["loc"]), line["msg"]) for line in error.errors(include_url=False)]
+        raise ScenarioError("publish trajectories", lines) from None
+
+
+def _per_person(promise: Guarantee, cap: int | None) -> Guarantee:
+    if promise.unit is not Unit.TRAJECTORY:
+        return promise
+    if cap is None:
+        return Guarantee.none("without a cap a person may have any number of trips")
+    return promise.for_users(cap)
+
+
+def _together(promise: Guarantee, per_person: Guarantee, cap: int | None) -> str:
+    if promise.unit is not Unit.TRAJECTORY:
+        return ""
+    if cap is None:
+        return "Nothing is promised about all trips of one person together: there is no cap on how many they are."
+    return f"All trips of one person together, at most {cap}, are hidden at ε = {per_person.epsilon:g} only."
+
+
+def _made_up(region: Region) -> Trajectories:
+    """Return two trips along the middle of the region, of nobody."""
+    west, _, east, _ = region.box_m
+    x_m, y_m = np.array([0.5 * west, 0.2 * west, 0.2 * east, 0.5 * east]), np.zeros(4)
+    if region.polygon is not None:
+        x_m, y_m = region.sample(4, np.random.default_rng(0))
+    names = np.array(["nobody"], dtype=np.object_)
+    return Trajectories(names, np.array([0, 2, 4]), np.array([0, 0]), np.array([0.0, 60.0, 0.0, 60.0]), x_m, y_m)
+
+
+def _draw_map(page: Page, released: Trajectories) -> None:
+    """Draw a part of the synthetic trips; their order is random, so the first ones are as good as any."""
+    from typing import ClassVar
+
+    from geodp.display.colours import REPORT
+    from geodp.display.drawing import Mark
+    from geodp.display.layers.reports import ReportsLayer
+
+    class SyntheticLayer(ReportsLayer):
+        title: ClassVar[str] = "Synthetic trips"
+
+    shown = released.chosen(np.arange(min(released.size, _MOST_DRAWN)))
+    begin = np.setdiff1d(np.arange(shown.points), shown.first[1:] - 1)
+    if released.size > shown.size:
+        page.notes.append(f"{shown.size:,} of {released.size:,} synthetic trips are drawn.")
+    page.lines(
+        SyntheticLayer(),
+        (shown.x_m[begin], shown.y_m[begin]),
+        (shown.x_m[begin + 1], shown.y_m[begin + 1]),
+        mark=Mark("synthetic trip", REPORT, "line"),
+        name="Step of synthetic trip",
+        ids=shown.owner[begin],
+        what="steps of synthetic trips",
+    )

@@ -1,0 +1,184 @@
+"""DPT and its baselines: what they promise, what they cost, and what comes out."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from geodp.curator.publications._dpt_audit import Witness
+from geodp.curator.publications.dpt import Dpt
+from geodp.errors import DataError, NotReleasable
+from geodp.privacy.audit.auditor import audit_cases
+from geodp.privacy.audit.certify import certified_epsilon
+from geodp.privacy.guarantee import Unit
+from geodp.privacy.noise import SimulatedNoise
+from geodp.trajectories.table import Trajectories
+from tests.curator.synthesis.small_town import TOWN, polyline, trips
+
+VARIANTS = ("dpt", "grid_markov", "ngram")
+
+
+class Recorder(SimulatedNoise):
+    """Notes every Laplace draw: its scale and how many numbers it covers."""
+
+    def laplace(self, scale: Any, size: int) -> Any:
+        self.__dict__.setdefault("drawn", []).append((float(np.max(scale)), size))
+        return super().laplace(scale, size)
+
+
+def simulated(seed: int = 0) -> SimulatedNoise:
+    return SimulatedNoise(np.random.default_rng(seed))
+
+
+def counted(publication: Dpt, world: Trajectories) -> Witness:
+    noise: Any = simulated()
+    witness = Witness(noise=noise, parts=publication.parts(), crowd=publication.crowd())
+    publication.fitted(publication.bounded(world, TOWN), TOWN, witness)
+    return witness
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("unit", ["person", "trajectory"])
+def test_all_noise_together_costs_what_the_guarantee_says(variant: Any, unit: Any) -> None:
+    publication = Dpt(variant=variant, unit=unit, epsilon=70.0, trajectories_per_person=4)
+    noise = Recorder(np.random.default_rng(0))
+    _, receipts = publication.release_with_receipts(trips(), TOWN, noise)
+    drawn = noise.__dict__["drawn"]
+    assert [(pytest.approx(receipt.scale), receipt.size) for receipt in receipts] == drawn
+    assert sum(receipt.sensitivity / scale for receipt, (scale, _) in zip(receipts, drawn, strict=True)) == (
+        pytest.approx(publication.guarantee().epsilon)
+    )
+    assert {receipt.part for receipt in receipts} == set(publication.parts())
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("unit", "cap"), [("person", 3), ("trajectory", None), ("trajectory", 3)])
+def test_nobody_changes_the_counts_by_more_than_was_paid_for(variant: Any, unit: Any, cap: int | None) -> None:
+    publication = Dpt(variant=variant, unit=unit, trajectories_per_person=cap, tokens_per_trajectory=8)
+    world = trips(people=15)
+    whole = counted(publication, world)
+    rng = np.random.default_rng(0)
+    for who in range(12):
+        if unit == "person":
+            without = world.chosen(world.person != who)
+        else:
+            without = world.chosen(np.arange(world.size) != rng.integers(world.size))
+        part_counts = counted(publication, without)
+        assert part_counts.seen.keys() == whole.seen.keys() == publication.parts().keys()
+        for part, values in whole.seen.items():
+            paid = whole.scales[part] * publication.parts()[part]
+            assert np.abs(values - part_counts.seen[part]).sum() <= paid + 1e-9, part
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_point_lies_in_the_region_and_none_is_true(variant: Any) -> None:
+    world = trips()
+    released = Dpt(variant=variant, epsilon=5.0).release(world, TOWN, simulated())
+    assert TOWN.contains(released.x_m, released.y_m).all()
+    assert not np.isin(released.x_m, world.x_m).any()
+    assert not np.isin(released.y_m, world.y_m).any()
+    assert (released.time_s >= 0).all()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_equal_seeds_give_equal_trips(variant: Any) -> None:
+    one, two, other = (
+        Dpt(variant=variant, epsilon=20.0).release(trips(people=20), TOWN, simulated(seed)) for seed in (3, 3, 4)
+    )
+    assert np.array_equal(one.x_m, two.x_m)
+    assert np.array_equal(one.time_s, two.time_s)
+    assert not np.array_equal(one.x_m[:100], other.x_m[:100])
+
+
+def test_with_a_large_epsilon_lengths_starts_and_times_are_the_empirical_ones() -> None:
+    world = trips()
+    publication = Dpt(epsilon=1e9, unit="trajectory", tokens_per_trajectory=1000)
+    model = publication.fitted(world, TOWN, witness := _exact_purse(publication))
+    released = model.drawn(np.random.default_rng(0))
+    assert released.size == world.size
+    moves = witness.receipts and model.lengths.counts
+    assert np.abs(np.asarray(moves).sum() - world.size) < 1e-3
+    assert released.counts.mean() == pytest.approx(world.counts.mean(), rel=0.05)
+    assert np.sort(released.counts)[[20, 100, 180]] == pytest.approx(np.sort(world.counts)[[20, 100, 180]], abs=2)
+    middle = np.median(np.mod(world.departures_s, 86_400.0))
+    assert np.median(np.mod(released.departures_s, 86_400.0)) == pytest.approx(middle, abs=1800)
+
+
+def _exact_purse(publication: Dpt) -> Any:
+    from geodp.curator.synthesis.purse import Purse
+
+    return Purse(simulated(), publication.parts(), publication.crowd())
+
+
+def test_the_guarantee_names_its_unit() -> None:
+    assert Dpt().guarantee().unit is Unit.USER
+    trip = Dpt(unit="trajectory", trajectories_per_person=6).guarantee()
+    assert trip.unit is Unit.TRAJECTORY
+    assert trip.for_users(6).epsilon == 6.0
+    assert "one trip" in trip.sentence()
+    assert Dpt(variant="none").guarantee().unit is Unit.NOTHING
+
+
+def test_the_parts_add_up_to_epsilon() -> None:
+    for variant in VARIANTS:
+        parts = Dpt(variant=variant, epsilon=0.3).parts()
+        assert sum(parts.values()) == pytest.approx(0.3)
+        assert sum(parts.values()) <= 0.3
+
+
+def test_trips_as_they_are_must_not_leave_the_house() -> None:
+    released = Dpt(variant="none", unit="trajectory").release(trips(), TOWN, simulated())
+    assert released.points == trips().points
+    with pytest.raises(NotReleasable, match="promises nothing"):
+        Dpt(variant="none").release(trips(), TOWN, SimulatedNoise(np.random.default_rng(0), releasable=True))
+
+
+def test_points_outside_the_region_are_refused() -> None:
+    with pytest.raises(DataError, match="outside the region"):
+        Dpt().release(polyline((0.0, 0.0), (90_000.0, 0.0)), TOWN, simulated())
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("unit", ["person", "trajectory"])
+def test_the_canary_audit_does_not_refute_it(variant: Any, unit: Any) -> None:
+    cases = Dpt(variant=variant, unit=unit).audit_cases()
+    audit = audit_cases("dpt", cases, lambda _: simulated(1), samples=5_000)
+    assert not audit.refuted
+
+
+class Unpaid(Dpt):
+    """Pays for two trips of a person and counts ten: a planted defect."""
+
+    def crowd(self) -> int:
+        return 2
+
+
+def test_a_release_that_does_not_pay_for_all_trips_of_a_person_is_refuted() -> None:
+    assert audit_cases("unpaid", Unpaid().audit_cases(), lambda _: simulated(1), samples=5_000).refuted
+
+
+@pytest.mark.slow
+def test_synthetic_trips_tell_no_more_about_a_canary_than_epsilon_allows() -> None:
+    """The whole release, 300 times with and without a person who waits in an empty corner."""
+    others = trips(people=6, each=2, points=6)
+    corner = polyline(*[(3000.0, 3000.0)] * 18)
+    x_m, y_m = (np.concatenate([getattr(one, name) for one in (others, corner)]) for name in ("x_m", "y_m"))
+    world = Trajectories(
+        np.append(others.people, "the canary"),
+        np.append(others.first, others.points + 18),
+        np.append(others.person, len(others.people)),
+        np.concatenate([others.time_s, corner.time_s]),
+        x_m,
+        y_m,
+    )
+    publication = Dpt(epsilon=2.0, trajectories_per_person=2, finest_m=800.0, levels=2, most_points=20)
+
+    def hits(data: Trajectories, seed: int) -> int:
+        count = 0
+        for number in range(300):
+            released = publication.release(data, TOWN, simulated(seed + number))
+            count += bool(((released.x_m > 2500) & (released.y_m > 2500)).any())
+        return count
+
+    seen, unseen = hits(world, 10_000), hits(others, 50_000)
+    assert certified_epsilon(seen, 300, unseen, 300, alpha=1e-6) <= 2.0

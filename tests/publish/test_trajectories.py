@@ -1,0 +1,136 @@
+"""`geodp publish trajectories`: a csv of one's own, release mode, public inputs, bad input."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodp.cli import main
+from tests.curator.synthesis.small_town import TOWN, trips
+
+BOX = "--region=-0.03,-0.03,0.03,0.03"
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    path = tmp_path / "in.csv"
+    trips(people=20).frame(TOWN).to_csv(path, index=False)
+    return path
+
+
+def publish(source: Path, *words: str, out: str = "out.csv") -> int:
+    with pytest.raises(SystemExit) as done:
+        main(["publish", "trajectories", str(source), "--out", str(source.parent / out), *words])
+    return int(done.value.code or 0)
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet", "out.geoparquet"])
+def test_synthetic_trips_have_the_columns_of_real_ones(private: Path, out: str) -> None:
+    assert publish(private, "--epsilon", "1", BOX, "--seed", "1", out=out) == 0
+    path = private.parent / out
+    told = pd.read_csv(path) if out.endswith("csv") else pd.read_parquet(path)
+    assert list(told.columns)[:5] == ["user", "trajectory", "time_s", "lon", "lat"]
+    assert told["lon"].between(-0.03, 0.03).all()
+    assert told["lat"].between(-0.03, 0.03).all()
+    real = pd.read_csv(private)
+    assert not set(told["lon"]) & set(real["lon"])
+    assert not set(told["user"]) & set(real["user"])
+    assert (told.groupby("trajectory", sort=False)["time_s"].diff().dropna() >= 0).all()
+    stated = json.loads((private.parent / f"{out}.guarantee.json").read_text(encoding="utf-8"))
+    assert stated["guarantee"]["unit"] == "user"
+    assert stated["charged"]["epsilon"] == 1.0
+    assert sum(stated["settings"]["epsilon_of_parts"].values()) == pytest.approx(1.0)
+    assert not stated["releasable"]
+
+
+def test_equal_seeds_give_equal_files(private: Path) -> None:
+    for out in ("one.csv", "two.csv"):
+        assert publish(private, "--epsilon", "1", BOX, "--seed", "5", out=out) == 0
+    assert (private.parent / "one.csv").read_bytes() == (private.parent / "two.csv").read_bytes()
+
+
+def test_trips_one_by_one_cost_a_person_epsilon_times_the_cap(private: Path) -> None:
+    assert publish(private, "--epsilon", "0.5", "--unit", "trajectory", "--cap", "4", BOX) == 0
+    stated = json.loads((private.parent / "out.csv.guarantee.json").read_text(encoding="utf-8"))
+    assert stated["guarantee"]["unit"] == "trajectory"
+    assert stated["charged"]["epsilon"] == 2.0
+
+
+@pytest.mark.usefixtures("opendp")
+def test_a_release_prints_nothing_private_and_needs_its_region(
+    private: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert publish(private, "--epsilon", "1", "--mode", "release") == 2
+    assert "--region" in capsys.readouterr().err
+    assert publish(private, "--epsilon", "1", "--unit", "trajectory", "--mode", "release", BOX) == 2
+    assert "--cap" in capsys.readouterr().err
+    assert not (private.parent / "out.csv").exists()
+    assert publish(private, "--epsilon", "1", "--mode", "release", "--region=-0.02,-0.02,0.02,0.02") == 0
+    said = capsys.readouterr().out
+    assert "RELEASABLE" in said
+    assert "outside the region" not in said
+    assert str(len(pd.read_csv(private))) not in said.replace(",", "")
+    stated = json.loads((private.parent / "out.csv.guarantee.json").read_text(encoding="utf-8"))
+    assert stated["releasable"]
+
+
+def test_a_region_read_off_the_data_voids_the_promise(private: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert publish(private, "--epsilon", "1") == 0
+    assert "read off the private data" in capsys.readouterr().err
+    stated = json.loads((private.parent / "out.csv.guarantee.json").read_text(encoding="utf-8"))
+    assert not stated["guarantee"]["holds"]
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["--unit", "week"], "unit"),
+        (["--variant", "magic"], "variant"),
+        (["--set", "epsilon=2"], "only one"),
+        (["--region", "10,50,10.1,50.1"], "no point lies inside"),
+    ],
+)
+def test_bad_requests_release_and_charge_nothing(
+    private: Path, capsys: pytest.CaptureFixture[str], words: list[str], fault: str
+) -> None:
+    region = [] if "--region" in words else [BOX]
+    assert publish(private, "--epsilon", "1", *region, *words) == 2
+    assert fault in capsys.readouterr().err
+    assert {path.name for path in private.parent.iterdir()} == {"in.csv"}
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("user,trajectory,time_s,lon,lat\n", "no rows"),
+        ("user,trajectory,lon,lat\na,1,0,0\n", "time_s"),
+        ("user,trajectory,time_s,lon,lat\na,1,0,0.01,x\n", "lat"),
+        ("", "in.csv"),
+    ],
+)
+def test_bad_files_release_and_charge_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, fault: str
+) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text(text)
+    assert publish(path, "--epsilon", "1", BOX) == 2
+    assert fault in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"in.csv"}
+
+
+def test_a_single_point_is_a_trip_too(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("user,trajectory,time_s,lon,lat\na,1,0,0.01,0.01\n")
+    assert publish(path, "--epsilon", "1", BOX) == 0
+    assert len(pd.read_csv(tmp_path / "out.csv")) >= 1
+
+
+def test_the_map_shows_synthetic_trips_only(private: Path) -> None:
+    page = private.parent / "map.html"
+    assert publish(private, "--epsilon", "1", BOX, "--map", str(page)) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "Synthetic trips" in text
+    assert "http://" not in text.replace("http://www.w3.org", "")
+    assert np.char.find(text, "person-0000") < 0
