@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from geodp.curator.publications.dpt import Dpt
 from geodp.errors import DataError, ScenarioError, UsageError
 from geodp.geometry import Region
-from geodp.privacy.guarantee import Guarantee, Unit
+from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import Noise
 from geodp.publish.frame import Outcome, Plan, Product, publish
 from geodp.publish.outputs import DEGREE_DIGITS, Table
@@ -38,8 +38,8 @@ class SyntheticTrips(Plan):
         self.fields = method.model_dump(mode="json") | {"epsilon_of_parts": method.parts()}
         self.region = region
         self.guarantee = method.guarantee()
-        self.per_person = _per_person(self.guarantee, method.cap)
-        self.together = _together(self.guarantee, self.per_person, method.cap)
+        self.per_person = method.cost()
+        self.together = method.together()
         self.remarks = remarks
         self._method, self._trajectories = method, trajectories
 
@@ -112,22 +112,6 @@ def _build(request: Request, unit: str | None, variant: str | None) -> Dpt:
     except ValidationError as error:
         lines = [(".".join(str(part) for part in line["loc"]), line["msg"]) for line in error.errors(include_url=False)]
         raise ScenarioError("publish trajectories", lines) from None
-
-
-def _per_person(promise: Guarantee, cap: int | None) -> Guarantee:
-    if promise.unit is not Unit.TRAJECTORY:
-        return promise
-    if cap is None:
-        return Guarantee.none("without a cap a person may have any number of trips")
-    return promise.for_users(cap)
-
-
-def _together(promise: Guarantee, per_person: Guarantee, cap: int | None) -> str:
-    if promise.unit is not Unit.TRAJECTORY:
-        return ""
-    if cap is None:
-        return "Nothing is promised about all trips of one person together: there is no cap on how many they are."
-    return f"All trips of one person together, at most {cap}, are hidden at ε = {per_person.epsilon:g} only."
 
 
 def _made_up(region: Region) -> Trajectories:

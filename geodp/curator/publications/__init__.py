@@ -86,7 +86,7 @@ class Publication(Plugin):
     def cost(self) -> Guarantee:
         """Return what the publication costs each person: ε × cap for a promise about one visit (or place)."""
         promise, cap = self.guarantee(), self.most_contributions()
-        if promise.unit not in (Unit.EVENT, Unit.ITEM, Unit.POINT):
+        if promise.unit not in (Unit.EVENT, Unit.TRAJECTORY, Unit.ITEM, Unit.POINT):
             return promise
         if cap is None:
             return Guarantee.none("without a cap a person may have any number of visits")
@@ -95,10 +95,13 @@ class Publication(Plugin):
     def together(self) -> str:
         """Say what a promise about single visits is worth to a person with many ('' when it is about people)."""
         promise, cap = self.guarantee(), self.most_contributions()
-        if promise.unit not in (Unit.EVENT, Unit.ITEM, Unit.POINT):
+        if promise.unit not in (Unit.EVENT, Unit.TRAJECTORY, Unit.ITEM, Unit.POINT):
             return ""
+        what = "trips" if promise.unit is Unit.TRAJECTORY else "visits"
         if cap is None:
-            return "Nothing is promised about all visits of one user together: there is no cap on how many they are."
+            return f"Nothing is promised about all {what} of one user together: there is no cap on how many they are."
+        if promise.unit is Unit.TRAJECTORY:
+            return f"All trips of one user together, at most {cap}, are hidden at ε = {self.cost().epsilon:g} only."
         if promise.unit is Unit.POINT:
             return f"Up to {cap} visits of one user together: {cap} times as much. Numbers of visits are not hidden."
         return (

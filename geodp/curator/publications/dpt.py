@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from geodp.curator.publications import Publication
+from geodp.curator.publications import Publication, Published, Records
 from geodp.curator.publications._dpt_audit import canary_cases
 from geodp.curator.synthesis.purse import Purse, Receipt, split
 from geodp.curator.synthesis.tree_synthesis import TreeModel, TreeSettings, fitted_trees
@@ -136,6 +136,13 @@ class Dpt(Publication):
         model = self.fitted(used, region, purse)
         purse.require_within(self.epsilon)
         return model.drawn(purse.generator()), tuple(purse.receipts)
+
+    def publish(self, records: Records, noise: Noise) -> Published:
+        """Publish synthetic trips of a run; which parts ε was spent on is public."""
+        held: Any = records
+        released, receipts = self.release_with_receipts(held.trajectories(), records.region, noise)
+        paid = {receipt.part: receipt.epsilon for receipt in receipts}
+        return Published(released.frame(records.region), facts={"epsilon_of_parts": paid})
 
     def bounded(self, trajectories: Trajectories, region: Region) -> Trajectories:
         """Return the trips that count: inside the region, within the cap."""

@@ -41,7 +41,7 @@ def chosen_systems(
 def _shares(trajectories: Trajectories, systems: ReferenceSystems) -> Array:
     """Return the share of each trajectory's steps that each grid would hold (row per trajectory)."""
     dense = densified(trajectories, float(systems.side_m[-1]))
-    needed = np.append(needed_grids(systems, *systems.fine_indices(dense.x_m, dense.y_m)), 0)
+    needed = needed_grids(systems, *systems.fine_indices(dense.x_m, dense.y_m))
     last = dense.first[1:] - 1
     owner = dense.owner
     step = np.ones(dense.points, dtype=np.bool_)

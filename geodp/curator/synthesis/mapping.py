@@ -34,7 +34,8 @@ class Tokens:
     @property
     def moves(self) -> Integers:
         """Moves of each trajectory."""
-        return np.add.reduceat((self.token < UP).astype(np.int64), self.first[:-1])
+        moved = np.append(0, np.cumsum(self.token < UP))
+        return np.diff(moved[self.first])
 
     @property
     def starts(self) -> Integers:
@@ -75,12 +76,12 @@ def densified(trajectories: Trajectories, longest_m: float) -> Trajectories:
 
 
 def needed_grids(systems: ReferenceSystems, column: Integers, row: Integers) -> Integers:
-    """Return, per step between consecutive places, the finest grid in which it leads to a neighbouring cell at most."""
-    needed = np.full(max(column.size - 1, 0), systems.grids - 1)
+    """Return, per place, the finest grid in which the step to the next one reaches a neighbouring cell at most."""
+    needed = np.full(column.size, systems.grids - 1)
     for grid in range(systems.grids - 2, -1, -1):
         shift = systems.doublings[grid]
-        near = np.abs(np.diff(column >> shift)) <= 1
-        near &= np.abs(np.diff(row >> shift)) <= 1
+        near = np.abs(np.diff(column >> shift, append=0)) <= 1
+        near &= np.abs(np.diff(row >> shift, append=0)) <= 1
         needed[near] = grid
     return needed
 
@@ -89,10 +90,10 @@ def tokens_of(trajectories: Trajectories, systems: ReferenceSystems) -> Tokens:
     """Map trajectories to tokens, with hops between grids where the resolution changes."""
     dense = densified(trajectories, float(systems.side_m[-1]))
     column, row = systems.fine_indices(dense.x_m, dense.y_m)
-    needed = np.append(needed_grids(systems, column, row), 0)
+    needed = needed_grids(systems, column, row)
     last = dense.first[1:] - 1
     needed[last] = 0  # there is no step from a last point: what follows it belongs to someone else
-    before = np.append(0, needed[:-1])  # grid in which a point was reached
+    before = np.append(0, needed)[:-1]  # grid in which a point was reached
     before[dense.first[:-1]] = needed[dense.first[:-1]]
     needed[last] = before[last]  # at the last point the grid does not change any more
     hops = np.abs(needed - before)
@@ -104,7 +105,7 @@ def tokens_of(trajectories: Trajectories, systems: ReferenceSystems) -> Tokens:
     state = systems.cell(column[point], row[point], grid)
     token = _hop_tokens(systems, column[point], row[point], grid, way[point])
     acts = begin[1:] - 1  # the last emission at each point is its move, or the end
-    token[acts] = _move_tokens(systems, column, row, needed)
+    token[acts] = _move_tokens(systems, column, row, needed)[: acts.size]
     token[acts[last]] = END
     return Tokens(systems, begin[dense.first], state, token)
 
