@@ -343,6 +343,11 @@ class Scenario(Model):
         """Whether something is published, or told by phones, about visits."""
         return any("visits" in item.reads for item in self.publish)
 
+    @property
+    def needs_trajectories(self) -> bool:
+        """Whether something is published about trajectories."""
+        return any("trajectories" in item.reads for item in self.publish)
+
     def resolved(self) -> Scenario:
         """Return the scenario with every default that depends on public facts written out."""
         from geodp.scenario_costs import costliest, published_charges, scheduled_charges

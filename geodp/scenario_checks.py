@@ -33,6 +33,7 @@ def cross_check(scenario: Scenario) -> Iterator[Finding]:
 
 def _files(scenario: Scenario) -> Iterator[Finding]:
     named = [("workers.source.path", file) for file in scenario.workers.source.files()]
+    named += [("workers.mobility.path", file) for file in scenario.workers.mobility.files()]
     named += [("tasks.demand.path", file) for file in scenario.tasks.demand.files()]
     if scenario.workers.histories is not None:
         named += [("workers.histories", file) for file in scenario.workers.histories.files()]

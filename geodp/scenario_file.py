@@ -256,6 +256,7 @@ def _anchored_workers(workers: Workers, folder: Path) -> dict[str, Plugin | None
     histories = workers.histories
     return {
         "source": anchored(workers.source, folder),
+        "mobility": anchored(workers.mobility, folder),
         "histories": None if histories is None else anchored(histories, folder),
     }
 

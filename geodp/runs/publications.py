@@ -60,6 +60,9 @@ def write_publications(scenario: Scenario, records: Records, streams: Streams, f
     """Draw every publication in order, and write what is public apart from the truth."""
     if scenario.needs_visits:
         _write_visits(records, folder)
+    if scenario.needs_trajectories:
+        frame = records.trajectories().frame(records.region)
+        frame.to_parquet(folder / "truth" / "trajectories.parquet", compression="zstd", index=False)
     for index, item in enumerate(scenario.publish):
         noise = SimulatedNoise(streams.generator(f"publish.noise.{index}"))
         _write(folder, index, item, item.publish(records, noise))

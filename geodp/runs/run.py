@@ -330,7 +330,8 @@ def _manifest(scenario: Scenario, timings: dict[str, float]) -> dict[str, Any]:
 
 def checksums(scenario: Scenario) -> dict[str, str]:
     """Return the checksum of every file a scenario reads: data, region and plug-ins."""
-    files = [*scenario.workers.source.files(), *scenario.tasks.demand.files()]
+    workers = scenario.workers
+    files = [*workers.source.files(), *workers.mobility.files(), *scenario.tasks.demand.files()]
     files += scenario.workers.histories.files() if scenario.workers.histories is not None else []
     files += [path for item in scenario.publish for path in item.files()]
     files += [Path(name) for name in scenario.plugins]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from geodp.release import Cells, DensityEstimate, Points
     from geodp.runs.published import PublishedRun
     from geodp.scenario import Scenario
+    from geodp.trajectories.table import Trajectories
     from geodp.visits.histories import Histories, Venues
 
 
@@ -142,6 +143,13 @@ class RunFolder:
         from geodp.runs.visits_store import read_visits
 
         return read_visits(self._table("truth/visits.parquet"), self._table("truth/people.parquet"))
+
+    @cached_property
+    def trajectories(self) -> Trajectories:
+        """The workers' own trips, where something is published about them (truth)."""
+        from geodp.trajectories.table import Trajectories
+
+        return Trajectories.from_frame(self._table("truth/trajectories.parquet"), self.scenario.area)
 
     @cached_property
     def estimates(self) -> list[DensityEstimate]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from geodp.geometry import Array
+from geodp.trajectories.table import Trajectories
 from geodp.world.motion import Motion
 
 
@@ -18,6 +19,8 @@ class Population:
     work_y_m: Array | None = None
     recorded: Motion | None = None
     """Fixes over time, when the source has them."""
+    trips: Trajectories | None = None
+    """Trips by the time of day (seconds after midnight), when the source has them; one person per worker."""
 
     @property
     def size(self) -> int:

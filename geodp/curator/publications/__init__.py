@@ -18,6 +18,7 @@ from geodp.privacy.noise import Noise
 if TYPE_CHECKING:
     import pandas as pd
 
+    from geodp.trajectories.table import Trajectories
     from geodp.visits.histories import Histories, Venues
     from geodp.world.motion import Motion
 
@@ -41,6 +42,16 @@ class Records:
     def visits(self) -> tuple[Histories, Venues]:
         """Return everyone's visits up to the end of the run, and the public list of venues."""
         return self._visits
+
+    @cached_property
+    def _trajectories(self) -> Trajectories:
+        from geodp.world.trips import trips_of
+
+        return trips_of(self.motion, self.duration_s).inside(self.region)
+
+    def trajectories(self) -> Trajectories:
+        """Return everyone's own trips during the run, inside the region: people are numbered as the workers are."""
+        return self._trajectories
 
 
 @dataclass(frozen=True, eq=False)

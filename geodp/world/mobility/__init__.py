@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -29,3 +30,7 @@ class Mobility(Plugin):
         rng: np.random.Generator,
     ) -> Motion:
         """Return everyone's movement on [0, duration_s]; `start_s` is the time of day at 0 (seconds)."""
+
+    def files(self) -> list[Path]:
+        """Return the data files this mobility reads, for checksums."""
+        return []

@@ -1,0 +1,25 @@
+"""Mean length of a published path over that of a true one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from geodp.metrics import Measured, Metric
+from geodp.metrics._trajectories import scored
+from geodp.trajectories.scores import path_length_ratio
+
+if TYPE_CHECKING:
+    from geodp.runs.run_folder import RunFolder
+
+
+class PathLengthRatio(Metric):
+    """Mean length of a published path over that of a true one.
+
+    Above 1, published paths zigzag or are too long; below 1, they are cut short.
+    """
+
+    kind: ClassVar[str] = "path_length_ratio"
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Score every publication of trajectories."""
+        return scored(run, path_length_ratio)
