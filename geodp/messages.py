@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+Rectangle = tuple[float, float, float, float]
+"""West, south, east and north edge, in metres; public, because it is cut from released cells."""
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -18,7 +21,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What the server decides for a task: reward and circle, or a reason why it cannot be offered."""
+    """What the server decides for a task: reward and whom to ask, or a reason why it cannot be offered."""
 
     task: int
     reward: float
@@ -34,16 +37,21 @@ class Offer:
     unreachable: str = ""
     """Reason why no offer is made ('' = offered): a word of `simulation.event_log.Reason`."""
     notes: tuple[str, ...] = ()
-    """Oddities to count, never to hide: `negative_radius`, `under_one_worker`, `recipients_capped`."""
+    """Oddities to count, never to hide: `negative_radius`, `under_one_worker`, `recipients_capped`,
+    `short_of_target`, `counts_mostly_noise`."""
     recipients: tuple[str, ...] | None = None
-    """Pseudonyms of those who are asked, wherever they are; None: everyone inside the circle is."""
+    """Pseudonyms of those who are asked, wherever they are; None: everyone inside the circle or region is."""
+    rectangles: tuple[Rectangle, ...] | None = None
+    """The region whose workers are asked, in the order in which it grew; None: a circle, or names."""
+    growth: tuple[float, ...] = ()
+    """Success planned after each rectangle that was taken in this round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """All that the server learns of an offer: who takes the task (None: nobody) and when it was told.
 
-    The winner goes by a pseudonym: the truth's worker ids stay on the trusted side.
+    The winner goes by a pseudonym: the truth's worker ids stay on the trusted side. Several winners are joined by ';'.
     """
 
     task: int

@@ -130,6 +130,8 @@ class Tasks(Model):
     """What may be paid."""
     patience_s: float = Field(default=900.0, gt=0)
     """A task not accepted after this time is given up, seconds."""
+    workers_per_task: int = Field(default=1, ge=1, le=100)
+    """Workers whom a task needs at the same time; they share its reward evenly. More than one: `geocast` only."""
 
 
 class DeviceBudget(Model):

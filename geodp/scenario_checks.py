@@ -23,6 +23,7 @@ def cross_check(scenario: Scenario) -> Iterator[Finding]:
     yield from _region_file(scenario)
     yield from _assignment_can_read(scenario)
     yield from _solver_fits(scenario)
+    yield from _plans_for_several(scenario)
     yield from _reward(scenario)
     yield from _public_count(scenario)
     yield from _publications(scenario)
@@ -93,6 +94,18 @@ def _solver_fits(scenario: Scenario) -> Iterator[Finding]:
             "server.assignment.solver",
             f"'{solver}' is algebra for the acceptance 'tanh_reward', but the server assumes '{acceptance.kind}': "
             "use solver: exact",
+        )
+
+
+def _plans_for_several(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse tasks for several workers where nobody plans for them."""
+    server, needed = scenario.server, scenario.tasks.workers_per_task
+    if needed > 1 and (server.mode == "worker_selected" or not server.assignment.plans_regions):
+        yield (
+            ("tasks.workers_per_task", "server.assignment", "server.mode"),
+            "tasks.workers_per_task",
+            f"{needed} workers per task are planned for by the assignment 'geocast' only: use it with mode: "
+            "server_assigned, or set workers_per_task: 1",
         )
 
 

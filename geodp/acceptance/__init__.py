@@ -6,6 +6,7 @@ The world holds the true one, the server the one it assumes (`server.assumed_acc
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import ClassVar, Self
 
 import numpy as np
@@ -41,6 +42,17 @@ class Acceptance(Plugin):
         """Return ln(1 - probability), exactly where a model can do better than by subtraction."""
         with np.errstate(divide="ignore"):  # a certain acceptance is refused with probability 0: -inf
             return np.log1p(-self.probability(reward, distance_m, eagerness))
+
+    def curve(self, reward: float) -> Callable[[float], float]:
+        """Return the probability by distance for one reward as a plain function, for loops over single distances.
+
+        Where workers differ in eagerness it is the mean over them: what a planner may expect of a stranger.
+        """
+
+        def probability(distance_m: float) -> float:
+            return float(self.probability(reward, distance_m))
+
+        return probability
 
     @abstractmethod
     def reach_m2(self, reward: npt.ArrayLike, radius_m: npt.ArrayLike) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -38,6 +39,15 @@ class Linear(Acceptance):
         share = 1 - np.asarray(distance_m, dtype=np.float64) / self.max_travel_m
         willing, share, _ = np.broadcast_arrays(self.pays_enough(reward), share, eagerness)
         return np.where(willing, self.mar * np.clip(share, 0.0, 1.0), 0.0)
+
+    def curve(self, reward: float) -> Callable[[float], float]:
+        """Return mar · max(0, 1 - distance/max_travel_m) as a plain function of the distance."""
+        mar, reach_m = (self.mar if bool(self.pays_enough(reward)) else 0.0), self.max_travel_m
+
+        def probability(distance_m: float) -> float:
+            return mar * (1.0 - distance_m / reach_m) if distance_m < reach_m else 0.0
+
+        return probability
 
     def reach_m2(self, reward: npt.ArrayLike, radius_m: npt.ArrayLike) -> Array:
         """Return 2π·mar·(r²/2 - r³/(3·max_travel_m)), the integral of the probability over a circle."""

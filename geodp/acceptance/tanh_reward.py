@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import ClassVar, Self
 
 import numpy as np
@@ -64,6 +65,26 @@ class TanhReward(Acceptance):
         """Return the probability that a worker at that distance accepts that reward."""
         ratio = self._ratio(reward, distance_m, eagerness)
         return np.asarray(self.ceiling * np.tanh(ratio), dtype=np.float64)
+
+    def curve(self, reward: float) -> Callable[[float], float]:
+        """Return the probability by distance as a plain function; with `spread`, its mean over eagerness."""
+        pull, ceiling, reach_m, tanh = float(self.pull_m(reward)), self.ceiling, self.max_travel_m, math.tanh
+        if pull == 0:
+            return lambda _: 0.0
+        eagerness, weight = (part.tolist() for part in self._eagerness_rule())
+        parts = [(pull * each, ceiling * share) for each, share in zip(eagerness, weight, strict=True)]
+
+        def alike(distance_m: float) -> float:
+            if distance_m > reach_m:
+                return 0.0
+            return ceiling * tanh(pull / distance_m) if distance_m > 0 else ceiling
+
+        def differing(distance_m: float) -> float:
+            if distance_m > reach_m:
+                return 0.0
+            return sum(share * tanh(own / distance_m) for own, share in parts) if distance_m > 0 else ceiling
+
+        return alike if len(parts) == 1 else differing
 
     def log_refusal(self, reward: npt.ArrayLike, distance_m: npt.ArrayLike, eagerness: npt.ArrayLike = 1.0) -> Array:
         """Return ln(1 - probability); with ceiling 1 it stays exact where the probability rounds to 1."""

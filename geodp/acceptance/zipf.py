@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -54,6 +55,20 @@ class Zipf(Acceptance):
         position = np.where(within, distance, 0.0) * (self.steps / self.max_travel_m)
         rank = np.clip(np.floor(position).astype(np.int64), 1, self.steps)
         return np.where(willing & within, self._by_rank()[rank - 1], 0.0)
+
+    def curve(self, reward: float) -> Callable[[float], float]:
+        """Return the probability by distance as a plain function."""
+        steps, reach_m, by_rank = self.steps, self.max_travel_m, self._by_rank().tolist()
+        per_m = steps / reach_m
+        willing = bool(self.pays_enough(reward))
+
+        def probability(distance_m: float) -> float:
+            if distance_m > reach_m or not willing:
+                return 0.0
+            rank = int(distance_m * per_m)
+            return float(by_rank[min(max(rank, 1), steps) - 1])
+
+        return probability
 
     def _rings(self) -> tuple[Array, Array]:
         """Return the squared radii at which the rank changes and the reach up to each."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
 
     from geodp.runs.run_folder import RunFolder
@@ -30,6 +32,20 @@ def plans_circles(run: RunFolder) -> bool:
     """Tell whether the server planned circles, instead of naming workers or posting tasks for all to see."""
     server = run.scenario.server
     return server.mode == "server_assigned" and server.assignment.plans_circles
+
+
+def plans_regions(run: RunFolder) -> bool:
+    """Tell whether the server grew regions of cells around tasks."""
+    server = run.scenario.server
+    return server.mode == "server_assigned" and server.assignment.plans_regions
+
+
+def first_regions(run: RunFolder) -> dict[int, npt.NDArray[np.float64]]:
+    """Return the rectangles (west, south, east, north) of the first offer of each task that was offered to a region."""
+    found: dict[int, npt.NDArray[np.float64]] = {}
+    for task, _, rectangles in sorted(run.regions, key=lambda region: region[:2]):
+        found.setdefault(task, rectangles)
+    return found
 
 
 def in_last_circle(run: RunFolder) -> pd.DataFrame:

@@ -18,6 +18,8 @@ BLURRED = 2.0
 """Ratio of the error the server reads to the error released from which smoothing is called harmful."""
 MATERIAL = 0.2
 """Share of the mean density from which an error of reading is worth a remark."""
+WORTHLESS = 0.5
+"""Share of regions made of noise from which planned success is called worthless."""
 MANY_CENSORED = 0.1
 """Share of undecided tasks from which a run is called too short."""
 
@@ -36,6 +38,7 @@ def remarks(run: RunFolder, measured: dict[str, Measured]) -> list[str]:
         *_linked(measured),
         *_reidentified(run, measured),
         *_capped(run),
+        *_regions(run),
         *_size(run, measured),
     ]
 
@@ -125,7 +128,9 @@ def _causes_of_gap(run: RunFolder) -> Iterator[str]:
     scenario = run.scenario
     if _assignment_field(run, "model") == "printed":
         yield "the printed model puts all workers at two thirds of the radius and counts fractions of one"
-    if not scenario.server.assignment.plans_circles:
+    if scenario.server.assignment.plans_regions:
+        yield from _causes_in_regions(run)
+    elif not scenario.server.assignment.plans_circles:
         yield "workers who reported near each other are not independent, and some of those asked were elsewhere"
     elif run.estimates or any(float(release.noise_scale.max()) > 0 for release in run.densities):
         if _assignment_field(run, "planning") == "noise_aware":
@@ -139,10 +144,20 @@ def _causes_of_gap(run: RunFolder) -> Iterator[str]:
     busy = _busy_share(run)
     if busy >= 0.01:
         yield f"{quantity(busy, 'share')} of those asked were busy, which counts do not show"
-    yield "density varies inside a circle, and circles reach beyond the region's edge"
+    if not scenario.server.assignment.plans_regions:
+        yield "density varies inside a circle, and circles reach beyond the region's edge"
     assumed = scenario.server.assumed_acceptance
     if assumed is not None and assumed != scenario.workers.acceptance:
         yield "the server assumes another willingness than workers have"
+
+
+def _causes_in_regions(run: RunFolder) -> Iterator[str]:
+    if any(float(release.noise_scale.max()) > 0 for release in run.densities):
+        if _assignment_field(run, "planning") == "noise_aware":
+            yield "noise in the counts, for which `planning: noise_aware` accounts on average only"
+        else:
+            yield "plans believe noisy counts, whose errors do not cancel (see `planning: noise_aware`)"
+    yield "workers are not spread evenly inside a cell, nor all at the mean distance of its corners"
 
 
 def _busy_share(run: RunFolder) -> float:
@@ -211,6 +226,32 @@ def _capped(run: RunFolder) -> Iterator[str]:
         yield (
             f"{int(capped.sum()):,} offers went to fewer workers than the target asked for: "
             "`server.assignment.max_recipients` ended the list, or nobody else could accept."
+        )
+
+
+def _regions(run: RunFolder) -> Iterator[str]:
+    """Tell when regions were planned from noise, or could not reach the target."""
+    if not run.scenario.server.assignment.plans_regions:
+        return
+    offers = run.offers[run.offers["unreachable"].fillna("") == ""]
+    notes = offers["notes"].fillna("").astype(str).str.split(";")
+    noise = int(notes.map(lambda words: "counts_mostly_noise" in words).sum())
+    if noise > WORTHLESS * len(offers):
+        yield (
+            f"**The planned success of geocast is worthless here**: in {noise:,} of {len(offers):,} regions the noise "
+            "of the counts is larger than the workers counted on, so a plan says what the server assumes about cells "
+            "in general, not what is in these. A larger ε or larger cells help."
+        )
+    elif noise:
+        yield (
+            f"In {noise:,} of {len(offers):,} regions the noise of the counts is larger than the workers counted on: "
+            "their planned success is a guess."
+        )
+    short = int(notes.map(lambda words: "short_of_target" in words).sum())
+    if short:
+        yield (
+            f"{short:,} regions took in every cell within the maximum travel distance and were still planned short of "
+            "the target; they were offered all the same."
         )
 
 

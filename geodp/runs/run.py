@@ -308,7 +308,17 @@ SERVER_VIEW = {
 
 
 def _write_server_view(engine: Engine, folder: Path) -> None:
+    """Write the records; where there are regions also `region` and `growth`.
+
+    `region` holds west, south, east and north of each rectangle, in the order in which it grew, `growth` the success
+    planned after each.
+    """
     frame = pd.DataFrame(engine.server.records, columns=list(SERVER_VIEW)).astype(SERVER_VIEW)
+    regions = [record["region"] for record in engine.server.records]
+    if any(region is not None for region in regions):
+        packed = [None if region is None else np.array(region).ravel() for region in regions]
+        frame["region"] = pd.Series(packed, dtype="object")
+        frame["growth"] = pd.Series([np.array(record["growth"]) for record in engine.server.records], dtype="object")
     frame = frame.replace({"uncapped_radius_m": {np.inf: np.nan}})
     frame.to_parquet(folder / "server_view.parquet", compression="zstd")
 

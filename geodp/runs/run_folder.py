@@ -11,6 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from geodp.errors import DataError, OutputError
 
 if TYPE_CHECKING:
@@ -76,7 +79,8 @@ class RunFolder:
         """One row per task, with what became of it (index: task id).
 
         arrived_s, x_m, y_m, outcome, reason, decided_s, worker, departed_s, completed_s, travel_m, reward; `outcome`
-        is `success` (somebody took it), `failure` (given up or unreachable) or `censored`.
+        is `success` (somebody took it), `failure` (given up or unreachable) or `censored`. Of a task for several
+        workers `reward` is their sum, `travel_m` their mean, and the rest that of the last one.
         """
         return _tasks(self.events)
 
@@ -84,6 +88,16 @@ class RunFolder:
     def offers(self) -> pd.DataFrame:
         """What the server decided and learnt: one row per task and round (`server_view.parquet`)."""
         return self._table("server_view.parquet")
+
+    @property
+    def regions(self) -> list[tuple[int, int, npt.NDArray[np.float64]]]:
+        """Regions to which offers went: task, round, and rectangles (west, south, east, north) as they grew."""
+        offers = self.offers
+        if "region" not in offers:
+            return []
+        made = offers[offers["region"].notna()]
+        rows = zip(made["task"].tolist(), made["round"].tolist(), made["region"], strict=True)
+        return [(task, number, np.asarray(region, dtype=np.float64).reshape(-1, 4)) for task, number, region in rows]
 
     @cached_property
     def notified(self) -> pd.DataFrame:
@@ -214,8 +228,6 @@ class RunFolder:
 
 
 def _tasks(events: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
     def of(*kinds: str) -> pd.DataFrame:
         return events[events["kind"].isin(kinds)].drop_duplicates("task", keep="last").set_index("task")
 
@@ -234,9 +246,15 @@ def _tasks(events: pd.DataFrame) -> pd.DataFrame:
         worker=left["worker"].reindex(tasks.index).fillna(-1).astype("int64"),
         departed_s=left["time_s"].reindex(tasks.index),
         completed_s=arrived["time_s"].reindex(tasks.index),
-        travel_m=arrived["value"].reindex(tasks.index),
-        reward=pd.to_numeric(left["value"]).reindex(tasks.index),
+        travel_m=_per_task(events, "completion", "mean").reindex(tasks.index),
+        reward=_per_task(events, "departure", "sum").reindex(tasks.index),
     )
+
+
+def _per_task(events: pd.DataFrame, kind: str, how: str) -> pd.Series:
+    """Return the sum or mean over a task's workers of the value of one kind of event."""
+    values: pd.Series = events[events["kind"] == kind].groupby("task")["value"].agg(how).astype("float64")
+    return values
 
 
 @contextmanager

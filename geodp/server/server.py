@@ -61,6 +61,7 @@ class Server:
     region: Region
     purse: Purse
     minimum_reward: float
+    workers_per_task: int = 1
     records: list[dict[str, Any]] = field(default_factory=list)
     _latest: dict[int, dict[str, Any]] = field(default_factory=dict)
     _rounds: dict[int, int] = field(default_factory=dict)
@@ -81,6 +82,8 @@ class Server:
                 uniform_reward=self.purse.total / max(self.purse.expected_tasks, 1.0),
                 minimum_reward=self.minimum_reward,
                 round=number,
+                workers_per_task=self.workers_per_task,
+                asked={task.task: self._latest[task.task]["region"] or () for task in batch} if number else {},
             )
             planned = self.assignment.offers(batch, view)
             self.purse.give_back(purse - sum(offer.reward for offer in planned))
@@ -147,6 +150,8 @@ class Server:
             "planned_success": offer.planned_success,
             "density_per_m2": offer.density_per_m2,
             "expected_workers": offer.expected_workers,
+            "region": offer.rectangles,
+            "growth": offer.growth,
             "recipients": None if offer.recipients is None else len(offer.recipients),
             "unreachable": offer.unreachable,
             "notes": ";".join(offer.notes),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from geodp.acceptance import Acceptance
 from geodp.geometry import Region
+from geodp.messages import Rectangle
 from geodp.release import Cells, Points
 
 
@@ -27,3 +29,7 @@ class ServerView:
     """w0: below it nobody works."""
     round: int = 0
     """0 for first offers, 1 for the first re-offer, …"""
+    workers_per_task: int = 1
+    """Workers who must accept; they share the reward evenly."""
+    asked: Mapping[int, tuple[Rectangle, ...]] = field(default_factory=dict)
+    """Regions of earlier offers, by task: a re-offer reaches all who were asked before."""

@@ -14,7 +14,7 @@ from geodp.acceptance import Acceptance
 from geodp.geometry import Array
 from geodp.messages import Offer, Task
 from geodp.simulation.event_log import EventLog, Kind, Reason, reason_codes
-from geodp.simulation.range_join import range_join
+from geodp.simulation.range_join import range_join, rectangle_join
 from geodp.streams import Streams
 
 Ids = npt.NDArray[np.int64]
@@ -33,13 +33,15 @@ class Accepted(NamedTuple):
     luck: Array
     """The curator picks the one with the smallest: a draw by (worker, task), so a uniform pick."""
 
-    def pick(self, free: npt.NDArray[np.bool_]) -> int | None:
-        """Pick one of those who are still free."""
-        return int(self.worker[free][np.argmin(self.luck[free])]) if free.any() else None
+    def pick(self, free: npt.NDArray[np.bool_], needed: int = 1) -> list[int]:
+        """Pick as many as a task needs of those who are still free; nobody where there are fewer."""
+        if np.count_nonzero(free) < needed:
+            return []
+        return [int(worker) for worker in self.worker[free][np.argsort(self.luck[free], kind="stable")[:needed]]]
 
-    def reasons(self, free: npt.NDArray[np.bool_], winner: int | None) -> npt.NDArray[np.int8]:
+    def reasons(self, free: npt.NDArray[np.bool_], winners: list[int]) -> npt.NDArray[np.int8]:
         """Return what became of each acceptance."""
-        fate = np.where(free, np.where(self.worker == winner, _PICKED, _NOT_PICKED), _TAKEN)
+        fate = np.where(free, np.where(np.isin(self.worker, winners), _PICKED, _NOT_PICKED), _TAKEN)
         return np.asarray(fate, dtype=np.int8)
 
 
@@ -49,6 +51,7 @@ class Asked:
 
     tasks: list[Task]
     rewards: Array
+    """What one worker gets, task by task."""
     border: Ids
     """Task i owns rows border[i] to border[i + 1] - 1."""
     worker: Ids
@@ -193,6 +196,31 @@ def ask_circle(
     circle, worker, distance = circle[order], worker[order], distance[order]
     rewards = np.array([offer.reward for offer in offers])
     return _asked(answers, list(tasks), rewards, circle, worker, x_m, y_m, distance, busy[worker])
+
+
+def ask_region(
+    answers: Answers,
+    tasks: Sequence[Task],
+    offers: Sequence[Offer],
+    x_m: Array,
+    y_m: Array,
+    busy: npt.NDArray[np.bool_],
+    needed: int = 1,
+) -> Asked:
+    """Ask everyone inside each offer's region, once, also where its rectangles share an edge or overlap.
+
+    The workers whom a task needs share its reward evenly, and answer to their share.
+    """
+    pieces = [offer.rectangles or () for offer in offers]
+    rectangles = np.array([rectangle for piece in pieces for rectangle in piece]).reshape(-1, 4)
+    owner = np.repeat(np.arange(len(offers)), [len(piece) for piece in pieces])
+    number, worker = rectangle_join(x_m, y_m, rectangles)
+    pair = np.unique(owner[number] * x_m.size + worker)  # by task, then worker
+    index, worker = pair // x_m.size, pair % x_m.size
+    centre_x, centre_y = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
+    distance = np.hypot(x_m[worker] - centre_x[index], y_m[worker] - centre_y[index])
+    rewards = np.array([offer.reward for offer in offers]) / needed
+    return _asked(answers, list(tasks), rewards, index, worker, x_m, y_m, distance, busy[worker])
 
 
 def ask_named(

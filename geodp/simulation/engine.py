@@ -31,7 +31,7 @@ from geodp.privacy.noise import SimulatedNoise
 from geodp.release import Cells, Points
 from geodp.scenario import Scenario
 from geodp.server.server import Purse, Server
-from geodp.simulation.answers import Accepted, Answers, Asked, ask_circle, ask_named, browse_nearest
+from geodp.simulation.answers import Accepted, Answers, Asked, ask_circle, ask_named, ask_region, browse_nearest
 from geodp.simulation.crew import Crew
 from geodp.simulation.event_log import EventLog, Kind, Reason
 from geodp.simulation.phones import Phones
@@ -115,6 +115,8 @@ class Engine:
         self.waiting: list[Task] = []
         self.offered: dict[int, int] = {}
         self._posted: dict[int, float] = {}
+        self._short: dict[int, bool] = {}
+        """Tasks offered to a region, and whether that region was planned short of the target."""
 
     def run(self) -> None:
         """Run to the end, then let the trips under way arrive."""
@@ -222,6 +224,7 @@ class Engine:
     def _give_up(self, task: Task, reason: Reason, kind: Kind = Kind.EXPIRY, value: float = np.nan) -> None:
         del self.open[task.task]
         self._posted.pop(task.task, None)
+        self._short.pop(task.task, None)
         self.answers.forget(task.task)
         self.server.give_up(task.task)
         self.log.add(self.env.now, kind, task=task.task, x_m=task.x_m, y_m=task.y_m, value=value, reason=reason)
@@ -257,6 +260,10 @@ class Engine:
             return None
         x, y = self.crew.positions(self.env.now)
         tasks = [self.open[offer.task] for offer in made]
+        if made[0].rectangles is not None:
+            self._short |= {offer.task: "short_of_target" in offer.notes for offer in made}
+            needed = self.scenario.tasks.workers_per_task
+            return ask_region(self.answers, tasks, made, x, y, self.crew.busy, needed)
         if made[0].recipients is None:
             return ask_circle(self.answers, tasks, made, x, y, self.crew.busy)
         named = [self.phones.workers(offer.recipients or ()) for offer in made]
@@ -298,7 +305,7 @@ class Engine:
 
     def _decide(self, task: Task, reward: float, yes: Accepted, *, notified: bool) -> None:
         free = ~self.crew.busy[yes.worker]
-        winner = yes.pick(free)
+        winners = yes.pick(free, self.scenario.tasks.workers_per_task)
         if yes.worker.size:
             self.log.add(
                 self.env.now,
@@ -308,19 +315,35 @@ class Engine:
                 x_m=yes.x_m,
                 y_m=yes.y_m,
                 value=yes.distance_m,
-                reason=yes.reasons(free, winner),
+                reason=yes.reasons(free, winners),
             )
-        if winner is None:
-            self._nobody(task, notified=notified)
+        if not winners:
+            self._nobody(task, self._why_nobody(task, yes.worker.size, int(free.sum()), notified=notified))
             return
-        self.server.hear(Answer(task.task, self.answers.pseudonym(winner), self.env.now))
+        names = ";".join(self.answers.pseudonym(winner) for winner in winners)
+        self.server.hear(Answer(task.task, names, self.env.now))
         del self.open[task.task]
         self._posted.pop(task.task, None)
+        self._short.pop(task.task, None)
         self.answers.forget(task.task)
-        self.crew.busy[winner] = True  # at once: the next task of this batch must not pick her too
-        self.env.process(self._trip(task, winner, reward))
+        for winner in winners:
+            self.crew.busy[winner] = True  # at once: the next task of this batch must not pick her too
+            self.env.process(self._trip(task, winner, reward))
 
-    def _nobody(self, task: Task, *, notified: bool) -> None:
+    def _why_nobody(self, task: Task, accepted: int, free: int, *, notified: bool) -> Reason:
+        """Say why an offer found too few workers; of a region, whether the plan itself had expected that."""
+        if task.task not in self._short:
+            return Reason.NO_ACCEPTANCE if notified else Reason.NOBODY_NOTIFIED
+        short = self._short.pop(task.task)
+        if not notified:
+            return Reason.NOBODY_IN_REGION
+        if free:
+            return Reason.TOO_FEW
+        if accepted:
+            return Reason.ACCEPTORS_GONE
+        return Reason.SHORT_OF_TARGET if short else Reason.NO_ACCEPTANCE
+
+    def _nobody(self, task: Task, why: Reason) -> None:
         if task.task in self._posted:
             return  # a posted task stays on the board until its patience runs out
         self.server.hear(Answer(task.task, None, self.env.now))
@@ -329,7 +352,7 @@ class Engine:
             self.offered[task.task] = rounds
             self.waiting.append(task)
             return
-        self._give_up(task, Reason.NO_ACCEPTANCE if notified else Reason.NOBODY_NOTIFIED)
+        self._give_up(task, why)
 
     def _trip(self, task: Task, worker: int, reward: float) -> Steps:
         left_s = self.env.now
@@ -372,4 +395,5 @@ def _server(scenario: Scenario) -> Server:
         region=scenario.area,
         purse=Purse(reward.total or 0.0, scenario.expected_tasks()),
         minimum_reward=reward.minimum or 0.0,
+        workers_per_task=scenario.tasks.workers_per_task,
     )

@@ -20,7 +20,7 @@ class Kind(StrEnum):
     TASK_ARRIVED = "task_arrived"
     """x_m, y_m = the task's place."""
     OFFER = "offer"
-    """An offer is broadcast; x_m, y_m = the task's place, value = radius in metres (null: workers are named)."""
+    """An offer is broadcast; x_m, y_m = the task's place, value = radius in metres (null: a region, or names)."""
     REFUSAL = "refusal"
     """A notified worker says no; x_m, y_m = the worker's place, value = distance to the task."""
     ACCEPTANCE = "acceptance"
@@ -56,6 +56,10 @@ class Reason(StrEnum):
     # expiry
     NO_ACCEPTANCE = "no_acceptance"
     NOBODY_NOTIFIED = "nobody_in_circle"
+    NOBODY_IN_REGION = "nobody_in_region"
+    SHORT_OF_TARGET = "no_acceptance_region_short_of_target"
+    ACCEPTORS_GONE = "acceptors_took_other_tasks"
+    TOO_FEW = "too_few_acceptances"
     OUT_OF_PATIENCE = "patience_ran_out"
     # unreachable
     BEYOND_REACH = "target_needs_more_than_max_travel"
@@ -66,6 +70,19 @@ class Reason(StrEnum):
     # censored
     RUN_ENDED = "undecided_at_end"
 
+
+REGION_FAILURES = (
+    Reason.NO_ACCEPTANCE,
+    Reason.SHORT_OF_TARGET,
+    Reason.ACCEPTORS_GONE,
+    Reason.TOO_FEW,
+    Reason.NOBODY_IN_REGION,
+    Reason.OUT_OF_PATIENCE,
+    Reason.BEYOND_REACH,
+    Reason.PURSE_EMPTY,
+    Reason.NO_RELEASE,
+)
+"""Why a task offered to a region of cells, or one that could not be offered to any, may fail."""
 
 SCHEMA = pa.schema(
     [

@@ -1,4 +1,4 @@
-"""Which points lie in which circles: one pass over moving points, with no index to keep up to date.
+"""Which points lie in which circles or rectangles: one pass over moving points, with no index to keep up to date.
 
 Workers move, so an index would be rebuilt for every batch of offers, and building dominates. Instead the points
 are binned on a grid of at most 65,536 cells (16-bit keys sort by radix, in linear time), points in cells that
@@ -29,15 +29,30 @@ def range_join(x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array, rad
     return bins.all_pairs()
 
 
+def rectangle_join(x_m: Array, y_m: Array, rectangles: Array) -> tuple[Ids, Ids]:
+    """Return all pairs (rectangle, point) with the point inside or on an edge, ordered by rectangle.
+
+    `rectangles` has the columns west, south, east and north.
+    """
+    empty = np.empty(0, dtype=np.int64)
+    if x_m.size == 0 or len(rectangles) == 0:
+        return empty, empty
+    number, point, _ = _RectangleBins(x_m, y_m, rectangles).all_pairs()
+    return number, point
+
+
 class _Bins:
     """Points sorted by grid cell, and the runs of cells that the circles touch."""
 
     def __init__(self, x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array, radius_m: Array) -> None:
         self.centre_x_m, self.centre_y_m, self.radius_m = centre_x_m, centre_y_m, radius_m
+        self._set_up(x_m, y_m, float(np.median(radius_m)))
+
+    def _set_up(self, x_m: Array, y_m: Array, usual_reach_m: float) -> None:
         self.west, self.south = float(x_m.min()), float(y_m.min())
         width, height = float(x_m.max()) - self.west, float(y_m.max()) - self.south
         # Cells of a quarter of the usual radius keep both the runs per circle and the points read in vain few.
-        wanted = max(float(np.median(radius_m)) / 4, np.sqrt(width * height / x_m.size), 1e-9)
+        wanted = max(usual_reach_m / 4, np.sqrt(width * height / x_m.size), 1e-9)
         self.columns = int(np.clip(width / wanted, 1, MOST_CELLS_PER_SIDE))
         self.rows = int(np.clip(height / wanted, 1, MOST_CELLS_PER_SIDE))
         self.per_m_x = self.columns / max(width, 1e-9)
@@ -126,3 +141,35 @@ class _Bins:
         square += along
         inside = np.flatnonzero(square <= np.repeat(self.radius_m[circle] ** 2, length))
         return np.repeat(circle, length)[inside], self.point[place[inside]], np.sqrt(square[inside])
+
+
+class _RectangleBins(_Bins):
+    """The same for rectangles; `circle` then numbers them."""
+
+    def __init__(self, x_m: Array, y_m: Array, rectangles: Array) -> None:
+        self.edges = rectangles
+        sides = rectangles[:, 2:] - rectangles[:, :2]
+        self._set_up(x_m, y_m, float(np.median(np.sqrt(sides[:, 0] * sides[:, 1]))) / 2)
+
+    def _plan_runs(self) -> None:
+        west, south, east, north = self.edges.T
+        low, high = self._row(south - ROUNDING_M), self._row(north + ROUNDING_M)
+        rows_of = high - low + 1
+        self.circle = np.repeat(np.arange(rows_of.size), rows_of)
+        row = np.arange(self.circle.size) + np.repeat(low - (np.cumsum(rows_of) - rows_of), rows_of)
+        self.first_cell = row * self.columns + self._column(west - ROUNDING_M)[self.circle]
+        self.last_cell = row * self.columns + self._column(east + ROUNDING_M)[self.circle]
+
+    def pairs(self, runs: slice) -> tuple[Ids, Ids, Array]:
+        """Read the points of some runs and keep those inside their rectangle."""
+        number, begin = self.circle[runs], self.begin[runs]
+        length = self.end[runs] - begin
+        after = np.cumsum(length)
+        place = np.arange(int(after[-1]))
+        place += np.repeat(begin - (after - length), length)
+        owner = np.repeat(number, length)
+        west, south, east, north = self.edges.T
+        x, y = self.x_m[place], self.y_m[place]
+        inside = (x >= west[owner]) & (x <= east[owner]) & (y >= south[owner]) & (y <= north[owner])
+        kept = np.flatnonzero(inside)
+        return owner[kept], self.point[place[kept]], np.zeros(kept.size)

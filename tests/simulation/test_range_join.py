@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 
 from geodp.simulation import range_join as module
-from geodp.simulation.range_join import range_join
+from geodp.simulation.range_join import range_join, rectangle_join
 
 
 def pairs_by_tree(points: np.ndarray, centres: np.ndarray, radius: np.ndarray) -> set[tuple[int, int]]:
@@ -74,3 +74,32 @@ def test_the_finest_grid_has_no_cell_beyond_its_16_bit_keys() -> None:
     assert (bins.columns, bins.rows) == (256, 256)
     circle, point, _ = range_join(at[:, 0], at[:, 1], centres[:, 0], centres[:, 1], radius)
     assert set(zip(circle.tolist(), point.tolist(), strict=True)) == pairs_by_tree(at, centres, radius)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    points=st.integers(1, 400),
+    rectangles=st.integers(1, 40),
+    side=st.sampled_from([0.0, 1.0, 30.0, 300.0, 5000.0]),
+)
+def test_points_in_rectangles_are_those_of_a_plain_comparison(
+    seed: int, points: int, rectangles: int, side: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    at = rng.uniform(-500, 500, (points, 2)).round(0)  # whole metres: many points lie on edges, which count
+    corner = rng.uniform(-800, 800, (rectangles, 2)).round(0)
+    edges = np.column_stack([corner, corner + (side * rng.uniform(0, 1, (rectangles, 2))).round(0)])
+    number, point = rectangle_join(at[:, 0], at[:, 1], edges)
+    x, y = at[:, 0], at[:, 1]
+    inside = [(x >= west) & (x <= east) & (y >= south) & (y <= north) for west, south, east, north in edges]
+    expected = {(i, int(j)) for i, hits in enumerate(inside) for j in np.flatnonzero(hits)}
+    assert set(zip(number.tolist(), point.tolist(), strict=True)) == expected
+    assert len(expected) == number.size
+    assert np.all(np.diff(number) >= 0)
+
+
+def test_no_points_or_no_rectangles_give_no_pairs() -> None:
+    nothing, one = np.empty(0), np.ones(1)
+    for pairs in (rectangle_join(nothing, nothing, np.ones((1, 4))), rectangle_join(one, one, np.empty((0, 4)))):
+        assert [column.size for column in pairs] == [0, 0]

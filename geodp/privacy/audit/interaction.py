@@ -15,10 +15,12 @@ import numpy.typing as npt
 
 from geodp.acceptance import Acceptance
 from geodp.geometry import Array
-from geodp.simulation.range_join import range_join
+from geodp.simulation.range_join import range_join, rectangle_join
 from geodp.streams import Streams
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from geodp.runs.run_folder import RunFolder
 
 AVAILABLE = ("unwilling", "picked", "not_picked")
@@ -38,6 +40,8 @@ class DecidedOffers:
     share: Array
     """E[1/(M+1)]: the probability that one more acceptor is the one who is picked."""
     acceptance: Acceptance
+    regions: tuple[Array, ...] | None = None
+    """Rectangles of each offer, where offers go to regions instead of circles."""
 
     @classmethod
     def of(cls, run: RunFolder) -> DecidedOffers:
@@ -55,13 +59,24 @@ class DecidedOffers:
         asked = asked[asked["time_s"] >= asked["task"].map(last["time_s"])]
         row = np.asarray(last.index.get_indexer(pd.Index(asked["task"])), dtype=np.intp)
         acceptance = run.scenario.workers.acceptance
-        reward = last["reward"].to_numpy(dtype=np.float64)
+        reward = last["reward"].to_numpy(dtype=np.float64) / run.scenario.tasks.workers_per_task
         eagerness = acceptance.eagerness(run.workers, Streams(run.scenario.seed).generator("world.eagerness"))
         chance = acceptance.probability(
             reward[row], asked["value"].to_numpy(), 1.0 if eagerness is None else eagerness[asked["worker"].to_numpy()]
         )
         x, y, radius = (last[name].to_numpy(dtype=np.float64) for name in ("x_m", "y_m", "radius_m"))
-        return cls(x, y, radius, reward, *_others(row, chance, len(last)), acceptance)
+        regions = _regions(last) if "region" in last else None
+        return cls(x, y, radius, reward, *_others(row, chance, len(last)), acceptance, regions)
+
+    def _reached(self, x_m: Array, y_m: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array]:
+        """Return which offer reaches which canary, and at what distance."""
+        if self.regions is None:
+            return range_join(x_m, y_m, self.x_m, self.y_m, self.radius_m)
+        owner = np.repeat(np.arange(len(self.regions)), [len(region) for region in self.regions])
+        number, canary = rectangle_join(x_m, y_m, np.concatenate([np.empty((0, 4)), *self.regions]))
+        pair = np.unique(owner[number] * x_m.size + canary)  # once, also where rectangles share an edge
+        offer, canary = pair // x_m.size, pair % x_m.size
+        return offer, canary, np.hypot(x_m[canary] - self.x_m[offer], y_m[canary] - self.y_m[offer])
 
     def meet(
         self, x_m: Array, y_m: Array, inside: npt.NDArray[np.bool_], rng: np.random.Generator
@@ -71,7 +86,7 @@ class DecidedOffers:
         Returns what the outcomes say for "in", in nats (infinite for a canary who was picked: the server has her name),
         and who was picked.
         """
-        offer, canary, distance = range_join(x_m, y_m, self.x_m, self.y_m, self.radius_m)
+        offer, canary, distance = self._reached(x_m, y_m)
         chance = self.acceptance.probability(self.reward[offer], distance)
         refusal = self.acceptance.log_refusal(self.reward[offer], distance)
         nobody, share = self.nobody[offer], self.share[offer]
@@ -86,6 +101,10 @@ class DecidedOffers:
         log_ratio = np.bincount(canary, weights=said, minlength=x_m.size)
         chosen = np.bincount(canary[picked], minlength=x_m.size) > 0
         return np.where(chosen, np.inf, log_ratio), chosen
+
+
+def _regions(offers: pd.DataFrame) -> tuple[Array, ...]:
+    return tuple(np.asarray(region, dtype=np.float64).reshape(-1, 4) for region in offers["region"])
 
 
 def addressed(run: RunFolder) -> npt.NDArray[np.bool_]:

@@ -16,8 +16,10 @@ class Assignment(Plugin):
 
     family: ClassVar[str] = "assignment"
     plans_circles: ClassVar[bool] = True
-    """Whether offers go to everyone inside a circle; otherwise they name whom to ask."""
+    """Whether offers go to everyone inside a circle; otherwise to a region, or to named workers."""
+    plans_regions: ClassVar[bool] = False
+    """Whether offers go to everyone inside a region of rectangles."""
 
     @abstractmethod
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
-        """Decide reward and circle for every task of a batch, in order; rewards sum to at most the purse."""
+        """Decide reward and whom to ask for every task of a batch, in order; rewards sum to at most the purse."""

@@ -1,0 +1,53 @@
+"""How compact the regions are in which workers are asked (digital compactness)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from geodp.metrics import Measured, Metric
+from geodp.metrics._interval import mean
+from geodp.metrics._protocol import first_regions, plans_regions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from geodp.runs.run_folder import RunFolder
+
+
+class Compactness(Metric):
+    """Area of a task's first region against that of the smallest circle around it, mean over offered tasks.
+
+    At most 1; a square has 2/π = 0.64. Only for regions of cells.
+
+    Reference
+    ---------
+    To, Ghinita and Shahabi 2014, digital compactness measurement (after Kim and Anderson 1984).
+    """
+
+    kind: ClassVar[str] = "compactness"
+    unit: ClassVar[str] = "share"
+    better: ClassVar[str] = "higher"
+    topic: ClassVar[str] = "plan"
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Average the ratios."""
+        ratios = self.per_task(run)
+        return {} if ratios is None else {self.kind: mean(ratios)}
+
+    def per_task(self, run: RunFolder) -> pd.Series | None:
+        """Return the ratio of each task's first region."""
+        import numpy as np
+        import pandas as pd
+        import shapely
+
+        if not plans_regions(run):
+            return None
+        regions = first_regions(run)
+        shapes = [
+            shapely.multipoints(np.concatenate([edges[:, :2], edges[:, 2:], edges[:, [0, 3]], edges[:, [2, 1]]]))
+            for edges in regions.values()
+        ]
+        radius = shapely.minimum_bounding_radius(np.array(shapes, dtype=object))
+        area = [float(((edges[:, 2] - edges[:, 0]) * (edges[:, 3] - edges[:, 1])).sum()) for edges in regions.values()]
+        index = pd.Index(list(regions), name="task", dtype="int64")
+        return pd.Series(np.array(area) / (np.pi * radius**2), index=index)

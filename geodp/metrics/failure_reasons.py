@@ -1,0 +1,39 @@
+"""Why tasks failed, reason by reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from geodp.metrics import Measured, Metric
+from geodp.metrics._interval import share
+from geodp.metrics._protocol import decided, plans_regions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from geodp.runs.run_folder import RunFolder
+
+
+class FailureReasons(Metric):
+    """Share of the decided tasks that failed for each reason (`failed_<reason>`), the event log's own words.
+
+    Every reason for which a task offered to a region can fail has a key, 0 where it did not happen; each task's own
+    reason is in the event log. Interval: Wilson. Only for regions of cells.
+    """
+
+    kind: ClassVar[str] = "failure_reasons"
+    unit: ClassVar[str] = "share"
+    better: ClassVar[str] = "lower"
+    topic: ClassVar[str] = "tasks"
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Count the failures by reason."""
+        from geodp.simulation.event_log import REGION_FAILURES
+
+        if not plans_regions(run):
+            return {}
+        tasks = decided(run)
+        reasons: pd.Series = tasks.loc[tasks["outcome"] == "failure", "reason"]
+        return {
+            f"failed_{reason}": share(int((reasons == str(reason)).sum()), len(tasks)) for reason in REGION_FAILURES
+        }

@@ -1,0 +1,143 @@
+"""Regions of released cells, grown until somebody is likely to accept: the geocast of To et al."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from geodp.acceptance import Acceptance
+from geodp.messages import Offer, Rectangle, Task
+from geodp.release import Cells, Points
+from geodp.server.assignment import Assignment
+from geodp.server.believed_counts import BelievedCounts, believed_as_released, effective_counts
+from geodp.server.cell_graph import cell_graph
+from geodp.server.density_from_points import density_from_points
+from geodp.server.geocast_growth import Grown, Growth
+from geodp.server.reward_shares import funded
+from geodp.server.view import ServerView
+
+# Words of the event log's vocabulary of reasons, which the server may not import; a test compares them.
+PURSE_EMPTY = "reward_exhausted"
+NO_RELEASE = "no_release_to_plan_from"
+NOBODY_WILLING = "target_needs_more_than_max_travel"
+SHORT = "short_of_target"
+MOSTLY_NOISE = "counts_mostly_noise"
+
+
+class Geocast(Assignment):
+    """Ask everyone in a region of released cells that grows around a task until somebody is likely to accept.
+
+    The region starts with the cell that holds the task and takes one touching cell after the other, chosen by `key`,
+    until enough workers accept with the target probability, or no cell is left within the square of the maximum travel
+    distance; then the region is offered all the same, its plan says how little it expects, and the offer is noted
+    `short_of_target`. Cells without believed workers are taken only when no other is left. The last cell is cut to the
+    part that is needed. All tasks of a batch get the same reward.
+
+    Reference
+    ---------
+    To, Ghinita and Shahabi 2014, A Framework for Protecting Worker Location Privacy in Spatial Crowdsourcing, with
+    `planning: published`; Zhu et al. 2017, Differential Privacy and Applications, section 13.2.2, whose stop rule lacks
+    its second branch: or no cell is left.
+    """
+
+    kind: ClassVar[str] = "geocast"
+    reads: ClassVar[frozenset[str]] = frozenset({"cells", "contours", "points"})
+    plans_circles: ClassVar[bool] = False
+    plans_regions: ClassVar[bool] = True
+
+    target_success: float = Field(0.9, gt=0, lt=1)
+    """Probability that enough workers accept, to be reached by every region (the paper's EU)."""
+    key: Literal["distance", "utility", "compactness", "hybrid"] = "distance"
+    """Which touching cell comes next: the nearest; the one with the highest probability of an acceptor (the paper's,
+    which prefers cells that noise has raised); the one that keeps the region most compact; or a mix of the last two."""
+    utility_weight: float = Field(0.3, ge=0, le=1)
+    """Weight of utility against compactness in `key: hybrid`."""
+    planning: Literal["noise_aware", "plain", "published"] = "noise_aware"
+    """`published` believes noisy counts and cuts them to whole workers; `plain` believes them with their fractions (for
+    cells so fine that most hold less than one worker); `noise_aware` averages success over what they may really be."""
+    partial_cell: bool = True
+    """Whether the last cell is cut to the part that is needed."""
+    widen: float = Field(1.5, ge=1)
+    """With every re-offer ln(1 - target) is multiplied by this; the region before stays part of the wider one."""
+
+    def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
+        """Decide the region of every task of a batch."""
+        if view.release is None:
+            return [_no_offer(task, NO_RELEASE) for task in tasks]
+        release = view.release
+        if isinstance(release, Points):
+            release = density_from_points(release, view.region)
+        minimum = max(view.minimum_reward, view.acceptance.minimum_reward or 0.0) * view.workers_per_task
+        pays = funded([task.arrived_s for task in tasks], view.purse, minimum)
+        reward = min(view.uniform_reward, view.purse / max(int(pays.sum()), 1) * (1 - 1e-12))
+        rich = [task for task, paid in zip(tasks, pays, strict=True) if paid]
+        offers = iter(self._planned(rich, view, release, reward) if rich else [])
+        return [next(offers) if paid else _no_offer(task, PURSE_EMPTY) for task, paid in zip(tasks, pays, strict=True)]
+
+    def _planned(self, tasks: list[Task], view: ServerView, release: Cells, reward: float) -> list[Offer]:
+        x_m, y_m = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
+        needed = view.workers_per_task
+        growth = self.growth(release, view.acceptance, reward / needed, needed, view.round)
+        density = release.density(x_m, y_m).tolist()
+        starts = growth.graph.cells_of(x_m, y_m)
+        return [
+            self._offer(task, reward, growth.grow(task.x_m, task.y_m, start), each, view.asked.get(task.task, ()))
+            for task, start, each in zip(tasks, starts, density, strict=True)
+        ]
+
+    def growth(self, release: Cells, acceptance: Acceptance, reward: float, needed: int = 1, again: int = 0) -> Growth:
+        """Return the rules by which regions grow on a release, for a reward per worker."""
+        willing = acceptance.curve(reward)
+        return Growth(
+            graph=cell_graph(release),
+            believed=self._believed(release, willing(0.0)),
+            willing=willing,
+            max_travel_m=acceptance.max_travel_m,
+            target=-math.expm1(math.log1p(-self.target_success) * self.widen**again),
+            key=self.key,
+            whole_workers=self.planning == "published",
+            part_of_last=self.partial_cell,
+            needed=needed,
+            utility_weight=self.utility_weight,
+        )
+
+    def _believed(self, release: Cells, nearest_probability: float) -> BelievedCounts:
+        if self.planning == "noise_aware" and nearest_probability > 0:
+            return effective_counts(release, nearest_probability)
+        return believed_as_released(release)
+
+    def _offer(self, task: Task, reward: float, grown: Grown, density: float, before: tuple[Rectangle, ...]) -> Offer:
+        if grown.success <= 0 and not before:
+            return _no_offer(task, NOBODY_WILLING)
+        notes = [SHORT] if grown.success < self.target_success * (1 - 1e-9) else []
+        if grown.noise_variance > max(grown.workers, 0.0) ** 2:
+            notes.append(MOSTLY_NOISE)
+        return Offer(
+            task=task.task,
+            reward=reward,
+            radius_m=math.nan,  # there is no circle
+            uncapped_radius_m=math.nan,
+            planned_success=grown.success,
+            density_per_m2=density,
+            expected_workers=grown.workers,
+            notes=tuple(notes),
+            growth=grown.steps,
+            rectangles=(*grown.rectangles, *_not_covered(before, grown.rectangles)),
+        )
+
+
+def _not_covered(before: tuple[Rectangle, ...], now: tuple[Rectangle, ...]) -> list[Rectangle]:
+    """Return the rectangles of an earlier offer that lie in none of the new ones: their workers are asked again."""
+    return [old for old in before if not any(_inside(old, new) for new in now)]
+
+
+def _inside(small: Rectangle, large: Rectangle) -> bool:
+    return small[0] >= large[0] and small[1] >= large[1] and small[2] <= large[2] and small[3] <= large[3]
+
+
+def _no_offer(task: Task, reason: str) -> Offer:
+    return Offer(task.task, 0.0, math.nan, math.nan, 0.0, math.nan, 0.0, unreachable=reason)
