@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from geodp.metrics import Measured, Metric
+from geodp.metrics._interval import mean
+from geodp.metrics._publications import measured_by, of_topic
+
 if TYPE_CHECKING:
+    import pandas as pd
+
     from geodp.runs.published import PublishedRun
+    from geodp.runs.run_folder import RunFolder
 
 Counts = npt.NDArray[np.float64]
 
@@ -30,3 +38,25 @@ def count_pair(item: PublishedRun) -> CountPair:
         item.truth("counts")["count"].to_numpy(dtype=np.float64),
         int(item.truth("users")["users"].iloc[0]),
     )
+
+
+class VenueError(Metric):
+    """Metrics that are a mean over venues; intervals: t, over venues."""
+
+    topic: ClassVar[str] = "published"
+    better: ClassVar[str] = "lower"
+
+    @abstractmethod
+    def errors(self, pair: CountPair) -> Counts:
+        """Return the error of every venue that is looked at."""
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Score every publication of counts."""
+        return measured_by(run, "counts", lambda item: {self.kind: mean(self.errors(count_pair(item)))})
+
+    def per_task(self, run: RunFolder) -> pd.Series | None:
+        """Return the error of every venue in the first publication, to pair venues with themselves."""
+        import pandas as pd
+
+        first = next(of_topic(run, "counts"), None)
+        return None if first is None else pd.Series(self.errors(count_pair(first[1])))

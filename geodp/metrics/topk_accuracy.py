@@ -21,7 +21,7 @@ class TopkAccuracy(Metric):
     kind: ClassVar[str] = "topk_accuracy"
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "higher"
-    topic: ClassVar[str] = "privacy"
+    topic: ClassVar[str] = "published"
 
     top: int = Field(default=50, ge=1)
     """Number of venues (k)."""

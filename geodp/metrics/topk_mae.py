@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
-from geodp.metrics import Measured, Metric
-from geodp.metrics._publications import measured_by
-from geodp.metrics._venue_counts import count_pair
-
-if TYPE_CHECKING:
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
+from geodp.metrics._venue_counts import CountPair, Counts, VenueError
 
 
-class TopkMae(Metric):
-    """Mean absolute error of published counts over the k venues that are truly the most visited, in users."""
+class TopkMae(VenueError):
+    """Mean absolute error of published counts over the k truly most visited venues, in users.
+
+    Interval: t, over venues.
+    """
 
     kind: ClassVar[str] = "topk_mae"
     unit: ClassVar[str] = "users"
-    better: ClassVar[str] = "lower"
-    topic: ClassVar[str] = "privacy"
 
     top: int = Field(default=50, ge=1)
     """Number of venues (k)."""
 
-    def measure(self, run: RunFolder) -> dict[str, Measured]:
-        """Score every publication of counts."""
-        return measured_by(run, "counts", self._score)
+    def errors(self, pair: CountPair) -> Counts:
+        """Return the errors of the most visited venues."""
+        from geodp.visits.count_scores import absolute_errors, top_venues
 
-    def _score(self, item: PublishedRun) -> dict[str, Measured]:
-        from geodp.visits.count_scores import mean_absolute_error, top_venues
-
-        pair = count_pair(item)
         best = top_venues(pair.true, self.top)
-        return {"topk_mae": Measured(mean_absolute_error(pair.released[best], pair.true[best]))}
+        return absolute_errors(pair.released[best], pair.true[best])

@@ -28,6 +28,8 @@ _TOLD = {
     "reward_spent": "reward spent",
     "waiting_time_s": "time until a task is done",
     "prilocation_distance_error": "distance of published visits from the true ones",
+    "mae": "mean error of published venue counts",
+    "topk_mae": "mean error of the most visited venues' counts",
     "visit_count_error": "error of published numbers of visits",
 }
 """Metrics told in words, in this order; the tables have all."""
@@ -93,7 +95,7 @@ def _how_to_read(runs: dict[str, RunFolder]) -> str:
     if all(same_world(first, other) for other in others):
         return (
             "Differences are per task, on the same tasks with the same luck, over the tasks for which both "
-            "have a value (distances, for one, over tasks taken in both), or per person for what is published; "
+            "have a value (distances, for one, over tasks taken in both), or per person or venue for what is published; "
             "intervals are 95 %. Among many "
             "such differences, one in twenty looks clear by chance alone."
         )

@@ -10,15 +10,18 @@ SANITY = 0.001
 TOP = 50
 
 
-def mean_absolute_error(released: npt.ArrayLike, true: npt.ArrayLike) -> float:
-    """Return the mean of |released - true| over all venues (MAE)."""
-    return float(np.abs(np.asarray(released, dtype=np.float64) - np.asarray(true)).mean())
+Numbers = npt.NDArray[np.float64]
 
 
-def mean_relative_error(released: npt.ArrayLike, true: npt.ArrayLike, users: int) -> float:
-    """Return the mean of |released - true| / max(true, 0.1 % of users) (MRE with the sanity bound)."""
-    exact = np.asarray(true, dtype=np.float64)
-    return float((np.abs(np.asarray(released) - exact) / np.maximum(exact, SANITY * max(users, 1))).mean())
+def absolute_errors(released: npt.ArrayLike, true: npt.ArrayLike) -> Numbers:
+    """Return |released - true| of every venue; their mean is the MAE."""
+    return np.abs(np.asarray(released, dtype=np.float64) - np.asarray(true, dtype=np.float64))
+
+
+def relative_errors(released: npt.ArrayLike, true: npt.ArrayLike, users: int) -> Numbers:
+    """Return |released - true| / max(true, 0.1 % of users) of every venue; their mean is the MRE with sanity bound."""
+    least = SANITY * max(users, 1)
+    return np.asarray(absolute_errors(released, true) / np.maximum(np.asarray(true, dtype=np.float64), least))
 
 
 def top_venues(true: npt.ArrayLike, top: int = TOP) -> npt.NDArray[np.int64]:
