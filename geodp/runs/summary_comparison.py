@@ -95,8 +95,8 @@ def _how_to_read(runs: dict[str, RunFolder]) -> str:
     if all(same_world(first, other) for other in others):
         return (
             "Differences are per task, on the same tasks with the same luck, over the tasks for which both "
-            "have a value (distances, for one, over tasks taken in both), or per person or venue for what is published; "
-            "intervals are 95 %. Among many "
+            "have a value (distances, for one, over tasks taken in both), or per person or venue for what is "
+            "published; intervals are 95 %. Among many "
             "such differences, one in twenty looks clear by chance alone."
         )
     return (
