@@ -78,7 +78,7 @@ def make_figure(file: FigureFile, out: Path, *, workers: int | None = None, fres
 
 def needs_text(needs: tuple[str, ...]) -> str:
     """Say which data a panel needs and where they have to be."""
-    return f"needs {' and '.join(needs)} in the folder that the environment variable {DATA_VARIABLE} names"
+    return f"needs {' and '.join(needs)} in the folder {DATA_VARIABLE}"
 
 
 def _points(making: Making) -> pd.DataFrame:
