@@ -14,6 +14,7 @@ import re
 import sys
 import zlib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Self, TypeVar
@@ -127,6 +128,7 @@ class Plugin(Model):
 P = TypeVar("P", bound=Plugin)
 
 
+@cache
 def room(family: str) -> None:
     """Import every file of a family's room, so that its plug-ins are registered."""
     if family not in ROOMS:

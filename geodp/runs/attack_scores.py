@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +42,12 @@ def write_attacks(run: RunFolder) -> None:
 
 def no_scores() -> pd.DataFrame:
     """Return an empty table of scores."""
+    return _no_scores().copy()
+
+
+@cache
+def _no_scores() -> pd.DataFrame:
+    """Make that table once: it takes longer than the metrics that read it."""
     return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in COLUMNS.items()})
 
 

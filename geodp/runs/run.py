@@ -10,7 +10,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -260,16 +260,23 @@ class _PathSampler:
         rng = streams.generator("map.sample")
         chosen = rng.choice(size, min(size, SAMPLED_WORKERS), replace=False, shuffle=False)
         self.workers = np.sort(chosen).astype(np.int64)
-        self.parts: list[pd.DataFrame] = []
+        self.parts: list[tuple[float, Array, Array, np.ndarray[Any, Any]]] = []
 
     def sample(self, time_s: float, crew: Crew) -> None:
         x, y = crew.positions(time_s, self.workers)
-        busy = crew.busy[self.workers]
-        columns = {"worker": self.workers, "time_s": time_s, "x_m": x, "y_m": y, "busy": busy}
-        self.parts.append(pd.DataFrame(columns))
+        self.parts.append((time_s, x, y, crew.busy[self.workers]))
 
     def frame(self) -> pd.DataFrame:
-        return pd.concat(self.parts, ignore_index=True)
+        time_s, x, y, busy = zip(*self.parts, strict=True)
+        return pd.DataFrame(
+            {
+                "worker": np.tile(self.workers, len(self.parts)),
+                "time_s": np.repeat(np.array(time_s, dtype=np.float64), self.workers.size),
+                "x_m": np.concatenate(x),
+                "y_m": np.concatenate(y),
+                "busy": np.concatenate(busy),
+            }
+        )
 
 
 def _write_ledgers(engine: Engine, folder: Path) -> None:
@@ -332,10 +339,16 @@ def _manifest(scenario: Scenario, timings: dict[str, float]) -> dict[str, Any]:
         "releasable": False,
         "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
-        "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
+        "libraries": dict(_library_versions()),
         "checksums": checksums(scenario),
         "timings": timings,
     }
+
+
+@cache
+def _library_versions() -> dict[str, str]:
+    """Look up the versions once per process: it takes a while."""
+    return {name: importlib.metadata.version(name) for name in LIBRARIES}
 
 
 def checksums(scenario: Scenario) -> dict[str, str]:

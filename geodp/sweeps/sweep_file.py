@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -201,7 +202,7 @@ def _cells(sweep: Sweep, base: dict[str, Any], folder: Path) -> tuple[list[Cell]
                             (f"grids.{number}", f"{message} (first in the cell {_combination(grid, values)})")
                         )
                 continue
-            key = yaml.safe_dump(dump(scenario))
+            key = json.dumps(dump(scenario), sort_keys=True)
             if key not in seen:
                 seen.add(key)
                 row = {path: _value(raw, path) for path in varied}

@@ -12,10 +12,10 @@ from pydantic import Field
 from geodp.figures.kinds import POINT_COLUMNS, FigureKind, Making
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
     from geodp.figures.figure_file import FigureFile
+    from geodp.geometry import Array
 
 DISTANCE = "mean distance 2r/3"
 SPREAD = "interquartile range of 2r/3"
@@ -65,9 +65,7 @@ class RadiusBoxplot(FigureKind):
                     tasks[reward] += own.size
         return pd.DataFrame(rows, columns=list(POINT_COLUMNS))
 
-    def _distances_m(
-        self, making: Making, model: str, reward: str, seed: int
-    ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def _distances_m(self, making: Making, model: str, reward: str, seed: int) -> Array:
         """Return 2r/3 of every planned task; an infinite radius counts as the largest finite one."""
         import numpy as np
 
@@ -83,7 +81,8 @@ class RadiusBoxplot(FigureKind):
             plans = first_plans(made.folder)
         radius_m = plans["uncapped_radius_m"].astype("float64").to_numpy()
         planned = radius_m[~(plans["unreachable"] == "reward_exhausted").to_numpy() & ~(radius_m <= 0)]
-        return np.nan_to_num(planned, nan=np.nanmax(planned)) * 2 / 3  # a run folder keeps an infinite radius as null
+        # a run folder keeps an infinite radius as null
+        return np.where(np.isnan(planned), np.nanmax(planned), planned) * 2 / 3
 
     def draw(self, file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
         """Draw a box per method, whiskers from 5 % to 95 %, and the quantile that the book calls MTD."""
