@@ -39,7 +39,7 @@ def _described(cls: type[Plugin]) -> str:
             lines.append(f"  {word}: {', '.join(sorted(kinds))}")
     for name, field in cls.model_fields.items():
         default = field.get_default(call_default_factory=True)
-        shown = "null" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
+        shown = _value(default)
         unit = next((text for end, text in sorted(_UNITS.items(), key=_longest) if name.endswith(end)), "")
         about = " ".join((field.description or "").split())
         lines.append(f"  {name}: {_type(field.annotation)} = {shown}" + (f"  [{unit}]" if unit else ""))
@@ -50,6 +50,13 @@ def _described(cls: type[Plugin]) -> str:
         if text:
             lines.append(_wrapped(f"{title}: {text}", "  "))
     return "\n".join(lines)
+
+
+def _value(default: Any) -> str:
+    """Write a default as YAML would."""
+    if isinstance(default, Plugin):
+        return f"{{kind: {default.kind}}}"
+    return "null" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
 
 
 def _longest(item: tuple[str, str]) -> int:

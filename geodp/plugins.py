@@ -166,9 +166,11 @@ def plugin(kind: str, family: str | None = None, /, **fields: Any) -> Any:
 class Slot:
     """Marks a scenario field that holds a plug-in of one family: validates it, and describes it in the schema."""
 
-    def __init__(self, family: str, default: str | None = None) -> None:
+    def __init__(self, family: str, default: str | None = None, *, only: str | None = None) -> None:
         self.family = family
         self.default = default
+        self.only = only
+        """Class attribute that must be true of a plug-in here (None: any plug-in of the family will do)."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_before_validator_function(self.build, handler(source))
@@ -178,7 +180,18 @@ class Slot:
         schema: CoreSchema,
         handler: GetJsonSchemaHandler,
     ) -> dict[str, Any]:
-        return {"anyOf": [_kind_schema(cls) for cls in plugins(self.family).values()] or [{"type": "object"}]}
+        return {"anyOf": [_kind_schema(cls) for cls in self._fitting().values()] or [{"type": "object"}]}
+
+    def _find(self, kind: str) -> type[Plugin]:
+        cls = find(kind, self.family)
+        if self.only is not None and not getattr(cls, self.only, False):
+            raise UsageError(f"'{kind}' cannot be used here. Use one of: {', '.join(self._fitting())}.")
+        return cls
+
+    def _fitting(self) -> dict[str, type[Plugin]]:
+        """Return the plug-ins that may stand here."""
+        known = plugins(self.family)
+        return {kind: cls for kind, cls in known.items() if self.only is None or getattr(cls, self.only, False)}
 
     def build(self, value: Any) -> Any:
         """Build the plug-in from what the YAML holds: a mapping with `kind`, or the kind alone."""
@@ -193,7 +206,7 @@ class Slot:
         if kind is None:
             raise ValueError(f"needs a key 'kind': one of {', '.join(plugins(self.family))}")
         try:
-            cls = find(str(kind), self.family)
+            cls = self._find(str(kind))
         except UsageError as error:
             line = PydanticCustomError("geodp", "{text}", {"text": str(error)})
             details = InitErrorDetails(type=line, loc=("kind",), input=kind)

@@ -59,6 +59,8 @@ class Cells:
     """Public lower bound on any density: noise must not make a place empty for ever (a public tenth of the mean)."""
     noise_terms: Array | None = field(default=None, kw_only=True)
     """Effective number of Laplace terms in the noise of each count; None: 1 each, plain Laplace noise."""
+    measured: bool = field(default=True, kw_only=True)
+    """Whether people were counted for it; otherwise it was worked out from earlier releases, which costs nothing."""
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -232,8 +234,10 @@ class Contours(GridCells):
         in_x, in_y = self._smoothing
         second = in_x.square_sum(column, across) * in_y.square_sum(row, along)
         fourth = in_x.fourth_sum(column, across) * in_y.fourth_sum(row, along)
-        scale = float(self.noise_scale[0]) / grid.cell_area_m2
-        return DensityLaw(value / grid.cell_area_m2, 2 * scale**2 * second, second**2 / fourth)
+        cell = row * grid.columns + column  # noise may differ from cell to cell, but little between neighbours
+        scale = self.noise_scale[cell] / grid.cell_area_m2
+        each = 1.0 if self.noise_terms is None else self.noise_terms[cell]
+        return DensityLaw(value / grid.cell_area_m2, 2 * scale**2 * second, each * second**2 / fourth)
 
     def _between_lines(self, value: Array) -> Array:
         """Return the mean of the two lines around a value.

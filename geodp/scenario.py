@@ -167,11 +167,16 @@ class Budget(Model):
     """How long it must last: the whole `run`, or each calendar `day`, after which it is there anew."""
     window_s: float | None = Field(default=None, gt=0)
     """Instead: at most epsilon in any window of so many seconds (w-event privacy)."""
+    split: Literal["given", "even"] = "given"
+    """How it is shared out: each release has the mechanism's own ε (`given`), or all releases of a run, day or window
+    that look at people get the same share of epsilon (`even`)."""
     when_spent: Literal["stop", "reuse_last", "fail"] = "reuse_last"
     """Afterwards: `stop` (the server has nothing to plan from), `reuse_last` release, or `fail` the run."""
 
     @model_validator(mode="after")
     def _one_window(self) -> Self:
+        if self.split == "even" and self.epsilon is None:
+            raise ValueError("split: even shares out epsilon: give the budget's epsilon")
         if self.per == "day" and self.window_s is not None:
             raise ValueError("a budget lasts per day or per window: give per: day or window_s, not both")
         return self
@@ -352,7 +357,7 @@ class Scenario(Model):
 
     def resolved(self) -> Scenario:
         """Return the scenario with every default that depends on public facts written out."""
-        from geodp.scenario_costs import costliest, published_charges, scheduled_charges
+        from geodp.scenario_costs import costliest, in_force, published_charges, scheduled_charges
 
         facts = self.public_facts()
         total = facts.mean_reward * max(facts.expected_tasks, 1.0)
@@ -384,7 +389,7 @@ class Scenario(Model):
         budget = self.device.budget.model_copy(update={"epsilon_per_m": metric})
         updates["device"] = self.device.model_copy(update={"mechanism": device, "budget": budget})
         if self.curator is not None:
-            mechanism = self.curator.mechanism.resolve(facts)
+            mechanism = (in_force(self) or self.curator.mechanism).resolve(facts)
             epsilon = self.curator.budget.epsilon
             if epsilon is None:
                 charges = scheduled_charges(self, mechanism) + published_charges(self)

@@ -11,7 +11,7 @@ from geodp.geometry import region_problems
 from geodp.plugins import plugins
 from geodp.privacy.guarantee import Unit
 from geodp.scenario import Scenario
-from geodp.scenario_costs import costliest, publication_cost, published_charges, scheduled_charges
+from geodp.scenario_costs import costliest, in_force, paid_times, publication_cost, published_charges, scheduled_charges
 
 Finding = tuple[tuple[str, ...], str, str]
 """Paths a check depends on, the path to report, and the message."""
@@ -27,6 +27,7 @@ def cross_check(scenario: Scenario) -> Iterator[Finding]:
     yield from _reward(scenario)
     yield from _public_count(scenario)
     yield from _publications(scenario)
+    yield from _cells_fit(scenario)
     yield from _budget(scenario)
     yield from _device_budget(scenario)
     yield from _times(scenario)
@@ -150,13 +151,35 @@ def _publications(scenario: Scenario) -> Iterator[Finding]:
         )
 
 
+def _cells_fit(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse cells that are larger than the region: one count for everybody is no map."""
+    mechanism = None if scenario.curator is None else scenario.curator.mechanism
+    parts = {"curator.mechanism": mechanism, "curator.mechanism.cells": getattr(mechanism, "cells", None)}
+    for path, part in parts.items():
+        cell_m = getattr(part, "cell_m", None)
+        if cell_m is None:
+            continue
+        try:
+            area = scenario.area
+        except GeodpError:
+            return  # an unreadable region is reported as a file problem
+        if cell_m > min(area.width_m, area.height_m):
+            yield (
+                (path, "region"),
+                f"{path}.cell_m",
+                f"{cell_m:g} m is more than the region has room for ({area.width_m:,.0f} m × {area.height_m:,.0f} m): "
+                "use smaller cells, or a larger region",
+            )
+
+
 def _budget(scenario: Scenario) -> Iterator[Finding]:
     if scenario.curator is None or scenario.curator.budget.epsilon is None:
         return
     budget, limit = scenario.curator.budget, scenario.curator.budget.epsilon
     touched = ("curator.budget", "curator.mechanism", "curator.release_every_s", "duration_s", "publish")
     published = costliest(budget, published_charges(scenario), scenario.start_s) or 0.0
-    cost = scenario.curator.mechanism.guarantee().epsilon
+    mechanism = in_force(scenario) or scenario.curator.mechanism
+    cost = mechanism.guarantee().epsilon
     if published > limit * (1 + 1e-9):
         yield (
             touched,
@@ -171,10 +194,10 @@ def _budget(scenario: Scenario) -> Iterator[Finding]:
             "curator.budget.epsilon",
             f"{limit:g} is less than one release costs ({cost:g}): nothing could ever be published",
         )
-    charges = scheduled_charges(scenario, scenario.curator.mechanism)
+    charges = scheduled_charges(scenario, mechanism)
     together = costliest(budget, charges + published_charges(scenario), scenario.start_s) or 0.0
     if budget.when_spent == "fail" and published <= limit and together > limit * (1 + 1e-9):
-        releases = budget.busiest(scenario.release_times(), scenario.start_s)
+        releases = budget.busiest(paid_times(scenario, mechanism), scenario.start_s)
         more = f" and the publications at the end {published:g}" if published else ""
         yield (
             touched,

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from geodp.curator.publications import Publication
-from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, plus
+from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, plus, times
 
 if TYPE_CHECKING:
     from geodp.curator.mechanisms import Mechanism
@@ -33,7 +33,34 @@ def published_charges(scenario: Scenario, *, metric: bool = False) -> Charges:
 def scheduled_charges(scenario: Scenario, mechanism: Mechanism) -> Charges:
     """Return what the curator's releases charge ([] when nothing is promised, so nothing is charged)."""
     epsilon = mechanism.guarantee().epsilon
-    return [(time_s, epsilon) for time_s in scenario.release_times()] if math.isfinite(epsilon) else []
+    return [(time_s, epsilon) for time_s in paid_times(scenario, mechanism)] if math.isfinite(epsilon) else []
+
+
+def paid_times(scenario: Scenario, mechanism: Mechanism) -> list[float]:
+    """Return when releases look at people; those that are worked out from earlier ones cost nothing."""
+    return [time_s for number, time_s in enumerate(scenario.release_times()) if mechanism.measures(number)]
+
+
+def in_force(scenario: Scenario) -> Mechanism | None:
+    """Return the curator's mechanism with the ε that each of its releases has, after `budget.split`.
+
+    An even split gives every release that looks at people the same share of what publications leave of the budget.
+    """
+    curator = scenario.curator
+    if curator is None:
+        return None
+    mechanism, budget = curator.mechanism, curator.budget
+    if budget.split != "even" or budget.epsilon is None or mechanism.guarantee().unit is Unit.NOTHING:
+        return mechanism
+    published = plus(0.0, *(epsilon for _, epsilon in published_charges(scenario)))
+    left = budget.epsilon - published
+    releases = budget.busiest(paid_times(scenario, mechanism), scenario.start_s)
+    if left <= 0 or releases == 0:
+        return mechanism
+    share = left / releases
+    while plus(published, times(share, releases)) > budget.epsilon:
+        share = math.nextafter(share, 0.0)  # as decimals, so many shares must not exceed the whole
+    return mechanism.with_epsilon(share)
 
 
 def costliest(budget: Budget, charges: Charges, start_s: float) -> float | None:

@@ -10,7 +10,7 @@ from geodp.errors import BudgetSpent
 from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, plus, times
 from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.scenario import Scenario
-from geodp.scenario_costs import Charges, publication_cost, published_charges
+from geodp.scenario_costs import Charges, paid_times, publication_cost, published_charges
 from geodp.scenario_file import arms
 
 
@@ -67,11 +67,12 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
     if curator is None:
         return lines
     guarantee = curator.mechanism.guarantee(curator.neighbours, curator.counts)
-    scheduled, published = len(scenario.release_times()), published_charges(scenario)
+    paid, published = paid_times(scenario, curator.mechanism), published_charges(scenario)
+    scheduled = len(paid)
     if guarantee.unit is Unit.NOTHING:
         return [*lines, ("budget", f"{scheduled} releases, none of them private: no budget applies")]
     budget = curator.budget.epsilon or math.inf
-    affordable = _accepted(curator.budget.allowance(scenario.start_s), guarantee, scenario.release_times(), published)
+    affordable = _accepted(curator.budget.allowance(scenario.start_s), guarantee, paid, published)
     total = plus(times(guarantee.epsilon, affordable) if affordable else 0.0, *(epsilon for _, epsilon in published))
     more = "".join(f" + ε {epsilon:g} published" for _, epsilon in published)
     text = (
@@ -82,6 +83,10 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
     text += "" if curator.budget.lasts() == "over the run" else f" {curator.budget.lasts()}"
     if affordable < scheduled:
         text += f"; the schedule has {scheduled} releases, afterwards: {curator.budget.when_spent}"
+    if scheduled < len(scenario.release_times()):
+        text += (
+            f"; {len(scenario.release_times()) - scheduled} more releases are worked out from these and cost nothing"
+        )
     return [*lines, ("budget", text)]
 
 

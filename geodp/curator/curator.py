@@ -23,14 +23,17 @@ class Curator:
     current: Cells | None = field(default=None, init=False)
     """What the server can see now: the newest release, or None."""
 
-    def publish(self, snapshot: Snapshot, noise: Noise) -> Cells | None:
-        """Publish a snapshot, or None when the ledger refuses (then `current` follows `when_spent`).
+    def publish(self, snapshot: Snapshot, noise: Noise, *, number: int = 0) -> Cells | None:
+        """Publish release `number`, or None when the ledger refuses (then `current` follows `when_spent`).
 
         The ledger is asked before any noise is drawn. A mechanism that promises nothing is not charged: there
-        is no epsilon to add up, and its guarantee says so.
+        is no epsilon to add up, and its guarantee says so. Nor is a release that is worked out from earlier ones.
         """
         promise = self.mechanism.guarantee(snapshot.neighbours, snapshot.counts)
-        if promise.unit is not Unit.NOTHING:
+        measured = self.mechanism.measures(number)
+        if not measured and self.current is None:
+            return None  # nothing to work it out from
+        if measured and promise.unit is not Unit.NOTHING:
             try:
                 self.ledger.charge(promise, time_s=snapshot.time_s, mechanism=self.mechanism.kind)
             except BudgetSpent:
@@ -39,5 +42,5 @@ class Curator:
                 if self.when_spent == "stop":
                     self.current = None
                 return None
-        self.current = self.mechanism.release(snapshot, noise)
+        self.current = self.mechanism.following(self.current, snapshot, noise, number=number)
         return self.current

@@ -61,7 +61,10 @@ def _promise(run: RunFolder) -> str:
     sentences = dict.fromkeys(release.guarantee.sentence() for release in run.releases)
     count = len(run.releases)
     one, many = ("round of reports", "rounds of reports") if run.scenario.phones_report else ("release", "releases")
-    return " ".join([*sentences, f"{count:,} {one if count == 1 else many}.", *published, _spent(run)]).strip()
+    predicted = sum(not getattr(release, "measured", True) for release in run.releases)
+    more = f", {predicted:,} of them predicted from the others at no cost" if predicted else ""
+    releases = f"{count:,} {one if count == 1 else many}{more}."
+    return " ".join([*sentences, releases, *published, _spent(run)]).strip()
 
 
 def _spent(run: RunFolder) -> str:

@@ -88,8 +88,8 @@ class Surface:
     east_m: npt.NDArray[np.float64]
     north_m: npt.NDArray[np.float64]
     count: npt.NDArray[np.float64]
-    noise_scale: float | None = None
-    """Laplace scale of every number, where it is one and the same."""
+    noise_scale: float | npt.NDArray[np.float64] | None = None
+    """Laplace scale of every number, or of each."""
     columns: int = 0
     """Columns of the regular grid that the rectangles form, south row first (0: they form none)."""
 
@@ -98,14 +98,24 @@ class Surface:
         """Count per square kilometre."""
         return 1e6 * self.count / ((self.east_m - self.west_m) * (self.north_m - self.south_m))
 
+    @property
+    def brightest_per_km2(self) -> float:
+        """The density that all but 0.5 % of the area stay below: specks must not leave the rest without colour."""
+        if self.columns:
+            return float(np.quantile(self.per_km2, 0.995))
+        area = (self.east_m - self.west_m) * (self.north_m - self.south_m)
+        order = np.argsort(self.per_km2)
+        place = np.searchsorted(np.cumsum(area[order]), 0.995 * area.sum())
+        return float(self.per_km2[order[min(int(place), order.size - 1)]])
+
     def packed(self) -> dict[str, Any]:
         """Return the counts, and the rectangles: by rule for a regular grid, one by one otherwise."""
-        noisy = self.noise_scale is not None and self.noise_scale >= 2
+        noisy = self.noise_scale is not None and float(np.min(self.noise_scale)) >= 2
         step = 1.0 if noisy or bool(np.all(self.count == np.rint(self.count))) else 0.1  # finer shows digits of noise
         facts = {
             "time": self.time_s,
             "step": step,
-            "noise": short(self.noise_scale) if self.noise_scale else None,
+            "noise": self._packed_noise(),
             "count": whole(self.count, step),
         }
         if not self.columns:
@@ -113,6 +123,12 @@ class Surface:
         box = (self.west_m[0], self.south_m[0], self.east_m[-1], self.north_m[-1])
         rows = self.count.size // self.columns
         return facts | {"columns": self.columns, "rows": rows, "box": [round(float(edge), 2) for edge in box]}
+
+    def _packed_noise(self) -> float | npt.NDArray[np.int64] | None:
+        """Return one noise scale for all cells, or tenths of each cell's."""
+        if isinstance(self.noise_scale, np.ndarray):
+            return whole(self.noise_scale, 0.1)
+        return short(self.noise_scale) if self.noise_scale else None
 
 
 @dataclass(frozen=True)

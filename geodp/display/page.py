@@ -203,8 +203,7 @@ class Page:
         public: bool = True,
     ) -> None:
         """Draw rectangles coloured by count per area; at any time those of the last surface."""
-        brightest = [float(np.quantile(surface.per_km2, 0.995)) for surface in surfaces]
-        top = short(max([*brightest, 1e-9]))
+        top = short(max([*(surface.brightest_per_km2 for surface in surfaces), 1e-9]))
         frames = [surface.packed() for surface in surfaces]
         data = {"name": name, "ramp": list(ramp), "top": top, "nothing": NOTHING, "frames": frames}
         negative = any(bool(np.any(surface.count < 0)) for surface in surfaces)

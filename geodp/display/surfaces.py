@@ -49,7 +49,7 @@ def surface(release: Cells, count: npt.NDArray[np.float64], *, noisy: bool = Tru
         release.east_m,
         release.north_m,
         np.asarray(count, dtype=np.float64),
-        noise_scale=float(scales[0]) if noisy and scales.size == 1 else None,
+        noise_scale=None if not noisy else float(scales[0]) if scales.size == 1 else release.noise_scale,
         columns=release.grid.columns if isinstance(release, GridCells) else 0,
     )
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.release import Cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +63,14 @@ def _releases(run: RunFolder) -> list[str]:
     found = {release.guarantee.sentence(): release.guarantee for release in run.releases}
     if not found:
         return ["The curator published nothing."]
-    return [_one_release(sentence, guarantee) for sentence, guarantee in found.items()]
+    lines = [_one_release(sentence, guarantee) for sentence, guarantee in found.items()]
+    predicted = sum(isinstance(release, Cells) and not release.measured for release in run.releases)
+    if predicted:
+        lines.append(
+            f"{predicted:,} of the {len(run.releases):,} releases were **predicted** from earlier ones, without a look "
+            "at where anyone is: post-processing, which costs nothing."
+        )
+    return lines
 
 
 def _one_release(sentence: str, guarantee: Guarantee) -> str:

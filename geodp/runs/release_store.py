@@ -45,6 +45,8 @@ def write_release(folder: Path, index: int, release: Cells | Points) -> None:
         "sentence": release.guarantee.sentence(),
         "floor_per_m2": release.floor_per_m2,
     }
+    if isinstance(release, Cells) and not release.measured:
+        facts["measured"] = False
     if isinstance(release, GridCells):
         facts["grid"] = asdict(release.grid)
     if isinstance(release, AdaptiveCells):
@@ -73,6 +75,8 @@ def read_release(path: Path) -> Cells | Points:
     if "noise_terms" in frame:
         fields["noise_terms"] = frame["noise_terms"].to_numpy(copy=True)
     fields |= {name: Grid(**facts[name]) for name in ("grid", "coarse", "lattice") if name in facts}
+    if "measured" in facts:
+        fields["measured"] = facts["measured"]
     if "per_side" in facts:
         fields["per_side"] = np.asarray(facts["per_side"], dtype=np.int64)
     if facts["type"] == "contours":

@@ -60,10 +60,12 @@ def _noise(run: RunFolder) -> Iterator[str]:
     signal = [float(release.count.mean()) for release in run.densities]
     if noise and sum(noise) > max(sum(signal), 0.0):
         each_noise, each_signal = quantity(sum(noise) / len(noise)), quantity(sum(signal) / len(signal))
+        curator = run.scenario.curator
+        sizes = curator is None or hasattr(curator.mechanism, "cell_m")
+        larger = "Larger cells (`curator.mechanism.cell_m`) or a larger ε help; smoothing hides it."
         yield (
             f"Noise per cell ({each_noise} workers on average) exceeds the mean count per cell "
-            f"({each_signal}): single cells are mostly noise. Larger cells (`curator.mechanism.cell_m`) or a "
-            "larger ε help; smoothing hides it."
+            f"({each_signal}): single cells are mostly noise. {larger if sizes else 'A larger ε helps.'}"
         )
 
 

@@ -185,11 +185,12 @@ class Engine:
             counts=section.counts,
         )
         noise = SimulatedNoise(self.streams.generator(f"curator.noise.{index}"))
-        release = self.curator.publish(snapshot, noise)
+        release = self.curator.publish(snapshot, noise, number=index)
         if release is None:
             self._log_refused(kept=self.curator.current is not None)
             return
-        self.log.add(now, Kind.RELEASE, value=release.guarantee.epsilon)
+        value, reason = (release.guarantee.epsilon, Reason.NONE) if release.measured else (0.0, Reason.PREDICTED)
+        self.log.add(now, Kind.RELEASE, value=value, reason=reason)
         cell = release.locate(x, y)
         self._on_release(release, np.bincount(cell[cell >= 0], minlength=release.count.size))
         self._on_positions(release, *everyone)

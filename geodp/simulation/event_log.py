@@ -44,6 +44,7 @@ class Reason(StrEnum):
     # release
     REUSED_LAST = "budget_spent_last_release_reused"
     STOPPED = "budget_spent_releases_stopped"
+    PREDICTED = "predicted_from_earlier_releases"
     # refusal
     UNWILLING = "unwilling"
     TOO_FAR = "beyond_max_travel"

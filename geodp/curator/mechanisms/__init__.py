@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 from geodp.geometry import Array, Region
 from geodp.plugins import Plugin
@@ -39,10 +39,31 @@ class Mechanism(Plugin):
     """Family of snapshot mechanisms."""
 
     family: ClassVar[str] = "mechanism"
+    fixed_cells: ClassVar[bool] = False
+    """Whether every release has the same, public cells, so that counts can be followed over time."""
 
     @abstractmethod
     def release(self, snapshot: Snapshot, noise: Noise) -> Cells:
         """Publish a view of the snapshot, with noise from `noise` alone."""
+
+    def measures(self, number: int) -> bool:  # noqa: ARG002
+        """Tell whether release `number` (0, 1, …) looks at people: a public schedule.
+
+        Others are worked out from earlier releases alone and cost nothing.
+        """
+        return True
+
+    def following(self, earlier: Cells | None, snapshot: Snapshot, noise: Noise, *, number: int) -> Cells:  # noqa: ARG002
+        """Publish release `number` of a series; `earlier` is the one before, None when there is none."""
+        return self.release(snapshot, noise)
+
+    def with_epsilon(self, epsilon: float) -> Self:
+        """Return the same mechanism at another ε per release."""
+        return self.model_copy(update={"epsilon": epsilon})
+
+    def with_counts(self, release: Cells, count: Array, noise_scale: Array, noise_terms: Array) -> Cells:
+        """Return one of its releases with other counts, for those who work on what was released."""
+        return replace(release, count=count, noise_scale=noise_scale, noise_terms=noise_terms)
 
     @abstractmethod
     def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:

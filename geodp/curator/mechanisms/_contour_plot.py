@@ -12,7 +12,7 @@ from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.geometry import Array, Grid
 from geodp.plugins import PublicFacts
 from geodp.privacy.guarantee import Guarantee
-from geodp.release import Contours
+from geodp.release import Cells, Contours
 
 MAX_CELLS = 25_000_000
 
@@ -21,6 +21,7 @@ class ContourPlot(Mechanism):
     """Counts on a grid, smoothed and drawn as contour lines."""
 
     releases: ClassVar[frozenset[str]] = frozenset({"cells", "contours"})
+    fixed_cells: ClassVar[bool] = True
 
     cell_m: float | None = Field(default=None, gt=0)
     """Side of a grid cell, metres; the book's text has 300. Default: the uniform-grid guideline, sqrt(N ε / 10)
@@ -67,6 +68,11 @@ class ContourPlot(Mechanism):
             reading=self.density,
         )
         return plot.with_levels(self._levels(plot, grid))
+
+    def with_counts(self, release: Cells, count: Array, noise_scale: Array, noise_terms: Array) -> Cells:
+        """Draw the lines of other counts."""
+        plot = super().with_counts(release, count, noise_scale, noise_terms)
+        return plot.with_levels(self._levels(plot, plot.grid)) if isinstance(plot, Contours) else plot
 
     def _levels(self, plot: Contours, grid: Grid) -> Array:
         """Return the levels in workers per cell: positive, ascending, without repeats."""

@@ -24,6 +24,7 @@ class NoPrivacy(ContourPlot):
     """
 
     kind: ClassVar[str] = "no_privacy"
+    fixed_cells: ClassVar[bool] = False  # exact counts need no filter
 
     sigma_cells: float = Field(default=0.0, ge=0, le=20)
     """Width of the Gaussian smoothing, in cells; 0 = none."""

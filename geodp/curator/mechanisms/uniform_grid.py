@@ -33,6 +33,7 @@ class UniformGrid(Decomposition):
     """
 
     kind: ClassVar[str] = "uniform_grid"
+    fixed_cells: ClassVar[bool] = True
 
     cell_m: float | None = Field(default=None, gt=0)
     """Side of a cell, metres. Default: the guideline, sqrt(N ε / 10) cells per side."""

@@ -4,6 +4,7 @@
   "use strict";
 
   const SHADES = 64;
+  const SMALLEST_OUTLINED = 5;
 
   function shades(ramp) {
     const anchors = ramp.map((colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
@@ -92,14 +93,23 @@
         ctx.fillStyle = cell.colour;
         ctx.fillRect(left, top, across(cell.east) - left, down(cell.south) - top);
       }
-      ctx.globalAlpha = 0.35;
-      ctx.strokeStyle = "#fff";
-      ctx.lineWidth = 0.7;
-      for (const cell of prepared) {
+      this.outline(ctx, prepared, across, down);
+    }
+
+    // Cells of different sizes are told apart by their edges; those of a few pixels would be all edge.
+    outline(ctx, cells, across, down) {
+      ctx.globalAlpha = 0.3;
+      ctx.strokeStyle = "#1d3f63";
+      ctx.lineWidth = 1;
+      ctx.beginPath();
+      for (const cell of cells) {
         const left = across(cell.west);
         const top = down(cell.north);
-        ctx.strokeRect(left, top, across(cell.east) - left, down(cell.south) - top);
+        const width = across(cell.east) - left;
+        const height = down(cell.south) - top;
+        if (width >= SMALLEST_OUTLINED && height >= SMALLEST_OUTLINED) ctx.rect(left + 0.5, top + 0.5, width, height);
       }
+      ctx.stroke();
     }
 
     cellAt(frame, place) {
@@ -120,7 +130,12 @@
       const cell = this.cellAt(frame, this.stage.projection.metres(this.stage.projection.latLng(world.x, world.y)));
       if (cell < 0) return null;
       const rows = [[this.data.name, geodp.number(frame.count[cell] * frame.step, 1)]];
-      if (frame.noise) rows.push(["Typical noise", "± " + geodp.number(frame.noise)]);
+      const noise = frame.noise && frame.noise.length ? frame.noise[cell] / 10 : frame.noise;
+      if (noise) rows.push(["Typical noise", "± " + geodp.number(noise)]);
+      if (!frame.columns) {
+        const metres = [frame.east[cell] - frame.west[cell], frame.north[cell] - frame.south[cell]];
+        rows.push(["Size", metres.map((side) => geodp.number(side)).join(" × ") + " m"]);
+      }
       if (this.data.frames.length > 1) rows.push(["Release", clock.text(frame.time) + " (" + (number + 1) + " of " + this.data.frames.length + ")"]);
       return { title: "Cell", rows };
     }

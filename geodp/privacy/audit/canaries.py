@@ -92,9 +92,11 @@ class _Game:
         in_x, in_y = np.where(inside, x, other_x), np.where(inside, y, other_y)
         there = np.ones(own.size, dtype=np.bool_) if self.replace else inside
         columns, log_ratio = [], np.zeros(own.size)
-        for crowd in self.crowds:
+        release: Cells | None = None
+        for number, crowd in enumerate(self.crowds):
             report_x, report_y = self._reported(in_x, in_y, rng)
-            release, people_x, people_y = self._release(crowd, report_x, report_y, there, rng, noise)
+            people_x, people_y = self._everyone(crowd, report_x[there], report_y[there], rng)
+            release = self._release(release, number, crowd.time_s, people_x, people_y, noise)
             places = [(x, y, 1.0), (other_x, other_y, -1.0)] if self.replace else [(x, y, 1.0)]
             for place_x, place_y, sign in places:
                 cell = _located(release, place_x, place_y)
@@ -117,28 +119,27 @@ class _Game:
             own = rng.integers(0, count, 1)
         return own, (own + 1) % count
 
-    def _release(
-        self,
-        crowd: _Crowd,
-        report_x: Array,
-        report_y: Array,
-        there: npt.NDArray[np.bool_],
-        rng: np.random.Generator,
-        noise: Noise,
-    ) -> tuple[Cells, Array, Array]:
-        """Publish one snapshot anew; return it with the places it was made from, canaries included."""
+    def _everyone(
+        self, crowd: _Crowd, canary_x: Array, canary_y: Array, rng: np.random.Generator
+    ) -> tuple[Array, Array]:
+        """Return the places that a release is made from: those of the crowd, and of the canaries that are there."""
         crowd_x, crowd_y = self._reported(crowd.x_m, crowd.y_m, rng)
-        x, y = np.concatenate([crowd_x, report_x[there]]), np.concatenate([crowd_y, report_y[there]])
+        return np.concatenate([crowd_x, canary_x]), np.concatenate([crowd_y, canary_y])
+
+    def _release(
+        self, earlier: Cells | None, number: int, time_s: float, x_m: Array, y_m: Array, noise: Noise
+    ) -> Cells:
+        """Publish one snapshot anew, after the one before it."""
         snapshot = Snapshot(
-            time_s=crowd.time_s,
-            x_m=x,
-            y_m=y,
+            time_s=time_s,
+            x_m=x_m,
+            y_m=y_m,
             region=self.region,
             expected_workers=self.section.expected_workers or 1.0,
             neighbours=Neighbours(self.section.neighbours),
             counts=self.section.counts,
         )
-        return self.section.mechanism.release(snapshot, noise), x, y
+        return self.section.mechanism.following(earlier, snapshot, noise, number=number)
 
     def _reported(self, x_m: Array, y_m: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         return self.device.report(x_m, y_m, rng=rng, region=self.region)

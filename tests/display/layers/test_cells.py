@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
+from geodp.display.drawing import Surface
 from geodp.display.layers.cells import CellsLayer
 from geodp.display.layers.density import DensityLayer
 from geodp.display.page import Page
-from geodp.privacy.guarantee import Guarantee
+from geodp.display.surfaces import surface
+from geodp.geometry import Grid
+from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.release import AdaptiveCells
 from geodp.runs.run_folder import RunFolder
 from tests.display.conftest import Made
 
@@ -38,3 +45,33 @@ def test_the_true_density_is_that_of_the_first_release_and_not_public(plain: Run
     assert frame["count"].tolist() == plain.true_counts(0).tolist()
     assert frame["noise"] is None
     assert not page.drawings[0].public
+
+
+def adaptive() -> AdaptiveCells:
+    """Two coarse cells, the second of which is divided into four, with a crowd in a corner of it."""
+    coarse = Grid(0.0, 0.0, 1000.0, 1000.0, 2, 1)
+    west, south = np.array([0.0, 1000.0, 1500.0, 1000.0, 1500.0]), np.array([0.0, 0.0, 0.0, 500.0, 500.0])
+    size = np.array([1000.0, 500.0, 500.0, 500.0, 500.0])
+    count, scale = np.array([4.0, -1.0, 2.5, 3.0, 90.0]), np.array([2.0, 3.0, 3.0, 3.0, 3.0])
+    promise = Guarantee(0.4, Unit.SNAPSHOT, Neighbours.ADD_REMOVE, Trust.CENTRAL)
+    edges = (west, south, west + size, south + size)
+    return AdaptiveCells(
+        0.0, "adaptive_grid", promise, *edges, count, scale, 1e-6, coarse=coarse, per_side=np.array([1, 2])
+    )
+
+
+def test_cells_of_any_size_are_drawn_as_rectangles_with_the_noise_of_each() -> None:
+    drawn = surface(adaptive(), adaptive().count)
+    packed = drawn.packed()
+    assert "columns" not in packed
+    assert packed["west"].tolist() == [0, 1000, 1500, 1000, 1500]
+    assert packed["noise"].tolist() == [20, 30, 30, 30, 30]  # tenths
+    assert (packed["count"] * packed["step"]).tolist() == [4, -1, 2, 3, 90]
+
+
+def test_a_speck_does_not_leave_the_rest_without_colour() -> None:
+    """The crowd covers an eighth of the area, so it sets the scale; one of a thousandth would not."""
+    assert surface(adaptive(), adaptive().count).brightest_per_km2 == pytest.approx(360.0)
+    west, south, east, north = np.array([[0.0, 0.0], [0.0, 1.0], [1000.0, 1.0], [1.0, 2.0]])
+    speck = Surface(0.0, west, south, east, north, np.array([5.0, 9.0]))
+    assert speck.brightest_per_km2 == pytest.approx(5 / 1e-3)

@@ -1,0 +1,88 @@
+"""A budget for a whole day: shared out evenly, in windows, or spent on a few measurements."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from geodp.errors import ScenarioError
+from geodp.privacy.audit.run_audit import audit_releases
+from geodp.runs.run import run
+from geodp.runs.run_folder import RunFolder
+from geodp.scenario_report import report
+from tests.simulation.test_budget_windows import HOURLY
+from tests.small import small
+
+KALMAN = {"kind": "kalman_counts", "measure_every": 3, "cells": {"kind": "uniform_grid", "cell_m": 800}}
+
+
+def day(changes: dict[str, Any]) -> dict[str, Any]:
+    hourly = {key: value for key, value in HOURLY.items() if key != "curator.mechanism.epsilon"}
+    return {**hourly, "curator.mechanism": {"kind": "uniform_grid", "cell_m": 800}, **changes}
+
+
+def epsilon_of(changes: dict[str, Any]) -> float:
+    resolved = small(day(changes)).resolved()
+    assert resolved.curator is not None
+    return float(resolved.curator.mechanism.guarantee().epsilon)
+
+
+def test_an_even_split_gives_every_release_the_same_share() -> None:
+    """Six hourly releases."""
+    assert epsilon_of({"curator.budget": {"epsilon": 3.0, "split": "even"}}) == 0.5
+    assert epsilon_of({"curator.budget": {"epsilon": 1.0, "window_s": 10_800, "split": "even"}}) == pytest.approx(1 / 3)
+    assert epsilon_of({"curator.budget": {"epsilon": 1.0, "split": "even"}, "curator.mechanism": KALMAN}) == 0.5
+    assert epsilon_of({}) == 0.4
+
+
+@pytest.mark.parametrize("epsilon", [5.0, 1.0, 0.7])
+def test_shares_never_add_up_to_more_than_the_whole(tmp_path: Path, epsilon: float) -> None:
+    """5/6 rounds up in binary: six of it would be more than 5, and the last release would be refused."""
+    changes = day({"curator.budget": {"epsilon": epsilon, "split": "even", "when_spent": "fail"}})
+    done = run(small(changes), tmp_path / "run", draw_map=False)
+    assert len(done.ledger) == 6
+    assert done.ledger["total"].max() == pytest.approx(epsilon)
+    assert done.ledger["total"].max() <= epsilon
+    again = run(tmp_path / "run" / "scenario.yaml", tmp_path / "again", draw_map=False)
+    assert again.ledger["epsilon"].tolist() == done.ledger["epsilon"].tolist()
+
+
+def test_predictions_cost_nothing_and_say_so(tmp_path: Path) -> None:
+    scenario = small(day({"curator.budget": {"epsilon": 1.0, "split": "even"}, "curator.mechanism": KALMAN}))
+    done = run(scenario, tmp_path / "run", draw_map=False)
+    assert done.ledger["time_s"].tolist() == [0, 10_800]
+    assert done.ledger["total"].max() == 1.0
+    releases = done.events[done.events["kind"] == "release"]
+    assert releases["value"].tolist() == [0.5, 0, 0, 0.5, 0, 0]
+    assert (releases["reason"] == "predicted_from_earlier_releases").tolist() == [False, True, True, False, True, True]
+    summary = (tmp_path / "run" / "summary.md").read_text(encoding="utf-8")
+    assert "4 of the 6 releases were **predicted**" in summary
+    assert "2 releases × 0.5" in summary
+    assert "4 more releases are worked out from these and cost nothing" in report(scenario, "small")
+    stored = [release.measured for release in RunFolder(tmp_path / "run").densities]
+    assert stored == [True, False, False, True, False, False]
+
+
+def test_a_filtered_day_does_not_tell_more_than_its_measurements(tmp_path: Path) -> None:
+    """The whole series, drawn anew with canaries, against the ledger."""
+    changes = {"curator.budget": {"epsilon": 4.0, "split": "even"}, "curator.mechanism": KALMAN}
+    run(small(day(changes)), tmp_path / "run", draw_map=False)
+    audit = audit_releases(RunFolder(tmp_path / "run"), samples=4000)
+    assert audit.worst is not None
+    assert audit.worst.claimed == 4.0
+    assert not audit.refuted
+    assert audit.worst.certified > 0.3 * audit.worst.claimed
+
+
+def test_an_even_split_needs_a_budget() -> None:
+    with pytest.raises(ScenarioError, match="give the budget's epsilon"):
+        small(day({"curator.budget": {"split": "even"}}))
+
+
+def test_a_cell_larger_than_the_region_is_refused() -> None:
+    for mechanism in (
+        {"kind": "uniform_grid", "cell_m": 9000},
+        {**KALMAN, "cells": {"kind": "contour", "cell_m": 9e3}},
+    ):
+        with pytest.raises(ScenarioError, match="more than the region has room for"):
+            small({"curator.mechanism": mechanism})
