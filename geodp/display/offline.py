@@ -27,6 +27,7 @@ _SCRIPTS = (
     "points.js",
     "circles.js",
     "lines.js",
+    "ways.js",
     "movers.js",
     "tooltip.js",
     "legend.js",

@@ -23,8 +23,8 @@ _STEPS_ACROSS = 2**15  # places are kept to 1/32768 of the region, or to one met
 class Page:
     """Collects the drawings of all layers.
 
-    A layer calls `points`, `circles`, `lines`, `areas`, `cells`, `movers` or `ground`, each of which one of our own
-    scripts draws on a canvas, so a new layer needs no JavaScript. Places are in metres, times in seconds from the
+    A layer calls `points`, `circles`, `lines`, `ways`, `areas`, `cells`, `movers` or `ground`, each of which one of our
+    own scripts draws on a canvas, so a new layer needs no JavaScript. Places are in metres, times in seconds from the
     start of the run.
     """
 
@@ -159,6 +159,37 @@ class Page:
             "facts": [fact.packed(index) for fact in facts],
         }
         self._add(layer, "lines", data, [mark.row()], timed=True, history=True)
+
+    def ways(
+        self,
+        layer: Layer,
+        first: npt.NDArray[np.int64],
+        x_m: Places,
+        y_m: Places,
+        time_s: Places,
+        *,
+        mark: Mark,
+        name: str = "",
+        facts: Sequence[Fact] = (),
+        what: str = "ways",
+        limit: int | None = None,
+    ) -> None:
+        """Draw ways through many places: way i has places `first[i]` to `first[i + 1] - 1`, each with a time.
+
+        As it happens, somebody moves along each way.
+        """
+        index = self.sample(first.size - 1, what, limit=limit)
+        lengths = np.diff(first)[index]
+        point = np.repeat(first[index] - np.append(0, np.cumsum(lengths)[:-1]), lengths) + np.arange(lengths.sum())
+        data = self._places(x_m, y_m, point) | {
+            "name": name,
+            "colour": mark.colour,
+            "ids": index,
+            "lengths": lengths,
+            "time": whole(time_s[point]),
+            "facts": [fact.packed(index) for fact in facts],
+        }
+        self._add(layer, "ways", data, [mark.row()], timed=True, history=True)
 
     def areas(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -139,8 +139,9 @@ class Dpt(Publication):
 
     def publish(self, records: Records, noise: Noise) -> Published:
         """Publish synthetic trips of a run; which parts ε was spent on is public."""
-        held: Any = records
-        released, receipts = self.release_with_receipts(held.trajectories(), records.region, noise)
+        # Trips of a run count from its start and end with it: a shorter period (public) wastes no bin on other times.
+        method = self.model_copy(update={"period_s": min(self.period_s, records.duration_s)})
+        released, receipts = method.release_with_receipts(records.trajectories(), records.region, noise)
         paid = {receipt.part: receipt.epsilon for receipt in receipts}
         return Published(released.frame(records.region), facts={"epsilon_of_parts": paid})
 

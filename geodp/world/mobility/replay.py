@@ -79,7 +79,10 @@ class Replay(Mobility):
                     "workers.mobility: 'replay' needs trips. Name a file of trajectories in path, or use a source that "
                     "has trips (kind: street_trips)."
                 )
-            return population.trips
+            own = population.trips
+            return Trajectories(
+                worker_names(population.size), own.first, own.person, own.time_s, own.x_m, own.y_m, own.names
+            )
         found, left = read_trajectories(Path(self.path), region)
         for remark in left.remarks():
             log.info("replay: %s: %s", Path(self.path).name, remark)

@@ -1,0 +1,115 @@
+"""Runs that publish trajectories: the truth is kept for scoring, scored, drawn, and never made public."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from geodp.display.layers.synthetic_trajectories import SyntheticTrajectoriesLayer
+from geodp.display.layers.true_trajectories import TrueTrajectoriesLayer
+from geodp.display.map import build_map
+from geodp.display.page import Page
+from geodp.display.released_only import ReleasedOnly
+from geodp.errors import UsageError
+from geodp.runs.run import run
+from geodp.runs.run_folder import RunFolder
+from geodp.trajectories.scores import SCORES
+from geodp.trajectories.table import Trajectories
+from tests.small import small
+
+DAY: dict[str, Any] = {
+    "workers.source": {"kind": "street_trips", "count": 80, "trips_per_worker": 8, "points_per_trip": 12},
+    "workers.mobility": {"kind": "replay"},
+    "start_time": "07:30",
+    "duration_s": 7200,
+    "tasks.demand.per_hour": 10,
+    "curator.release_every_s": 3600,
+    "publish": [{"kind": "dpt", "epsilon": 5.0}],
+    "map": {"layers": ["region", "true_trajectories", "synthetic_trajectories"]},
+}
+
+
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    folder = tmp_path_factory.mktemp("day") / "run"
+    run(small(DAY), folder, draw_map=False)
+    return RunFolder(folder)
+
+
+def test_the_truth_is_the_workers_own_trips_within_the_run(day: RunFolder) -> None:
+    trips = day.trajectories
+    assert trips.size > 50
+    assert trips.time_s.min() >= 0
+    assert trips.time_s.max() <= 7200
+    assert day.region.contains(trips.x_m, trips.y_m).all()
+    assert set(trips.people) <= {f"worker-{i:05d}" for i in range(80)}
+    assert trips.names is not None
+
+
+def test_every_score_is_in_the_metrics(day: RunFolder) -> None:
+    (item,) = day.publications
+    made = Trajectories.from_frame(item.released, day.region)
+    for key, score in SCORES.items():
+        found, expected = day.metrics[key], score(day.trajectories, made, day.region)
+        assert found is not None, key
+        assert found == pytest.approx(expected), key
+    assert {"memorisation", "memorised_share"} <= set(day.metrics)
+
+
+def test_the_map_has_both_and_the_public_map_the_synthetic_ones_only(day: RunFolder) -> None:
+    page = Page(day.region, max_points=5000, public=False)
+    TrueTrajectoriesLayer(max_trips=20).draw(day, page)
+    SyntheticTrajectoriesLayer().draw(day, page)
+    true, made = page.drawings
+    assert (true.public, made.public) == (False, True)
+    assert true.data["lengths"].size == 20
+    assert true.data["x"].size == true.data["time"].size == true.data["lengths"].sum()
+    chosen = true.data["ids"]
+    first = day.trajectories.first[chosen]
+    starts = np.append(0, np.cumsum(true.data["lengths"])[:-1])
+    np.testing.assert_allclose(true.data["x"][starts] * page.step_m, day.trajectories.x_m[first], atol=page.step_m)
+    assert f"20 of {day.trajectories.size:,} true trips" in page.notes
+    public = build_map(day, public=True)
+    assert "Synthetic trips" in public
+    assert "True trips" not in public
+    with pytest.raises(UsageError, match="released data only"):
+        TrueTrajectoriesLayer().draw(ReleasedOnly(day.path), page)
+
+
+def test_a_layer_of_a_publication_that_is_not_there_says_which_there_are(day: RunFolder) -> None:
+    page = Page(day.region, max_points=100, public=False)
+    with pytest.raises(UsageError, match="There are: 0"):
+        SyntheticTrajectoriesLayer(publication=4).draw(day, page)
+
+
+def test_synthetic_trips_can_be_replayed(day: RunFolder, tmp_path: Path) -> None:
+    (item,) = day.publications
+    item.released.to_parquet(tmp_path / "synthetic.parquet", index=False)
+    again = small(
+        {
+            **DAY,
+            "workers.source": {"kind": "synthetic_city", "count": 30},
+            "workers.mobility": {"kind": "replay", "path": str(tmp_path / "synthetic.parquet"), "times": "run"},
+            "publish": [],
+        }
+    )
+    run(again, tmp_path / "again", draw_map=False)
+    paths = RunFolder(tmp_path / "again").paths
+    moved = paths.groupby("worker")["x_m"].std()
+    assert (moved > 10).sum() > 5
+
+
+def test_other_movements_are_cut_into_trips(tmp_path: Path) -> None:
+    plain = small(
+        {
+            "workers.source.count": 100,
+            "duration_s": 1800,
+            "tasks.demand.per_hour": 10,
+            "publish": [{"kind": "dpt", "epsilon": 5.0}],
+        }
+    )
+    run(plain, tmp_path / "plain", draw_map=False)
+    trips = RunFolder(tmp_path / "plain").trajectories
+    assert trips.size > 50
+    assert np.diff(trips.time_s)[~trips.starts[1:]].max() <= 30.001
