@@ -214,8 +214,20 @@ class Slot:
         return cls.model_validate(fields)
 
 
+def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
+    """Return a schema with its definitions written out where they are used, so that it can be part of another."""
+    if isinstance(schema, list):
+        return [_inlined(part, definitions) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if isinstance(schema.get("$ref"), str):
+        return _inlined(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    return {key: _inlined(part, definitions) for key, part in schema.items() if key != "$defs"}
+
+
 def _kind_schema(cls: type[Plugin]) -> dict[str, Any]:
-    schema = cls.model_json_schema()
+    whole = cls.model_json_schema()
+    schema: dict[str, Any] = _inlined(whole, whole.get("$defs", {}))
     schema["title"] = cls.kind
     schema["description"] = cls.headline()
     schema["properties"] = {"kind": {"const": cls.kind}, **schema.get("properties", {})}

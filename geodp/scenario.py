@@ -15,6 +15,7 @@ from geodp.attacks import Attack
 from geodp.curator.mechanisms import Mechanism
 from geodp.curator.publications import Publication
 from geodp.device import Device
+from geodp.device.history import HistoryDevice
 from geodp.display.layers import Layer
 from geodp.geometry import Region, region_from_file, region_problems
 from geodp.model import Model
@@ -39,6 +40,7 @@ DEFAULT_LAYERS = (
     "offers",
     "trips",
     "true_places",
+    "told_places",
     "released_places",
     "replacements",
     "report_errors",
@@ -139,6 +141,9 @@ class DeviceBudget(Model):
 
     epsilon_per_m: float | None = Field(default=None, gt=0)
     """Epsilon per metre per person over the whole run; default: exactly what the schedule of reports costs."""
+    epsilon_per_item: float | None = Field(default=None, gt=0)
+    """Epsilon per item of a person's history over the whole run, for what phones tell about histories; default: exactly
+    what their reports cost."""
     when_spent: Literal["stop", "reuse_last", "fail"] = "reuse_last"
     """Afterwards: `stop` (the server has nothing to plan from), `reuse_last` reports, or `fail` the run."""
 
@@ -156,6 +161,10 @@ class DeviceSection(Model):
     memoise_m: float | None = Field(default=None, gt=0)
     """Without a curator: in a cell of this side where a phone has reported before, it repeats its answer, metres. The
     noise cannot be averaged away, but who returns to a cell gives that away. Default: every report is drawn anew."""
+    history: Annotated[SerializeAsAny[HistoryDevice] | None, Slot("history")] = None
+    """What phones tell about the places their owners have been to, by consent; default: nothing."""
+    history_reports: int = Field(default=1, ge=1)
+    """How often during the run phones tell about histories, which grow: the last time at its end. Costs add up."""
 
 
 class Budget(Model):
@@ -345,10 +354,15 @@ class Scenario(Model):
         every = self.device.report_every_s if self.curator is None else self.curator.release_every_s
         return [index * every for index in range(math.ceil(self.duration_s / every))]
 
+    def history_times(self) -> list[float]:
+        """Return when phones tell about histories: at the ends of equal parts of the run ([]: they never do)."""
+        reports = 0 if self.device.history is None else self.device.history_reports
+        return [self.duration_s * (index + 1) / reports for index in range(reports)]
+
     @property
     def needs_visits(self) -> bool:
         """Whether something is published, or told by phones, about visits."""
-        return any("visits" in item.reads for item in self.publish)
+        return self.device.history is not None or any("visits" in item.reads for item in self.publish)
 
     @property
     def needs_trajectories(self) -> bool:
@@ -386,8 +400,13 @@ class Scenario(Model):
             metric = _times(device.guarantee(self.area).epsilon, len(self.release_times()))
             if metric is not None:
                 metric = plus(metric, *(epsilon for _, epsilon in published_charges(self, metric=True)))
-        budget = self.device.budget.model_copy(update={"epsilon_per_m": metric})
-        updates["device"] = self.device.model_copy(update={"mechanism": device, "budget": budget})
+        history = None if self.device.history is None else self.device.history.resolve(facts)
+        per_item = self.device.budget.epsilon_per_item
+        if per_item is None and history is not None:
+            per_item = _times(history.guarantee().epsilon, self.device.history_reports)
+        budget = self.device.budget.model_copy(update={"epsilon_per_m": metric, "epsilon_per_item": per_item})
+        changed = {"mechanism": device, "history": history, "budget": budget}
+        updates["device"] = self.device.model_copy(update=changed)
         if self.curator is not None:
             mechanism = (in_force(self) or self.curator.mechanism).resolve(facts)
             epsilon = self.curator.budget.epsilon

@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+from geodp.device.history import HistoryDevice
 from geodp.errors import GeodpError
 from geodp.geometry import region_problems
-from geodp.plugins import plugins
+from geodp.model import did_you_mean
+from geodp.plugins import Slot, plugins
 from geodp.privacy.guarantee import Unit
 from geodp.scenario import Scenario
 from geodp.scenario_costs import costliest, in_force, paid_times, publication_cost, published_charges, scheduled_charges
@@ -30,6 +32,7 @@ def cross_check(scenario: Scenario) -> Iterator[Finding]:
     yield from _cells_fit(scenario)
     yield from _budget(scenario)
     yield from _device_budget(scenario)
+    yield from _history(scenario)
     yield from _times(scenario)
 
 
@@ -244,6 +247,50 @@ def _device_budget(scenario: Scenario) -> Iterator[Finding]:
             f"the schedule's {reports} reports cost {reports * cost:g} per metre and the budget is "
             f"{budget.epsilon_per_m:g}: with when_spent: fail the run could not finish. Raise it, report less often, "
             "or use reuse_last or stop",
+        )
+
+
+def _history(scenario: Scenario) -> Iterator[Finding]:
+    """Check what phones tell about histories: that categories exist, and that it can be paid for."""
+    mechanism, section = scenario.device.history, scenario.device
+    if mechanism is None:
+        return
+    yield from _categories(scenario, mechanism)
+    cost, limit = mechanism.guarantee().epsilon, section.budget.epsilon_per_item
+    if limit is None or not math.isfinite(cost):
+        return
+    if limit < cost * (1 - 1e-9):
+        yield (
+            ("device",),
+            "device.budget.epsilon_per_item",
+            f"{limit:g} is less than one report about histories costs ({cost:g} per item): nothing could ever be told",
+        )
+    elif section.budget.when_spent == "fail" and section.history_reports * cost > limit * (1 + 1e-9):
+        yield (
+            ("device",),
+            "device.budget.epsilon_per_item",
+            f"{section.history_reports} reports about histories cost {section.history_reports * cost:g} per item and "
+            f"the budget is {limit:g}: with when_spent: fail the run could not finish",
+        )
+
+
+def _categories(scenario: Scenario, mechanism: HistoryDevice) -> Iterator[Finding]:
+    histories = scenario.workers.histories or Slot("histories").build("generated_visits")
+    try:
+        known = histories.public_categories()
+    except GeodpError:
+        return  # an unreadable list is reported as a file problem
+    if not known:
+        yield (
+            ("device.history", "workers.histories"),
+            "device.history",
+            f"'{mechanism.kind}' tells about categories, and the public list of venues has none: add a column category",
+        )
+    for name in sorted(mechanism.named_categories() - set(known) if known else ()):
+        yield (
+            ("device.history", "workers.histories"),
+            "device.history",
+            f"no category called '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}.",
         )
 
 

@@ -302,4 +302,5 @@ def used_plugins(scenario: Scenario) -> list[Plugin]:
         *scenario.map.layers,
     ]
     found += [] if scenario.workers.histories is None else [scenario.workers.histories]
+    found += [] if scenario.device.history is None else [scenario.device.history]
     return [*found, scenario.curator.mechanism] if scenario.curator is not None else found

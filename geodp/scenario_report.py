@@ -26,11 +26,26 @@ def report(scenario: Scenario, source: str) -> str:
 def _facts(scenario: Scenario) -> list[tuple[str, str]]:
     return [
         ("promise", _promise(scenario)),
+        *_histories(scenario),
         *_published(scenario),
         *_budget(scenario),
         *_noise(scenario),
         ("size", _size(scenario)),
     ]
+
+
+def _histories(scenario: Scenario) -> list[tuple[str, str]]:
+    """Say what phones promise about histories, what their reports cost per item, and what people allow."""
+    mechanism, reports = scenario.device.history, scenario.device.history_reports
+    if mechanism is None:
+        return []
+    promise, budget = mechanism.guarantee(), scenario.device.budget.epsilon_per_item
+    text = f"{mechanism.kind}, on the phone: {promise.sentence()}"
+    if promise.unit is not Unit.NOTHING:
+        text += f" {reports} reports cost ε {times(promise.epsilon, reports):g} per item"
+        text += "." if budget is None else f", of a budget of ε {budget:g} per item."
+    choices = mechanism.choices_text()
+    return [("history", text)] + ([("consent", choices)] if choices else [])
 
 
 def _published(scenario: Scenario) -> list[tuple[str, str]]:

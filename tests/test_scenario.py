@@ -253,7 +253,7 @@ def test_the_resolved_file_loads_back_to_itself(tmp_path: Path) -> None:
         "file: null", ""
     ).replace("profile: null", "").replace("window_s: null", "").replace("epsilon_per_m: null", "").replace(
         "memoise_m: null", ""
-    ).replace("histories: null", "")
+    ).replace("histories: null", "").replace("history: null", "").replace("epsilon_per_item: null", "")
 
 
 def test_derived_defaults_come_from_public_facts() -> None:

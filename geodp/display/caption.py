@@ -56,6 +56,11 @@ def _promise(run: RunFolder) -> str:
         f"Published at the end ({item.kind}): {item.guarantee.sentence()} {item.plugin.together()}".strip()
         for item in run.publications
     ]
+    published += [
+        f"Phones told about histories ({report.device.kind}), {len(run.history_reports)} times: "
+        f"{report.guarantee.sentence()}"
+        for report in run.history_reports[:1]
+    ]
     if not run.releases:
         return " ".join(["Nothing was released.", *published, _spent(run)]).strip()
     sentences = dict.fromkeys(release.guarantee.sentence() for release in run.releases)
@@ -73,7 +78,7 @@ def _spent(run: RunFolder) -> str:
         ledger = run.ledger
     except DataError:
         return ""
-    central = ledger[~ledger["unit"].isin(["point", "interaction", "nothing"])]
+    central = ledger[~ledger["unit"].isin(["point", "item", "interaction", "nothing"])]
     if central.empty:
         metric = ledger[ledger["unit"] == "point"]
         return "" if metric.empty else f"Spent per person: ε = {float(metric['total'].iloc[-1]):.4g} per metre."

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.release import Cells, Points
+    from geodp.runs.history_reports import HistoryReport
     from geodp.runs.published import PublishedRun
 
 _PUBLIC_FILES = frozenset({"manifest.json", "ledger.parquet", "releases/venues.parquet"})
@@ -32,6 +33,11 @@ class ReleasedOnly(RunFolder):
     def publications(self) -> list[PublishedRun]:
         """The publications whose guarantee holds and bounds what a person pays, without their truth."""
         return [item.locked() for item in RunFolder(self.path).publications if item.per_person.holds]
+
+    @cached_property
+    def history_reports(self) -> list[HistoryReport]:
+        """What phones told under a promise that holds."""
+        return [report for report in RunFolder(self.path).history_reports if report.guarantee.holds]
 
     @property
     def withheld(self) -> int:

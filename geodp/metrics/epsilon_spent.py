@@ -33,7 +33,7 @@ class EpsilonSpent(Metric):
         if not all(promise.holds for promise in promises):
             return {self.kind: Measured(None)}
         charges = run.ledger
-        central = charges[~charges["unit"].astype(str).isin([str(Unit.POINT), "interaction"])]
+        central = charges[~charges["unit"].astype(str).isin([str(Unit.POINT), str(Unit.ITEM), "interaction"])]
         if central.empty and run.scenario.phones_report:
             return {self.kind: Measured(None)}  # reports are charged to another account; zero would look like less
         return {self.kind: Measured(float(central["total"].max()) if len(central) else 0.0)}

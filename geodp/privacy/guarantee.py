@@ -155,6 +155,8 @@ class Guarantee:
     @property
     def account(self) -> str:
         """The account it is charged to; accounts are never added up with one another."""
+        if self.unit is Unit.ITEM and self.trust is Trust.LOCAL:
+            return "item"
         return "metric" if self.unit is Unit.POINT else "central"
 
     def sentence(self) -> str:

@@ -1,8 +1,9 @@
 """The ledger: every release asks it before any noise is drawn, and is refused what is not left.
 
 Accounts are kept per protected person and never mixed: a central account (unit USER over the run or window: each
-SNAPSHOT release costs everyone present its epsilon), a metric account (POINT, epsilon per metre), and the interaction
-account (what taking part in the protocol discloses). Whether a release is refused depends on
+SNAPSHOT release costs everyone present its epsilon), a metric account (POINT, epsilon per metre), an item account
+(what phones tell about their owners' histories, epsilon per item), and the interaction account (what taking part in the
+protocol discloses). Whether a release is refused depends on
 public schedules and totals only: charge `everyone`, or groups whose members are public; a phone may keep a ledger of
 its own. Sums are exact decimals: three charges of 0.1 fit a budget of 0.3.
 """
@@ -35,6 +36,8 @@ class Account(StrEnum):
 
     CENTRAL = "central"
     METRIC = "metric"
+    ITEM = "item"
+    """What phones tell about single items of their owners' histories."""
     INTERACTION = "interaction"
 
 
@@ -112,7 +115,8 @@ class Ledger:
 
     def __post_init__(self) -> None:
         common = Allowance(self.budget_epsilon, self.per, self.window_s, self.midnight_s)
-        stated = {Account.CENTRAL: common, Account.METRIC: common, Account.INTERACTION: Allowance(), **self.budgets}
+        alike = dict.fromkeys((Account.CENTRAL, Account.METRIC, Account.ITEM), common)
+        stated = {**alike, Account.INTERACTION: Allowance(), **self.budgets}
         self._accounts = {account: _spending(stated[account]) for account in Account}
         self._neighbours: dict[Account, str] = {}
         self._groups: dict[tuple[Account, str, float], float] = {}
@@ -146,13 +150,15 @@ class Ledger:
             Numbers of the people it costs, from 0 (as often as they occur); default everyone. Groups without a person
             in common cost each of them only their own: parallel composition over people.
         cap
-            Public cap on one person's visits: a promise about one visit (EVENT or ITEM) costs epsilon × cap.
+            Public cap on one person's visits: a promise about one visit (EVENT or ITEM) costs epsilon × cap. What a
+            phone promises about one item is charged per item, to an account of its own, when no cap is given.
         account
             Another account than that of the unit (the interaction account).
         parallel
             Name of a group of releases about disjoint cells at one time: together they cost their largest.
         """
-        promise, account = _per_person(guarantee, cap), account or Account(guarantee.account)
+        promise = _per_person(guarantee, cap)
+        account = account or Account(promise.account)
         if not math.isfinite(time_s):
             raise UsageError(f"the time of a charge must be a finite number, got {time_s}")
         self._require_like(account, promise)
@@ -301,6 +307,8 @@ def _only(person: int | None) -> Ids | None:
 
 def _per_person(guarantee: Guarantee, cap: int | None) -> Guarantee:
     """Return what a promise costs each person."""
+    if guarantee.account == Account.ITEM and cap is None:
+        return guarantee
     if guarantee.unit in (Unit.EVENT, Unit.TRAJECTORY, Unit.ITEM):
         if cap is None:
             raise UsageError(

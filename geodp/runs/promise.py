@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def promise_lines(run: RunFolder) -> list[str]:
     """Return the promise as Markdown paragraphs; epsilon and epsilon per metre stand apart and are never added."""
-    return [_device(run), _all_reports(run), *_releases(run), *_publications(run), _total(run)]
+    return [_device(run), _all_reports(run), *_histories(run), *_releases(run), *_publications(run), _total(run)]
 
 
 def both_relations(epsilon: float, neighbours: str) -> str:
@@ -53,6 +53,27 @@ def _all_reports(run: RunFolder) -> str:
     )
     budget = run.scenario.device.budget.epsilon_per_m
     return text + (f", of a budget of {budget:.4g} per metre." if budget is not None else ".")
+
+
+def _histories(run: RunFolder) -> list[str]:
+    """Say what phones promise about single items of histories, and what their reports cost together."""
+    reports, mechanism = run.history_reports, run.scenario.device.history
+    if mechanism is None:
+        return []
+    if not reports:
+        return ["Phones told nothing about histories: the budget did not allow it."]
+    promise = reports[0].guarantee
+    text = f"**Phones about histories** (`{mechanism.kind}`), each report: {promise.sentence()}"
+    if promise.holds:
+        spent = promise.repeated(len(reports)).epsilon
+        text += (
+            f" {len(reports):,} report{'s' if len(reports) > 1 else ''} × {_plain(promise.epsilon)} cost ε = "
+            f"{_plain(spent)} per item, an account of its own; a history of k items together is protected at k times "
+            "that only. Nothing is promised about items whose categories their owner lets be told in full (`all`); "
+            "items with a `no` category are never used."
+        )
+    choices = mechanism.choices_text()
+    return [text + (f" Choices by lot: {choices}." if choices else "")]
 
 
 def _releases(run: RunFolder) -> list[str]:
@@ -91,7 +112,7 @@ def _publications(run: RunFolder) -> list[str]:
 def _total(run: RunFolder) -> str:
     """Say what releases and publications cost together, per person, against the budget."""
     charges = run.ledger
-    central = charges[charges["unit"].astype(str) != str(Unit.POINT)]
+    central = charges[~charges["unit"].astype(str).isin([str(Unit.POINT), str(Unit.ITEM)])]
     promises = [release.guarantee for release in run.releases] + [item.per_person for item in run.publications]
     if central.empty or not all(promise.holds for promise in promises):
         return ""

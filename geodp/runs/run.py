@@ -148,9 +148,15 @@ def _run_one(scenario: Scenario, world: World, folder: Path, tell: Progress, *, 
     finally:
         log.close()
     timings = {"world_s": round(world_s, 3), "engine_s": round(time.perf_counter() - started, 3)}
-    _write_ledgers(engine, folder)
+    told = None
+    if scenario.device.history is not None:
+        from geodp.runs.history_reports import write_history_reports
+
+        tell("histories", 0.0)
+        told = write_history_reports(scenario, records, engine.ledger, streams, folder)
+    _write_ledgers(engine, folder, told)
     _write_server_view(engine, folder)
-    if scenario.publish:
+    if scenario.publish or scenario.needs_visits:
         tell("publications", 0.0)
         write_publications(scenario, records, streams, folder)
     paths.frame().to_parquet(folder / "truth" / "paths.parquet", compression="zstd")
@@ -279,7 +285,8 @@ class _PathSampler:
         )
 
 
-def _write_ledgers(engine: Engine, folder: Path) -> None:
+def _write_ledgers(engine: Engine, folder: Path, told: pd.DataFrame | None) -> None:
+    """Write the public charges, and apart what each person disclosed, reported, and told about their history."""
     engine.ledger.to_frame().to_parquet(folder / "ledger.parquet", compression="zstd")
     asked = np.flatnonzero(engine.answers.leakage > 0)
     people = pd.DataFrame({"worker": asked, "epsilon": engine.answers.leakage[asked]})
@@ -288,7 +295,8 @@ def _write_ledgers(engine: Engine, folder: Path) -> None:
     reporters = pd.DataFrame({"worker": charged, "epsilon": engine.phones.charged[charged]})
     reporters = reporters.assign(time_s=engine.scenario.duration_s, unit="point")
     columns = ["time_s", "worker", "unit", "epsilon"]
-    everyone = people if reporters.empty else pd.concat([people, reporters], ignore_index=True)
+    parts = [part for part in (reporters, told) if part is not None and len(part)]
+    everyone = pd.concat([people, *parts], ignore_index=True) if parts else people
     everyone[columns].to_parquet(folder / "truth" / "ledger.parquet", compression="zstd")
 
 

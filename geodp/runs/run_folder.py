@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from geodp.geometry import Region
     from geodp.release import Cells, DensityEstimate, Points
+    from geodp.runs.history_reports import HistoryReport
     from geodp.runs.published import PublishedRun
     from geodp.scenario import Scenario
     from geodp.trajectories.table import Trajectories
@@ -143,6 +144,13 @@ class RunFolder:
         from geodp.runs.published import read_publications
 
         return read_publications(self.path, self.scenario.publish)
+
+    @cached_property
+    def history_reports(self) -> list[HistoryReport]:
+        """What phones told about their owners' histories, in order of time ([] when they told nothing)."""
+        from geodp.runs.history_reports import read_history_reports
+
+        return read_history_reports(self.path)
 
     @cached_property
     def venues(self) -> Venues:

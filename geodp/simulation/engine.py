@@ -385,7 +385,12 @@ class Engine:
 def _budgets(scenario: Scenario) -> dict[Account, float | Allowance]:
     """Return what each account may hold at most; they are never added up with one another."""
     central = Allowance() if scenario.curator is None else scenario.curator.budget.allowance(scenario.start_s)
-    return {Account.CENTRAL: central, Account.METRIC: Allowance(scenario.device.budget.epsilon_per_m)}
+    budget = scenario.device.budget
+    return {
+        Account.CENTRAL: central,
+        Account.METRIC: Allowance(budget.epsilon_per_m),
+        Account.ITEM: Allowance(budget.epsilon_per_item),
+    }
 
 
 def _server(scenario: Scenario) -> Server:

@@ -13,6 +13,8 @@ from geodp.geometry import Array, Region
 
 Integers = npt.NDArray[np.int64]
 Names = npt.NDArray[np.object_]
+CATEGORY_MARK = "|"
+"""Stands between the categories of a venue that has several."""
 
 
 @dataclass(frozen=True, eq=False)

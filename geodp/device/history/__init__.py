@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,26 @@ class HistoryDevice(Plugin):
     @abstractmethod
     def guarantee(self) -> Guarantee:
         """Say what one report of the history guarantees."""
+
+    def settled(self, catalogue: Catalogue, noise: Noise) -> Self:  # noqa: ARG002 - some choose from public data
+        """Return the mechanism with everything chosen that public data decide, once for all phones."""
+        return self
+
+    def choices(self, lot: Array) -> tuple[list[Self], npt.NDArray[np.int64]]:
+        """Return the mechanisms that people use, and which of them each person does, from a number in [0, 1) each."""
+        return [self], np.zeros(len(lot), dtype=np.int64)
+
+    def levels(self, catalogue: Catalogue) -> dict[str, str]:
+        """Return what may be told about each category: `no`, `perturbed` or `all`."""
+        return dict.fromkeys(catalogue.categories, "perturbed")
+
+    def choices_text(self) -> str:
+        """Say what people allow to be told ('' when all choose alike and name nothing)."""
+        return ""
+
+    def named_categories(self) -> set[str]:
+        """Return the categories that anybody's choices name."""
+        return set()
 
     def audit_cases(self) -> list[AuditCase]:
         """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""

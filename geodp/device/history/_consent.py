@@ -4,16 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
+from pydantic import BeforeValidator, Field
 
 from geodp.device.history import Flags
 from geodp.device.history.catalogue import Catalogue
 from geodp.errors import UsageError
-from geodp.model import did_you_mean
+from geodp.model import Model, did_you_mean
 
-Level = Literal["no", "perturbed", "all"]
+Integers = npt.NDArray[np.int64]
+
+
+def _as_written(value: Any) -> Any:
+    """Return the level that was written: YAML 1.1 reads an unquoted no as false."""
+    return "no" if value is False else value
+
+
+Level = Annotated[Literal["no", "perturbed", "all"], BeforeValidator(_as_written)]
+
+
+class ConsentGroup(Model):
+    """People who choose alike."""
+
+    share: float = Field(default=0.1, ge=0, le=1)
+    """Share of people in this group, drawn by lot: choices do not depend on where people were."""
+    levels: dict[str, Level] = Field(default_factory=dict)
+    """Level per category: `no`, `perturbed` or `all`; others are as for everyone."""
+    default_level: Level | None = None
+    """Level of the categories not named, here or for everyone; default that of everyone."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError
+from geodp.visits.histories import CATEGORY_MARK, Venues
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -88,3 +89,16 @@ def golden_catalogue() -> Catalogue:
     """Return five items in five categories that give all the numbers of EpicRec's figure 4."""
     rows = ["11100", "00110", "10001", "10110", "11000"]
     return Catalogue(np.array([[float(digit) for digit in row] for row in rows]), typical_items=2.0)
+
+
+def venue_catalogue(venues: Venues, typical_items: float) -> Catalogue:
+    """Return the public list of venues as a catalogue; a venue may have several categories (`café|bar`)."""
+    if venues.category is None:
+        raise DataError("the public list of venues has no categories: phones cannot tell anything by category")
+    named = [[] if names is None else str(names).split(CATEGORY_MARK) for names in venues.category]
+    known = sorted({name for names in named for name in names})
+    place = {name: number for number, name in enumerate(known)}
+    table = np.zeros((venues.size, len(known)))
+    for item, names in enumerate(named):
+        table[item, [place[name] for name in names]] = 1.0
+    return Catalogue(table, tuple(known), typical_items=typical_items)

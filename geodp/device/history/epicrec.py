@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import ClassVar, Literal
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from geodp.device.history import Flags, HistoryDevice, ProtectedHistory
 from geodp.device.history._budget_choice import Rule, Search, quantified_epsilon
 from geodp.device.history._calibration import calibrated_scales, global_scales
-from geodp.device.history._consent import Consent, Level, consent_of
+from geodp.device.history._consent import Consent, ConsentGroup, Level, consent_of
 from geodp.device.history._fitting import fitted_history
 from geodp.device.history.catalogue import Catalogue, checked_membership, golden_catalogue
 from geodp.errors import DataError, NotReleasable
@@ -58,6 +58,10 @@ class EpicRec(HistoryDevice):
     """Level per category: `no`, `perturbed` or `all`."""
     default_level: Level = "perturbed"
     """Level of the categories not named."""
+    groups: tuple[ConsentGroup, ...] = ()
+    """People who choose otherwise, each with a share of all: `[{share: 0.3, levels: {clinic: no, café: all}}]`."""
+    typical_items: float = Field(default=17.0, gt=0)
+    """Public average number of items in a history, for the budget rule and the fitted histories of scenarios."""
     budget_rule: Literal["fixed", "relative", "prose", "literal"] = "fixed"
     """`fixed`: use ε; otherwise choose it from public data by S-PBQ with one of its stopping rules, at most ε."""
     variant: Literal["corrected", "literal"] = "corrected"
@@ -74,6 +78,50 @@ class EpicRec(HistoryDevice):
             holds=not leak,
             why_not=_LEAK if leak else "",
         )
+
+    @model_validator(mode="after")
+    def _shares_of_people(self) -> Self:
+        total = sum(group.share for group in self.groups)
+        if total > 1 + 1e-9:
+            raise ValueError(f"groups: their shares add up to {total:g}, more than 1")
+        return self
+
+    def settled(self, catalogue: Catalogue, noise: Noise) -> Self:
+        """Return the mechanism with the budget that its rule chooses from public data, once for all phones."""
+        chosen = self.chosen_epsilon(catalogue, noise)
+        return self.model_copy(update={"epsilon": chosen, "budget_rule": "fixed"})
+
+    def choices(self, lot: Array) -> tuple[list[Self], npt.NDArray[np.int64]]:
+        """Return one mechanism per group and that of the others, and the group of every person."""
+        made = [
+            self.model_copy(
+                update={
+                    "consent": {**self.consent, **group.levels},
+                    "default_level": group.default_level or self.default_level,
+                    "groups": (),
+                }
+            )
+            for group in self.groups
+        ]
+        bounds = np.cumsum([group.share for group in self.groups])
+        number = np.searchsorted(bounds, lot, side="right").astype(np.int64)
+        return [*made, self.model_copy(update={"groups": ()})], number
+
+    def levels(self, catalogue: Catalogue) -> dict[str, str]:
+        """Return what this person's choices say about each category."""
+        return {name: self.consent.get(name, self.default_level) for name in catalogue.categories}
+
+    def choices_text(self) -> str:
+        """Say what people allow to be told."""
+        parts = [_told(f"{group.share:.0%} of people", group.levels, group.default_level) for group in self.groups]
+        others = "the others" if parts else "everyone"
+        if parts or self.consent or self.default_level != "perturbed":
+            parts.append(_told(others, self.consent, self.default_level))
+        return "; ".join(parts)
+
+    def named_categories(self) -> set[str]:
+        """Return the categories that anybody's choices name."""
+        return set(self.consent).union(*(group.levels for group in self.groups))
 
     def noise_scales(self, membership: npt.ArrayLike) -> Array:
         """Return the Laplace scale z of every category for a matrix of items × categories."""
@@ -113,7 +161,7 @@ class EpicRec(HistoryDevice):
         if owned.shape != (catalogue.items,):
             raise DataError(f"a history has one flag per item: {catalogue.items} were due, got {owned.shape}")
         consent = consent_of(self.consent, self.default_level, catalogue)
-        settled = self.model_copy(update={"epsilon": self.chosen_epsilon(catalogue, noise), "budget_rule": "fixed"})
+        settled = self.settled(catalogue, noise)
         aggregates = settled.noisy_aggregates(owned, catalogue, noise, consent)
         told = self._told(owned, aggregates, catalogue, consent, noise)
         return ProtectedHistory(told, aggregates, settled.guarantee())
@@ -174,6 +222,12 @@ class EpicRec(HistoryDevice):
             _toggled("an item that is both all-release and perturbed", levels, mixed, 0),
             _toggled("an item that is both perturbed and no-release", levels, mixed, 1),
         ]
+
+
+def _told(who: str, levels: Mapping[str, str], others: str | None) -> str:
+    named = [f"{category}: {level}" for category, level in levels.items()]
+    rest = "all other categories" if named else "all categories"
+    return f"{who}: " + ", ".join([*named, *([] if others is None else [f"{rest}: {others}"])])
 
 
 def _toggled(name: str, device: EpicRec, catalogue: Catalogue, item: int) -> AuditCase:

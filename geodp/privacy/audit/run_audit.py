@@ -43,7 +43,8 @@ def ledger_spend(run: RunFolder, *, metric: bool) -> float:
     published at the end was paid for apart: it says nothing about the releases.
     """
     rows = run.ledger
-    rows = rows[((rows["unit"] == Unit.POINT) == metric) & ~rows["mechanism"].isin([p.kind for p in run.publications])]
+    rows = rows[((rows["unit"] == Unit.POINT) == metric) & (rows["unit"] != Unit.ITEM)]
+    rows = rows[~rows["mechanism"].isin([item.kind for item in run.publications])]
     sums = {
         scope: sum((Decimal(repr(float(epsilon))) for epsilon in group), start=Decimal(0))
         for scope, group in rows.groupby(rows["scope"].astype(str))["epsilon"]

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from geodp.geometry import Array, Region
-from geodp.visits.histories import Histories, Integers, Names, Venues
+from geodp.visits.histories import CATEGORY_MARK, Histories, Integers, Names, Venues
 from geodp.world.histories import VisitHistories
 from geodp.world.population import Population
 
@@ -60,6 +60,8 @@ class GeneratedVisits(VisitHistories):
     """Visits happened during so many days before the run, and until its end."""
     categories: dict[str, float] = Field(default_factory=lambda: dict(CATEGORIES))
     """Categories of venues, each with its share (they need not add up to 1)."""
+    second_category_share: float = Field(default=0.0, ge=0, le=1)
+    """Share of venues that belong to a second category as well, written `café|bar`."""
 
     @field_validator("categories")
     @classmethod
@@ -98,7 +100,12 @@ class GeneratedVisits(VisitHistories):
         place = street_at[city, district, street] + rng.normal(0, 0.03 * size_m, (self.venues, 2))
         lon, lat = region.projection.to_lonlat(**_mirrored(place, region))
         share = np.array(list(self.categories.values()))
-        chosen = rng.choice(share.size, self.venues, p=share / share.sum())
+        names = np.array(list(self.categories), dtype=np.object_)
+        category = names[rng.choice(share.size, self.venues, p=share / share.sum())]
+        if self.second_category_share and share.size > 1:
+            also = names[rng.choice(share.size, self.venues, p=share / share.sum())]
+            both = (rng.random(self.venues) < self.second_category_share) & (also != category)
+            category[both] = category[both] + CATEGORY_MARK + also[both]
         return Venues(
             _words(f"venue-{number:05d}" for number in range(self.venues)),
             lon,
@@ -110,7 +117,7 @@ class GeneratedVisits(VisitHistories):
                     f"street {i + 1}.{j + 1}.{k + 1}" for i, j, k in zip(city, district, street, strict=True)
                 ),
             },
-            np.array(list(self.categories), dtype=np.object_)[chosen],
+            category,
         )
 
     def public_levels(self) -> tuple[str, ...]:

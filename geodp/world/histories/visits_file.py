@@ -11,7 +11,7 @@ from pydantic import Field
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.visits.histories import Histories, Names, Venues
+from geodp.visits.histories import CATEGORY_MARK, Histories, Names, Venues
 from geodp.visits.venue_file import read_venues
 from geodp.world import columns_file
 from geodp.world.histories import VisitHistories
@@ -105,7 +105,8 @@ class VisitsFile(VisitHistories):
     def public_categories(self) -> tuple[str, ...]:
         """Return the categories of the public list."""
         category = self._list().category
-        return () if category is None else tuple(sorted({str(name) for name in category if name is not None}))
+        named = [] if category is None else [str(names) for names in category if names is not None]
+        return tuple(sorted({name for names in named for name in names.split(CATEGORY_MARK)}))
 
     def public_venues(self) -> int:
         """Return the length of the public list."""
