@@ -38,6 +38,7 @@ DEFAULT_LAYERS = (
     "reports",
     "tasks",
     "offers",
+    "growth",
     "trips",
     "true_places",
     "told_places",

@@ -17,6 +17,8 @@ UNREACHABLE = "#3b3b3b"
 CENSORED = "#8c8c8c"
 WAITING = "#f0e442"
 OFFER = "#b8860b"
+GROWTH = ("#8a5a00", "#c98a10", "#f3d38a")
+"""Cells of a region, from the first to the last."""
 TRAVELLING = "#a3277f"
 IDLE = "#10243d"
 REPORT = "#1565c0"

@@ -26,6 +26,7 @@ _SCRIPTS = (
     "cells.js",
     "points.js",
     "circles.js",
+    "outlines.js",
     "lines.js",
     "ways.js",
     "movers.js",

@@ -23,9 +23,9 @@ _STEPS_ACROSS = 2**15  # places are kept to 1/32768 of the region, or to one met
 class Page:
     """Collects the drawings of all layers.
 
-    A layer calls `points`, `circles`, `lines`, `ways`, `areas`, `cells`, `movers` or `ground`, each of which one of our
-    own scripts draws on a canvas, so a new layer needs no JavaScript. Places are in metres, times in seconds from the
-    start of the run.
+    A layer calls `points`, `circles`, `outlines`, `lines`, `ways`, `areas`, `cells`, `movers` or `ground`, each of
+    which one of our own scripts draws on a canvas, so a new layer needs no JavaScript. Places are in metres, times in
+    seconds from the start of the run.
     """
 
     def __init__(self, region: Region, *, max_points: int, public: bool) -> None:
@@ -125,6 +125,43 @@ class Page:
             "facts": [fact.packed(index) for fact in facts],
         }
         self._add(layer, "circles", data, [mark.row()], timed=True, history=True)
+
+    def outlines(
+        self,
+        layer: Layer,
+        shapes: Sequence[Any],
+        *,
+        mark: Mark,
+        colours: Sequence[str] | None = None,
+        name: str = "",
+        ids: npt.ArrayLike | None = None,
+        facts: Sequence[Fact] = (),
+        from_s: npt.ArrayLike = 0,
+        until_s: npt.ArrayLike = -1,
+        steps: bool = False,
+        title: str | None = None,
+        what: str = "areas",
+        limit: int | None = None,
+    ) -> None:
+        """Draw the outlines of shapely polygons; as it happens, each from `from_s` until `until_s` (-1: to the end).
+
+        With `steps` they are filled and show their numbers: parts of one thing, in their order.
+        """
+        total = len(shapes)
+        index = self.sample(total, what, limit=limit)
+        every = [mark.colour] * total if colours is None else list(colours)
+        data = {
+            "name": name,
+            "steps": steps,
+            "step_m": self.step_m,
+            "colours": [every[place] for place in index],
+            "shapes": [rings(shapes[place], self.step_m) for place in index],
+            "ids": whole(np.arange(total) if ids is None else ids)[index],
+            "from": whole(np.broadcast_to(from_s, total))[index],
+            "until": whole(np.broadcast_to(until_s, total))[index],
+            "facts": [fact.packed(index) for fact in facts],
+        }
+        self._add(layer, "outlines", data, [mark.row()], timed=True, history=True, title=title)
 
     def lines(
         self,
