@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geodp.curator.publications._clusters import Clusters, around, noisy_sums
-from geodp.curator.publications._selection import Slots, drawn_from_all
+from geodp.curator.publications._clusters import Clusters, around
+from geodp.curator.publications._prilocation_steps import larger_town, noisy_centres, plain_centres, two_places
+from geodp.curator.publications._selection import Slots
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
@@ -147,7 +148,7 @@ def prilocation_cases(mechanism: PriLocation) -> list[AuditCase]:
     cap = None if mechanism.cap is None else min(mechanism.cap, 3 if mechanism.unit == "user" else 2)
     town = mechanism.model_copy(update={"level": "street", "personal_levels": {}, "level_shares": {}, "cap": cap})
     if mechanism.variant == "geoind_em":
-        return [_one_place(town)]
+        return [two_places(town)]
     _, for_weights, for_selection = town.budgets()
     pairs: list[tuple[str, Profile, Profile]]
     if town.unit == "user":
@@ -158,7 +159,10 @@ def prilocation_cases(mechanism: PriLocation) -> list[AuditCase]:
     if town.unit == "event" and town.cap is not None:
         pairs.append(("one visit more, which the cap makes push out another", *worst_visit(town, town.cap)[1:]))
     cases = [_pair(name, town, longer, shorter, for_weights + for_selection) for name, shorter, longer in pairs]
-    return [*cases, *([_one_point(town)] if mechanism.clustering == "dplloyd" else [])]
+    if mechanism.variant != "literal":
+        cases.append(larger_town(mechanism))
+    centres = {"dplloyd": [noisy_centres], "literal": [plain_centres]}.get(mechanism.clustering, [])
+    return [*cases, *(case(town) for case in centres)]
 
 
 def _pair(name: str, mechanism: PriLocation, longer: Profile, shorter: Profile, claimed: float) -> AuditCase:
@@ -210,53 +214,3 @@ def _drawing(mechanism: PriLocation, longer: Profile, shorter: Profile) -> Calla
         return counts.astype(np.float64)
 
     return draw
-
-
-def _one_place(mechanism: PriLocation) -> AuditCase:
-    """Return the pair of `geoind_em`: the two places of a town that are farthest apart."""
-    hierarchy, _ = toy_town()
-    x_m, y_m = hierarchy.x_m, hierarchy.y_m
-    rate = mechanism.epsilon_per_m / 2
-
-    def law(place: int) -> Array:
-        weight = np.exp(-rate * np.hypot(x_m - x_m[place], y_m - y_m[place]))
-        return np.asarray(weight / weight.sum())
-
-    ratio = np.log(law(1)) - np.log(law(2))
-    return AuditCase(
-        "two places of a town",
-        mechanism.epsilon_per_m * math.hypot(400.0, 500.0),
-        lambda noise, present, samples: drawn_from_all(
-            np.full(samples, 1 if present else 2), x_m, y_m, rate, noise
-        ).astype(np.float64),
-        lambda place: ratio[place.astype(np.int64)],
-        threshold=float(ratio.max()),
-        exact=lambda: (law(1), law(2)),
-    )
-
-
-def _one_point(mechanism: PriLocation) -> AuditCase:
-    """Return the pair of one round of noisy centres: visits in the far corner of a cluster, or not.
-
-    A user brings as many as the cap allows. One visit under a cap pushes out one in the corner of another cluster.
-    """
-    half = 1000.0
-    claimed = mechanism.budgets()[0] / mechanism.rounds
-    epsilon = claimed / mechanism.changed_visits()
-    come = mechanism.cap or 1 if mechanism.unit == "user" else 1
-    gone = 1 if mechanism.unit == "event" and mechanism.cap is not None else 0
-    wide = np.array([4 / epsilon, 2 * half / (0.75 * epsilon), 2 * half / (0.75 * epsilon)])
-    shift = np.array([1.0, half, half])
-
-    def draw(noise: Noise, present: bool, samples: int) -> Array:
-        label = np.repeat(np.arange(samples), come) if present else np.repeat(np.arange(samples) + samples, gone)
-        corner = np.full((label.size, 2), half)
-        count, total = noisy_sums(corner, label, 2 * samples, noise, epsilon=epsilon, half=half)
-        return np.column_stack([count, total]).reshape(2, samples, 3).transpose(1, 0, 2).reshape(samples, 6)
-
-    def score(sums: Array) -> Array:
-        here, there = sums[:, :3], sums[:, 3:]
-        nearer = np.abs(here) - np.abs(here - come * shift) + np.abs(there - gone * shift) - np.abs(there)
-        return np.asarray(np.sum(nearer / wide, axis=1))
-
-    return AuditCase("visits in one round of noisy centres", claimed, draw, score, threshold=0.5 * claimed)
