@@ -13,6 +13,11 @@ from geodp.loaders import TRAJECTORIES, VISITS, Loader
 from geodp.plugins import find, plugins
 
 MADE = {
+    "generated_trips": (
+        "made-up people who drive through a made-up town, on streets, by the quickest way",
+        "geodp datasets make --trips 4000 --out FOLDER: trajectories (user, trajectory, time_s, lon, lat); the "
+        "same seed gives the same file",
+    ),
     "generated_visits": (
         "made-up people who visit made-up venues in towns, districts and streets",
         "geodp datasets make --out FOLDER: visits (user, venue, time_s) and venues (venue, lon, lat, city, district, "
@@ -56,7 +61,7 @@ def _block(name: str, *lines: str) -> str:
 def loader_for(path: Path, kind: str | None, fields: dict[str, Any]) -> Loader:
     """Return the loader that is named, or the one whose files are called like this one."""
     if kind is None:
-        fitting = list(_fitting(path))
+        fitting = list(_fitting(path, fields))
         if len(fitting) != 1:
             known = ", ".join(loaders())
             why = "more than one format has files of this name" if fitting else "its name tells no format"
@@ -74,7 +79,7 @@ def loader_for(path: Path, kind: str | None, fields: dict[str, Any]) -> Loader:
         raise ScenarioError(f"--set for {kind}", lines) from None
 
 
-def _fitting(path: Path) -> Iterator[str]:
+def _fitting(path: Path, fields: dict[str, Any]) -> Iterator[str]:
     """Yield the formats whose files are called so; tables with named columns last, if nothing else fits."""
     fitting = [
         kind
@@ -82,4 +87,22 @@ def _fitting(path: Path) -> Iterator[str]:
         if any(fnmatch(path.name.lower(), part.strip().lower()) for part in cls.files.split(","))
     ]
     special = [kind for kind in fitting if not kind.endswith("_table")]
-    yield from special or fitting
+    if special:
+        yield from special
+    elif path.is_file():
+        yield from [kind for kind in fitting if _has_columns(path, kind, fields)] or fitting
+    else:
+        yield from fitting[-1:]  # whichever: it will say that there is no such file
+
+
+def _has_columns(path: Path, kind: str, fields: dict[str, Any]) -> bool:
+    """Tell whether a table may be of this format: visits have a column of venues, trajectories one of trajectories."""
+    from geodp.world import columns_file
+
+    cls = loaders()[kind]
+    if not set(fields) <= set(cls.model_fields):
+        return False
+    key = "venue_column" if cls.loads == "visits" else "trajectory_column"
+    if key in fields:
+        return True
+    return cls.model_fields[key].default in columns_file.column_names(path)

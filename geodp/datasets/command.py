@@ -10,6 +10,8 @@ import typer
 
 app = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 
+TOWN = "-8.70,41.10,-8.55,41.20"
+"""A box as large as a town: 12.5 by 11 km."""
 Source = Annotated[Path, typer.Argument(metavar="FILE", help="The file (or folder) as it was published.")]
 Format = Annotated[
     str | None, typer.Option("--format", metavar="KIND", help="Loader to use [default: by the file's name].")
@@ -37,15 +39,29 @@ def make(
     people: Annotated[int, typer.Option(min=1, help="Number of people.")] = 1000,
     visits: Annotated[int, typer.Option(min=1, help="Mean number of visits of a person.")] = 150,
     venues: Annotated[int, typer.Option(min=1, help="Number of venues.")] = 5000,
+    trips: Annotated[int, typer.Option(min=0, help="Make up so many trips on streets instead of visits.")] = 0,
+    points: Annotated[int, typer.Option(min=2, help="Mean number of fixes of a trip.")] = 20,
+    region: Annotated[str, typer.Option(metavar="W,S,E,N", help="Where trips are made up, degrees.")] = TOWN,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same files.")] = 0,
     ending: As = "parquet",
     force: Force = False,
 ) -> None:
-    """Make up visits and the list of their venues, with a hierarchy and categories."""
+    """Make up visits and the list of their venues, with a hierarchy and categories; or trips on streets."""
     from geodp.datasets.folder import require_ending
-    from geodp.datasets.make import make_visits
+    from geodp.datasets.make import make_trips, make_visits
     from geodp.visits.generated_histories import Sizes
 
+    if trips:
+        from geodp.publish.public_inputs import parse_region
+        from geodp.trajectories.generated_trips import TripSizes
+
+        driven = TripSizes(people=people, trips=trips, points=trips * points, days=max(1, trips // people // 6))
+        where = parse_region(region)
+        _say(
+            f"wrote {path}"
+            for path in make_trips(out, driven, where, seed=seed, ending=require_ending(ending), force=force)
+        )
+        return
     sizes = Sizes(people=people, visits=visits, venues=venues)
     written = make_visits(out, sizes, seed=seed, ending=require_ending(ending), force=force)
     _say(f"wrote {path}" for path in written)

@@ -58,7 +58,7 @@ class _Facts:
             counts = np.bincount(user, minlength=max(len(self._users.names), self._per_user.size))
             counts[: self._per_user.size] += self._per_user
             self._per_user = counts
-            self._things.codes(batch.column(self._thing))
+            self._things.codes(self._named(batch))
             if "category" in batch.schema.names:
                 self._categories.codes(batch.column("category").drop_null())
             for name in self._least:
@@ -66,6 +66,13 @@ class _Facts:
                 if np.isfinite(values).any():
                     self._least[name] = min(self._least[name], float(np.nanmin(values)))
                     self._most[name] = max(self._most[name], float(np.nanmax(values)))
+
+    def _named(self, batch: pa.RecordBatch) -> pa.Array:
+        """Return the venues' names; trajectories are told by user and name together."""
+        import pyarrow.compute as pc
+
+        column = batch.column(self._thing)
+        return column if self._thing == "venue" else pc.binary_join_element_wise(batch.column("user"), column, "\0")
 
     def values(self) -> dict[str, Any]:
         things = {"venue": "venues", "trajectory": "trajectories"}[self._thing]

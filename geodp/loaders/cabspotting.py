@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.loaders import Dropped
+from geodp.loaders import Dataset, Dropped
 from geodp.loaders._text_files import numbers, text_batches, words
 from geodp.loaders._track_files import constant, each_file, files_of
 from geodp.loaders._tracks import TrackLoader
@@ -34,14 +34,22 @@ class Cabspotting(TrackLoader):
     """
 
     kind: ClassVar[str] = "cabspotting"
-    files: ClassVar[str] = "cabspottingdata/new_*.txt"
+    files: ClassVar[str] = "new_*.txt, cabspottingdata*"
+    datasets: ClassVar[tuple[Dataset, ...]] = (
+        Dataset(
+            "cabspotting",
+            "cabs in San Francisco, May to June 2008, about every minute, with whether a fare is in the cab",
+            "CRAWDAD epfl/mobility: cabspottingdata.tar.gz; name the unpacked folder",
+            "11,219,955 points, 536 cabs",
+        ),
+    )
 
     trips: Literal["all", "fares"] = "all"
     """Which trips count: all, or those with a fare in the cab."""
 
     def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
         """Yield the fixes, one cab after the other."""
-        files = files_of(path, "new_*.txt", self.files)
+        files = files_of(path, "new_*.txt", "one per cab")
         read = partial(self._fixes, counted=dropped)
         return each_file(files, dropped, read, partial(self.checker, whole=len(files) == 1))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from geodp.errors import DataError
-from geodp.loaders import Dropped
+from geodp.loaders import Dataset, Dropped
 from geodp.loaders._text_files import numbers, text_batches
 from geodp.loaders._track_files import constant, each_file, files_of
 from geodp.loaders._tracks import TrackLoader
@@ -34,11 +34,19 @@ class GeoLife(TrackLoader):
     """
 
     kind: ClassVar[str] = "geolife"
-    files: ClassVar[str] = "Data/000/Trajectory/*.plt"
+    files: ClassVar[str] = "*.plt, geolife*"
+    datasets: ClassVar[tuple[Dataset, ...]] = (
+        Dataset(
+            "geolife",
+            "GPS tracks of 182 people, mostly in Beijing, April 2007 to August 2012, every 1 to 5 seconds",
+            "Microsoft Research: Geolife Trajectories 1.3.zip; name the unpacked folder",
+            "24,876,978 points, 17,621 trajectories, 182 users",
+        ),
+    )
 
     def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
         """Yield the fixes, one recording after the other."""
-        files = files_of(path, "*.plt", self.files)
+        files = files_of(path, "*.plt", "one per recording")
         return each_file(files, dropped, _fixes, partial(self.checker, whole=len(files) == 1))
 
 

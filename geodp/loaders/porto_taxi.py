@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from geodp.errors import DataError
-from geodp.loaders import Dropped
+from geodp.loaders import Dataset, Dropped
 from geodp.loaders._text_files import require_file
 from geodp.loaders._track_files import each_file
 from geodp.loaders._tracks import TrackLoader
@@ -39,7 +39,15 @@ class PortoTaxi(TrackLoader):
     """
 
     kind: ClassVar[str] = "porto_taxi"
-    files: ClassVar[str] = "train.csv(.gz), test.csv"
+    files: ClassVar[str] = "train.csv, train.csv.gz, test.csv, test.csv.gz"
+    datasets: ClassVar[tuple[Dataset, ...]] = (
+        Dataset(
+            "porto_taxi",
+            "a year of taxi trips in Porto, July 2013 to June 2014, every 15 seconds",
+            "UCI machine learning repository: Taxi Service Trajectory, ECML/PKDD 2015: train.csv",
+            "1,710,670 trips, 442 taxis",
+        ),
+    )
 
     gap_s: float | None = Field(default=None, gt=0)
     """A new trip begins after a silence longer than this (s); null never cuts."""

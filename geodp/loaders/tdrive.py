@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from geodp.loaders import Dropped
+from geodp.loaders import Dataset, Dropped
 from geodp.loaders._text_files import numbers, seconds, text_batches, words
 from geodp.loaders._track_files import each_file, files_of
 from geodp.loaders._tracks import TrackLoader
@@ -30,11 +30,19 @@ class TDrive(TrackLoader):
     """
 
     kind: ClassVar[str] = "tdrive"
-    files: ClassVar[str] = "release/taxi_log_2008_by_id/*.txt"
+    files: ClassVar[str] = "taxi_log_2008_by_id*, t-drive*"
+    datasets: ClassVar[tuple[Dataset, ...]] = (
+        Dataset(
+            "tdrive",
+            "a week of taxis in Beijing, February 2008, every 3 minutes on average",
+            "Microsoft Research: T-Drive trajectory data sample; name the folder taxi_log_2008_by_id",
+            "about 15 million points, 10,357 taxis",
+        ),
+    )
 
     def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
         """Yield the fixes, one taxi after the other."""
-        files = files_of(path, "*.txt", self.files)
+        files = files_of(path, "*.txt", "one per taxi")
         return each_file(files, dropped, _fixes, partial(self.checker, whole=len(files) == 1))
 
 

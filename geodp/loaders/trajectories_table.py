@@ -33,7 +33,7 @@ class TrajectoriesTable(TrackLoader):
     """
 
     kind: ClassVar[str] = "trajectories_table"
-    files: ClassVar[str] = "*.csv(.gz), *.parquet, *.geoparquet"
+    files: ClassVar[str] = "*.csv, *.csv.gz, *.parquet, *.geoparquet"
 
     user_column: str = "user"
     """Column of the person."""

@@ -154,3 +154,24 @@ def test_every_published_set_names_where_to_get_it() -> None:
             assert one.what
             assert one.get
     assert np.unique([one.name for cls in loaders().values() for one in cls.datasets]).size >= 4
+
+
+def test_trips_are_made_converted_and_described(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("make", "--trips", 60, "--people", 10, "--points", 8, "--out", tmp_path / "made") == 0
+    file = tmp_path / "made" / "trajectories.parquet"
+    assert run("describe", file) == 0
+    text = capsys.readouterr().out
+    assert "trajectories: 60" in text
+    assert "rows: 480" in text
+    assert run("convert", file, "--set", "every_s=30", "--as", "csv", "--out", tmp_path / "csv") == 0
+    assert "read as trajectories_table" in capsys.readouterr().out
+    found = pd.read_csv(tmp_path / "csv" / "trajectories.csv")
+    assert list(found) == ["user", "trajectory", "time_s", "lon", "lat"]
+
+
+def test_a_track_that_cannot_be_read_leaves_nothing_behind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "half.dat"
+    broken.write_text("#0:\n>0:10,50;10.01,50\n" * 3000 + "#1:\n")
+    assert run("convert", broken, "--out", tmp_path / "out") == 2
+    assert "breaks off" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["half.dat"]
