@@ -89,3 +89,15 @@ def test_an_impossible_grid_is_refused_before_the_charge(make: Make, cell_m: flo
 def test_an_impossible_number_of_people_is_refused(make: Make, number: float) -> None:
     with pytest.raises(UsageError, match="--expected-workers must be a finite number greater than 0"):
         publish_positions(make(epsilon=1.0), mechanism="contour", expected_workers=number)
+
+
+@pytest.mark.parametrize("mechanism", ["uniform_grid", "adaptive_grid", "quadtree"])
+def test_the_stated_accuracy_of_a_decomposition_is_what_an_empty_town_shows(make: Make, mechanism: str) -> None:
+    """Thousands of cells with nobody in them but one: the mean |noise| is the one stated, within 6 %."""
+    settings = {"least_count": 0.0, "height": 6} if mechanism == "quadtree" else {}
+    request = make(places(1), epsilon=1.0, settings=settings)
+    publish_positions(request, mechanism=mechanism, expected_workers=500_000.0)
+    told = pd.read_csv(request.out)
+    assert len(told) > 2000
+    statement = json.loads(request.guarantee_path.read_text())
+    assert noise_of(told) == pytest.approx(statement["accuracy"]["mean_error"], rel=0.06)

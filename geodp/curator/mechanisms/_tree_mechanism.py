@@ -59,7 +59,7 @@ class TreeMechanism(Decomposition):
         least = self.least_count
         if least is None:
             least = 4 * math.sqrt(2) * levels[-1].scale
-        boxes, found = pruned(levels, consistent(levels), least)
+        boxes, found = pruned(levels, consistent(levels), least or -math.inf)  # estimates may be below zero
         return lattice_cells(boxes, found, lattice, self._release_facts(snapshot))
 
     def _measure(self, roots: Boxes, table: LatticeTable, height: int, change: float, noise: Noise) -> list[Level]:
