@@ -15,10 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import UsageError
+from geodp.privacy._exact_choice import WORTH, acceptance, exact_choice
 from geodp.privacy.noise import Array, Integers, checked_logits, checked_scale
 
 LATTICE_BITS = 20
 """The lattice step is at most 2^-20 of the scale: distribution functions differ by less than 2^-21."""
+_WIDE = 500.0
+"""Logits that lie farther apart than this are left to Gumbel noise."""
 FINEST_BITS = 30
 """No lattice is finer than 2^-30, so that counts up to 2^22 plus noise stay exact in doubles."""
 
@@ -37,7 +40,8 @@ class ReleaseNoise:
     - `geometric`: the same law, exactly.
     - `laplace`, `gaussian`: on the lattice of step g = `lattice_step(scale)`; ε is exact for inputs on the lattice
       (integers always are), and the distribution functions differ by less than 2^-21 while scale ≥ 2^-10.
-    - `choose`: the exponential mechanism by exact Gumbel noise; no probability is rounded.
+    - `choose`: the exponential mechanism, by rejection with exact coins where many draws share logits that lie close
+      together (gaps are rounded to multiples of 2^-52), otherwise by exact Gumbel noise; no probability is rounded.
     - `uniform`: 106 random bits rounded to the nearest double, relative error at most 2^-52.
     """
 
@@ -70,8 +74,10 @@ class ReleaseNoise:
         return np.asarray(np.minimum(high * 2.0**-53 + low * 2.0**-106, np.nextafter(1.0, 0.0)))
 
     def choose(self, logits: npt.ArrayLike, size: int | None = None) -> Integers:
-        """Choose by exact report-noisy-max with Gumbel noise, which is the exponential mechanism."""
+        """Choose by rejection with exact coins, or by exact report-noisy-max with Gumbel noise: the same law."""
         table = checked_logits(logits)
+        if table.ndim == 1 and float(np.ptp(table)) < _WIDE and acceptance(table) > WORTH:
+            return exact_choice(table, 1 if size is None else size)
         dp = self._dp
         space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.linf_distance(T="f64")
         select = dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=1.0)
