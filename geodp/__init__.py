@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from geodp.runs.result import open_run
     from geodp.runs.run import run
     from geodp.scenario import Scenario, load_scenario
+    from geodp.sweeps.advise import advise
     from geodp.sweeps.sweep import open_sweep, sweep
 
 __all__ = [
     "GeodpError",
     "Scenario",
     "__version__",
+    "advise",
     "load_scenario",
     "open_run",
     "open_sweep",
@@ -31,6 +33,7 @@ __all__ = [
 _HOMES = {
     "GeodpError": "geodp.errors",
     "Scenario": "geodp.scenario",
+    "advise": "geodp.sweeps.advise",
     "load_scenario": "geodp.scenario",
     "open_run": "geodp.runs.result",
     "open_sweep": "geodp.sweeps.sweep",

@@ -254,6 +254,48 @@ def sweep(
 
 
 @app.command()
+def advise(
+    file: Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (YAML).")],
+    target: Annotated[str, typer.Option(metavar="TARGET", help='A bound on a metric, e.g. "success_rate>=0.9".')],
+    vary: Annotated[str, typer.Option(metavar="PATH", help="The number to find, e.g. curator.mechanism.epsilon.")],
+    low: Annotated[float | None, typer.Option(help="Lower end of the range [default: a tenth of what it is].")] = None,
+    high: Annotated[float | None, typer.Option(help="Upper end [default: ten times what it is].")] = None,
+    seeds: Annotated[int, typer.Option(min=2, help="Runs of each value.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
+    precision: Annotated[float, typer.Option(help="Largest relative step between the answer and the next.")] = 0.05,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes [default: all cores].")] = None,
+    settings: Settings = None,
+    public_data: Annotated[bool, typer.Option("--public-data", help="The scenario's data files are public.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the answer, too.")] = None,
+) -> None:
+    """Find the smallest (or largest) value of one number that meets a target with confidence; exit code 1 if none."""
+    import json
+
+    from geodp.runs.run_folder import write_text
+    from geodp.sweeps.advice_text import advice_text, advice_values
+    from geodp.sweeps.advise import advise as find
+
+    advice = find(
+        file,
+        target,
+        vary,
+        low=low,
+        high=high,
+        seeds=seeds,
+        first_seed=seed,
+        precision=precision,
+        workers=workers,
+        overrides=_overrides(settings),
+        public_data=public_data,
+    )
+    _say(advice_text(advice))
+    if json_file is not None:
+        write_text(json_file, json.dumps(advice_values(advice), indent=2, allow_nan=False) + "\n")
+    if advice.answer is None:
+        raise typer.Exit(1)
+
+
+@app.command()
 def figures(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]", help="Figures to make, e.g. 13.7a, or figure files.")

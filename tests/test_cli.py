@@ -23,7 +23,7 @@ def test_version() -> None:
     "command",
     [
         *("", "new", "check", "list", "run", "map", "metrics", "compare", "schema", "sweep", "audit", "publish"),
-        *("datasets", "figures"),
+        *("datasets", "figures", "advise"),
     ],
 )
 def test_help_answers_without_loading_anything_heavy(command: str) -> None:

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
@@ -39,17 +39,22 @@ class Executor(Protocol):
 
 @dataclass
 class LocalExecutor:
-    """Processes of this machine, one job each at a time; `time_limit_s` stops a run that hangs."""
+    """Processes of this machine, one job each at a time; `time_limit_s` stops a run that hangs.
+
+    With `stay` the processes wait for the next call of `outcomes` instead of ending with it, until `close`.
+    """
 
     workers: int
     time_limit_s: float | None = None
+    stay: bool = False
+    _crew: list[_Worker] = field(default_factory=list, repr=False)
 
     def outcomes(self, jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
         """Run jobs on fresh (spawned) processes; a process that dies or hangs is replaced."""
         waiting: deque[Job] = deque()
         source = iter(jobs)
         deaths: dict[str, int] = {}
-        crew: list[_Worker] = []
+        crew = self._crew
         try:
             while True:
                 job = waiting.popleft() if waiting else next(source, None)
@@ -70,8 +75,14 @@ class LocalExecutor:
                     return
                 yield from self._collect(crew, waiting, deaths)
         finally:
-            for worker in crew:
+            for worker in [worker for worker in crew if not self.stay or worker.job is not None]:
+                crew.remove(worker)
                 worker.stop()
+
+    def close(self) -> None:
+        """End the processes that stayed."""
+        while self._crew:
+            self._crew.pop().stop()
 
     def _collect(self, crew: list[_Worker], waiting: deque[Job], deaths: dict[str, int]) -> Iterator[Outcome]:
         """Wait until something happens, and yield what has finished."""

@@ -205,7 +205,7 @@ def _cells(sweep: Sweep, base: dict[str, Any], folder: Path) -> tuple[list[Cell]
             key = json.dumps(dump(scenario), sort_keys=True)
             if key not in seen:
                 seen.add(key)
-                row = {path: _value(raw, path) for path in varied}
+                row = {path: value_at(raw, path) for path in varied}
                 cells.append(Cell(len(cells), row, scenario))
     return cells, problems
 
@@ -214,7 +214,8 @@ def _combination(grid: dict[str, tuple[Any, ...]], values: tuple[Any, ...]) -> s
     return ", ".join(f"{path}={as_text(value)}" for path, value in zip(grid, values, strict=True)) or "base"
 
 
-def _value(raw: dict[str, Any], dotted: str) -> Any:
+def value_at(raw: dict[str, Any], dotted: str) -> Any:
+    """Return what stands at a dotted path of plain values (None where there is nothing)."""
     here: Any = raw
     for key in dotted.split("."):
         if isinstance(here, list) and key.isdigit() and int(key) < len(here):

@@ -1,0 +1,287 @@
+"""Which epsilon, or any one number, is enough for a target.
+
+A coarse look over the range, then bisection, on the same seeds everywhere: all values meet the same worlds and the same
+luck, so that they differ by the number alone. A value meets the target when the whole 95 % interval of the mean over
+the seeds does.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from geodp.errors import GeodpError, ScenarioError, UsageError
+from geodp.metrics import Measured
+from geodp.metrics._interval import mean
+from geodp.runs.run import checksums
+from geodp.scenario import Scenario, load_scenario
+from geodp.scenario_file import build_scenario, dump, read_yaml, set_path
+from geodp.sweeps.executors import LocalExecutor
+from geodp.sweeps.job import run_id, run_job
+from geodp.sweeps.sweep_file import value_at
+from geodp.sweeps.target import Target, parse_target, unknown_metric
+
+LOOKS = 5
+"""Places of the first, coarse look over the range."""
+WIDE = 4.0
+"""Ranges whose ends are further apart than this factor are divided geometrically."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What one value gave: the metric of every seed, and its mean with a 95 % interval."""
+
+    value: float
+    by_seed: dict[int, float | None]
+    mean: Measured
+    met: bool
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The answer."""
+
+    target: Target
+    path: str
+    tried: list[Tried]
+    """All values tried, in ascending order."""
+    smallest: bool
+    """Whether the answer is the smallest value that meets the target (else the largest)."""
+    answer: Tried | None
+    """None when no value of the range meets the target."""
+    next_step: Tried | None
+    """The nearest value tried beyond the answer that misses it; None when all meet it."""
+    monotone: bool
+    """Whether the values that meet the target lie together at one end of the range."""
+    seeds: list[int]
+    private_files: list[Path]
+    """Data files that nobody declared public."""
+
+    @property
+    def releasable(self) -> bool:
+        """Whether the answer may be shown to others: it was chosen on no private data."""
+        return not self.private_files
+
+    def step_cost(self) -> Measured | None:
+        """Return the paired difference between the next step and the answer, with its 95 % interval."""
+        if self.answer is None or self.next_step is None:
+            return None
+        pairs = [(self.next_step.by_seed[seed], self.answer.by_seed[seed]) for seed in self.seeds]
+        return mean([there - here for there, here in pairs if there is not None and here is not None])
+
+
+def advise(
+    scenario: str | Path,
+    target: str,
+    vary: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    seeds: int = 8,
+    first_seed: int = 0,
+    precision: float = 0.05,
+    workers: int | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    public_data: bool = False,
+    on_tried: Callable[[Tried], None] | None = None,
+) -> Advice:
+    """Find the smallest (or largest) value of one number of a scenario that meets a target with confidence.
+
+    Parameters
+    ----------
+    scenario
+        The scenario file.
+    target
+        A metric and a bound, `success_rate>=0.9`.
+    vary
+        The dotted path of a number, `curator.mechanism.epsilon`.
+    low, high
+        The range to search (default: a tenth to ten times what the scenario has).
+    seeds, first_seed
+        How many runs each value gets, and their first seed.
+    precision
+        The answer and the next step differ by no more than this share (a whole number: by 1).
+    workers
+        Processes (default: all cores).
+    overrides
+        Dotted path → value, applied to the scenario first.
+    public_data
+        The scenario's data files are public.
+    on_tried
+        Called with every value tried.
+    """
+    wanted = parse_target(target)
+    if seeds < 2:
+        raise UsageError("--seeds: at least 2, or there is no interval")
+    if not 0 < precision < 1:
+        raise UsageError("--precision: a share between 0 and 1, such as 0.05")
+    base = load_scenario(scenario, overrides)
+    if base.compare:
+        raise UsageError(f"{scenario}: compares arms; advice needs a scenario without 'compare'")
+    raw = read_yaml(Path(scenario))
+    for dotted, value in (overrides or {}).items():
+        set_path(raw, dotted, value)
+    field = _Field(raw, Path(scenario), vary)
+    ends = field.ends(base, low, high)
+    executor = LocalExecutor(min(workers or os.cpu_count() or 1, seeds), stay=True)
+    numbers = list(range(first_seed, first_seed + seeds))
+    search = _Search(wanted, field, executor, numbers, on_tried)
+    try:
+        return search.run(*ends, precision, [] if public_data else private_files(base))
+    finally:
+        executor.close()
+
+
+def private_files(scenario: Scenario) -> list[Path]:
+    """Return the files of people that a scenario reads."""
+    parts = [scenario.workers.source, scenario.workers.mobility, scenario.tasks.demand, scenario.workers.histories]
+    return [path for part in parts if part is not None for path in part.files()]
+
+
+class _Field:
+    """The number that is varied."""
+
+    def __init__(self, raw: dict[str, Any], file: Path, path: str) -> None:
+        self.raw, self.file, self.path, self.whole = raw, file, path, False
+
+    def ends(self, base: Scenario, low: float | None, high: float | None) -> tuple[float, float]:
+        """Return the range, after checking that the path is a number and both ends are valid."""
+        now = value_at(dump(base.resolved()), self.path)
+        if self.path == "seed":
+            raise UsageError("--vary seed: seeds are what answers are averaged over; vary something else")
+        if now is not None and (isinstance(now, bool) or not isinstance(now, int | float)):
+            raise UsageError(f"--vary {self.path}: is not a number but {now!r}")
+        if now is None and (low is None or high is None):
+            self.scenario(low if low is not None else high if high is not None else 1.0)  # an unknown path is an error
+            raise UsageError(f"--vary {self.path}: the scenario gives no number there; give --low and --high")
+        self.whole = isinstance(now, int)
+        found = (now / 10 if low is None else low, now * 10 if high is None else high)
+        if self.whole:
+            found = (math.floor(found[0]), math.ceil(found[1]))
+        if not found[0] < found[1]:
+            raise UsageError(f"--low {found[0]:g} --high {found[1]:g}: the range is empty")
+        for end, option, given in ((found[0], "--low", low), (found[1], "--high", high)):
+            try:
+                self.scenario(end)
+            except ScenarioError as error:
+                what = "is not valid" if given is not None else f"(the default) is not valid; give {option}"
+                raise UsageError(f"{option} {end:g} {what}: {error.problems[0][1]}") from None
+        return found
+
+    def scenario(self, value: float) -> Scenario:
+        """Return the scenario with the number set."""
+        import copy
+
+        raw = copy.deepcopy(self.raw)
+        set_path(raw, self.path, int(value) if self.whole else float(value))
+        return build_scenario(raw, source=str(self.file), folder=self.file.resolve().parent)
+
+    def between(self, low: float, high: float) -> float:
+        """Return the value half-way, geometrically where the range is wide."""
+        middle = math.sqrt(low * high) if low > 0 and high > 1.2 * low else (low + high) / 2
+        return float(min(max(round(middle), low), high)) if self.whole else middle
+
+    def near(self, one: float, other: float, precision: float) -> bool:
+        """Tell whether two values are as near as the answer has to be."""
+        gap = abs(one - other)
+        return gap <= 1 if self.whole else gap <= precision * max(abs(one), abs(other))
+
+    def spaced(self, low: float, high: float) -> list[float]:
+        """Return a few values over the range."""
+        steps = range(LOOKS)
+        if low > 0 and high > WIDE * low:
+            values = [low * (high / low) ** (step / (LOOKS - 1)) for step in steps]
+        else:
+            values = [low + (high - low) * step / (LOOKS - 1) for step in steps]
+        values[-1] = high
+        return sorted({float(round(value)) if self.whole else value for value in values})
+
+
+class _Search:
+    """Tries values, remembers them, and closes in on the edge."""
+
+    def __init__(
+        self,
+        target: Target,
+        field: _Field,
+        executor: LocalExecutor,
+        seeds: list[int],
+        on_tried: Callable[[Tried], None] | None,
+    ) -> None:
+        self.target, self.field, self.executor, self.seeds, self.on_tried = target, field, executor, seeds, on_tried
+        self.known: dict[float, Tried] = {}
+
+    def run(self, low: float, high: float, precision: float, private: list[Path]) -> Advice:
+        looks = [self.tried(value) for value in self.field.spaced(low, high)]
+        smallest = self._smallest(looks)
+        ordered = looks if smallest else looks[::-1]  # from the end that is hoped for to the end that surely meets
+        answer: Tried | None = None
+        beyond: Tried | None = None
+        if any(one.met for one in ordered):
+            last = max(place for place, one in enumerate(ordered) if one.met)
+            first = last
+            while first > 0 and ordered[first - 1].met:
+                first -= 1
+            answer = ordered[first]
+            beyond = ordered[first - 1] if first > 0 else None
+        while answer is not None and beyond is not None:
+            if self.field.near(answer.value, beyond.value, precision):
+                break
+            middle = self.tried(self.field.between(*sorted((answer.value, beyond.value))))
+            if middle in (answer, beyond):
+                break
+            answer, beyond = (middle, beyond) if middle.met else (answer, middle)
+        everything = sorted(self.known.values(), key=lambda one: one.value)
+        return Advice(
+            self.target, self.field.path, everything, smallest, answer, beyond, _together(everything, smallest),
+            self.seeds, private,
+        )  # fmt: skip
+
+    def _smallest(self, looks: list[Tried]) -> bool:
+        """Tell whether small values are the hard ones: by who meets the target, or else by where the metric goes."""
+        if looks[0].met != looks[-1].met:
+            return looks[-1].met
+        if not looks[0].met:
+            return True  # an island, or nothing at all
+        margins = [self.target.margin(look.mean) for look in (looks[0], looks[-1])]
+        return margins[1] >= margins[0]
+
+    def tried(self, value: float) -> Tried:
+        """Run all seeds at a value."""
+        if value in self.known:
+            return self.known[value]
+        resolved = self.field.scenario(value).resolved()
+        plain, digests = dump(resolved), checksums(resolved)
+        jobs = [
+            {"run_id": run_id(plain, seed, digests), "cell": f"{self.field.path}={value:g}", "seed": seed,
+             "scenario": plain, "keep": ["metrics"], "folder": None}
+            for seed in self.seeds
+        ]  # fmt: skip
+        found: dict[int, float | None] = {}
+        for outcome in self.executor.outcomes(jobs, run_job):
+            if outcome["status"] != "ok":
+                raise GeodpError(
+                    f"a run failed: {outcome['error']}\n  repeat it:  geodp run {self.field.file} --seed "
+                    f"{outcome['seed']} --set {self.field.path}={value:g} --debug"
+                )
+            if self.target.metric not in outcome["metrics"]:
+                raise unknown_metric(self.target.metric, outcome["metrics"])
+            found[outcome["seed"]] = outcome["metrics"][self.target.metric]
+        by_seed = {seed: found[seed] for seed in self.seeds}
+        defined = [one for one in by_seed.values() if one is not None]
+        average = mean(defined)
+        tried = Tried(value, by_seed, average, len(defined) == len(by_seed) and self.target.met(average))
+        self.known[value] = tried
+        if self.on_tried is not None:
+            self.on_tried(tried)
+        return tried
+
+
+def _together(tried: list[Tried], smallest: bool) -> bool:
+    """Tell whether what meets the target lies at one end: no miss after the first success, from the hard end on."""
+    met = [one.met for one in (tried if smallest else tried[::-1])]
+    return met == sorted(met)
