@@ -159,7 +159,8 @@ class _Field:
             self.scenario(low if low is not None else high if high is not None else 1.0)  # an unknown path is an error
             raise UsageError(f"--vary {self.path}: the scenario gives no number there; give --low and --high")
         self.whole = isinstance(now, int)
-        found = (now / 10 if low is None else low, now * 10 if high is None else high)
+        usual = 1.0 if now is None else float(now)
+        found = (usual / 10 if low is None else low, usual * 10 if high is None else high)
         if self.whole:
             found = (math.floor(found[0]), math.ceil(found[1]))
         if not found[0] < found[1]:

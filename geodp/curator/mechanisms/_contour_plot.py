@@ -34,11 +34,12 @@ class ContourPlot(Mechanism):
     """How a density is read off the plot: interpolated, or as in the book (mean of the two lines around)."""
 
     def resolve(self, facts: PublicFacts) -> Self:
-        """Write out the guideline's cell size."""
+        """Write out the guideline's cell size; a cell is never larger than the region, which nobody could rerun."""
         if self.cell_m is not None:
             return self
         cells_per_side = max(1.0, math.sqrt(facts.expected_workers * self._guideline_epsilon() / 10))
-        return self.model_copy(update={"cell_m": round(math.sqrt(facts.area_m2) / cells_per_side, 1)})
+        most_m = math.floor(10 * min(facts.width_m, facts.height_m)) / 10
+        return self.model_copy(update={"cell_m": min(round(math.sqrt(facts.area_m2) / cells_per_side, 1), most_m)})
 
     def _guideline_epsilon(self) -> float:
         return 1.0

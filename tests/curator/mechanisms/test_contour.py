@@ -48,6 +48,8 @@ def test_the_default_cell_follows_the_uniform_grid_guideline() -> None:
     cell_m = plugin("contour", epsilon=0.3).resolve(facts).cell_m
     assert np.sqrt(REGION.area_m2) / cell_m == pytest.approx(13.6, abs=0.05)
     assert plugin("contour", cell_m=300).resolve(facts).cell_m == 300
+    narrow = PublicFacts(10.0, 0.0, 1.0, 0.0, 900.05, 4000.0)
+    assert plugin("contour", epsilon=0.1).resolve(narrow).cell_m == 900.0  # never larger than the region
 
 
 def test_eight_levels_are_quantiles_of_the_positive_surface_and_a_list_is_per_km2() -> None:
