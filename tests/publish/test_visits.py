@@ -262,6 +262,14 @@ def test_columns_may_be_called_otherwise(files: tuple[Path, Path], capsys: pytes
     assert "PART one of user, venue" in capsys.readouterr().err
 
 
+def test_users_whose_visits_are_all_elsewhere_get_noise_like_everyone(files: tuple[Path, Path]) -> None:
+    """Names are public; whether a user has listed visits is not, so noise alone decides whether rows appear."""
+    with files[0].open("a", encoding="utf-8") as file:
+        file.write("lonely,elsewhere\n")
+    assert publish(files, "--epsilon", "0.1") == 0
+    assert "lonely" in set(pd.read_csv(files[0].parent / "out.csv")["user"])
+
+
 def test_single_users_may_have_levels_of_their_own(files: tuple[Path, Path]) -> None:
     users = sorted(pd.read_csv(files[0])["user"].unique())
     levels = files[0].parent / "levels.csv"
