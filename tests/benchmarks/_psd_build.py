@@ -1,4 +1,4 @@
-"""Building private spatial decompositions of 70,000 and of 1,000,000 generated workers at ε = 0.4."""
+"""Private spatial decompositions of 70,000 and 1,000,000 generated workers at ε = 0.4: time, and errors of counts."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ PHOENIX = Region(-112.8755, 32.8768, -111.6712, 33.8068)
 EPSILON = 0.4
 KINDS = ("adaptive_grid", "uniform_grid", "quadtree", "kd_tree", "dpcube")
 MOST_S = 0.2
+QUERIES = 300
 
 
 @cache
@@ -35,6 +36,28 @@ def psd_build() -> Iterator[Figure]:
         name = "psd_build" if kind == "adaptive_grid" else f"psd_build_{kind}"
         yield Figure(f"{name}_s_eps_0.4", _build_s(mechanism, city(70_000)), at_most=MOST_S)
         yield Figure(f"{name}_1000000_s_eps_0.4", _build_s(mechanism, city(1_000_000)))
+
+
+def psd_quality() -> Iterator[Figure]:
+    """Ask every decomposition how many people are in 300 rectangles; |answer - truth| / max(truth, 0.1 % of all)."""
+    people, rng = city(70_000), np.random.default_rng(5)
+    west, south, _, _ = PHOENIX.box_m
+    share_x, share_y, at_x, at_y = rng.random((4, QUERIES))
+    wide, high = (0.02 + 0.18 * share_x) * PHOENIX.width_m, (0.02 + 0.18 * share_y) * PHOENIX.height_m
+    x, y = west + at_x * (PHOENIX.width_m - wide), south + at_y * (PHOENIX.height_m - high)
+    inside = (people.x_m >= x[:, None]) & (people.x_m < (x + wide)[:, None])
+    inside &= (people.y_m >= y[:, None]) & (people.y_m < (y + high)[:, None])
+    true = np.count_nonzero(inside, axis=1)
+    for kind, fields in (*((kind, {}) for kind in KINDS), ("adaptive_grid", {"granularity": "original"})):
+        errors = []
+        for seed in range(5):
+            made = plugin(kind, epsilon=EPSILON, **fields).release(people, SimulatedNoise(np.random.default_rng(seed)))
+            across = np.minimum(made.east_m, (x + wide)[:, None]) - np.maximum(made.west_m, x[:, None])
+            along = np.minimum(made.north_m, (y + high)[:, None]) - np.maximum(made.south_m, y[:, None])
+            answer = (np.maximum(across, 0) * np.maximum(along, 0) / made.area_m2) @ made.count
+            errors.append(np.mean(np.abs(answer - true) / np.maximum(true, 70)))
+        name = "_".join([kind, *fields.values()])
+        yield Figure(f"psd_query_error_{name}_eps_0.4", float(np.mean(errors)))
 
 
 def _build_s(mechanism: Mechanism, snapshot: Snapshot) -> float:

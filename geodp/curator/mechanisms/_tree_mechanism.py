@@ -27,8 +27,8 @@ class TreeMechanism(Decomposition):
     """A tree of boxes, each cut into four, with a noisy count at every node."""
 
     height: int | None = Field(default=None, ge=1, le=MAX_HEIGHT)
-    """Levels below the root; the finest has 2^height cells per side. Default: one level finer than the guideline
-    of sqrt(N ε / 10) cells per side."""
+    """Levels below the root; the finest has 2^height cells per side. Default: the first that has at least the
+    sqrt(N ε / 10) cells per side of the guideline."""
     budget: Literal["geometric", "uniform"] = "geometric"
     """How ε is shared by the levels: growing by the cube root of 2 towards the leaves, or alike."""
     least_count: float | None = Field(default=None, ge=0)
@@ -45,7 +45,7 @@ class TreeMechanism(Decomposition):
 
     def _guideline_height(self, facts: PublicFacts) -> int:
         people = facts.expected_workers * self._counts_epsilon() / facts.sensitivity
-        asked = math.ceil(math.log2(max(1.0, math.sqrt(people / GUIDELINE)))) + 1
+        asked = math.ceil(math.log2(max(1.0, math.sqrt(people / GUIDELINE))))
         most = math.floor(math.log2(max(2.0, min(facts.width_m, facts.height_m) / self.least_cell_m)))
         return max(1, min(asked, most, MAX_HEIGHT))
 

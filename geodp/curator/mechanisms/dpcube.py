@@ -40,7 +40,7 @@ class DpCube(Decomposition):
     ε-differential privacy for one worker's position in one release (snapshot), against everyone but the curator.
     The fine grid costs α ε; cutting looks at its noisy counts alone and costs nothing; counting the disjoint parts
     costs the rest. Averaging both counts of a part is post-processing. (The noise stated for a part does not know that
-    cuts were chosen by the same noisy counts; its variance is up to a tenth larger.)
+    cuts were chosen by the same noisy counts; its variance is up to a fifth larger.)
 
     Reference
     ---------
@@ -54,7 +54,7 @@ class DpCube(Decomposition):
     """Share of ε for the fine grid."""
     cell_m: float | None = Field(default=None, gt=0)
     """Side of a cell of the fine grid, metres. Default: the guideline, sqrt(N ε / 10) cells per side."""
-    detail: float = Field(default=3.0, ge=0)
+    detail: float = Field(default=2.0, ge=0)
     """A part is cut while its noisy counts are uneven by more than so many standard deviations of noise and chance."""
 
     def resolve(self, facts: PublicFacts) -> Self:

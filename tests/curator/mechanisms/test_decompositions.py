@@ -41,14 +41,17 @@ def test_cells_tile_the_region_and_every_place_is_in_the_cell_that_is_found(kind
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_released_errors_have_the_variance_that_is_stated(kind: str) -> None:
-    """Standardised errors of 40 releases, within 12 %: cells of one release err together, and cuts select a little."""
+    """Standardised errors of 40 releases, within 12 %: cells of one release err together, and pruning selects a little.
+
+    The cuts of `dpcube` select more: it says that its variance is up to a fifth larger than stated.
+    """
     taken, mechanism = crowd(6000), plugin(kind, epsilon=0.5)
     errors = []
     for seed in range(40):
         release = mechanism.release(taken, noise(seed))
         errors.append((release.count - true_counts(release, taken)) / (np.sqrt(2) * release.noise_scale))
     pooled = np.concatenate(errors)
-    assert np.mean(pooled**2) == pytest.approx(1.0, abs=0.12)
+    assert np.mean(pooled**2) == pytest.approx(1.15 if kind == "dpcube" else 1.0, abs=0.12)
     assert abs(pooled.mean()) < 0.1
 
 
@@ -81,6 +84,18 @@ def test_a_region_of_a_few_metres_and_a_tiny_epsilon_still_give_cells(kind: str)
     release = plugin(kind, epsilon=1e-6).release(crowd(1000), noise(6))
     assert release.count.size >= 1
     assert release.noise_scale.min() > 1e5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_true_count_is_anywhere_in_a_release(kind: str) -> None:
+    taken = crowd(5000)
+    release = plugin(kind, epsilon=0.5).release(taken, noise(7))
+    true = true_counts(release, taken)
+    held = [value for value in vars(release).values() if isinstance(value, np.ndarray) and value.shape == true.shape]
+    assert len(held) >= 6
+    occupied = true > 0
+    assert all(np.mean(value[occupied] == true[occupied]) < 0.05 for value in held)
+    assert taken.x_m.size not in [value for value in vars(release).values() if isinstance(value, int | float)]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -36,7 +36,7 @@ def test_an_even_region_is_not_cut() -> None:
     sizes = []
     for seed in range(20):
         x, y = REGION.sample(4000, rng)
-        release = plugin("dpcube", epsilon=0.5).release(Snapshot(0.0, x, y, REGION, 4000.0), noise(seed))
+        release = plugin("dpcube", epsilon=0.5, detail=3.0).release(Snapshot(0.0, x, y, REGION, 4000.0), noise(seed))
         sizes.append(release.count.size)
     assert np.median(sizes) <= 4
 
