@@ -1,0 +1,101 @@
+"""Tables of visits with a given shape (rows, columns, largest row, mean count): stand-ins for data of the papers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodp.errors import UsageError
+from geodp.geometry import Array
+from geodp.visits.histories import Integers
+from geodp.visits.visit_sets import VisitSets, visit_sets
+
+_MOST_ROUNDS = 12
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a paper tells about a data set."""
+
+    rows: int
+    """Users."""
+    columns: int
+    """Venues (items, words)."""
+    largest: int
+    """Most venues of one user (Δ)."""
+    mean_count: float
+    """Mean number of users per venue."""
+    tail: float = 0.9
+    """Popularity falls with the rank to this power."""
+
+    def __post_init__(self) -> None:
+        if min(self.rows, self.columns, self.largest) < 1 or self.largest > self.columns:
+            raise UsageError("a shape needs rows, columns, and a largest row within the columns")
+        if not self.rows <= self.entries <= self.rows * self.largest:
+            raise UsageError(
+                f"no table of {self.rows} rows up to {self.largest} has a mean count of {self.mean_count:g}"
+            )
+
+    @property
+    def entries(self) -> int:
+        """Visits in all."""
+        return round(self.columns * self.mean_count)
+
+    def scaled(self, share: float) -> Shape:
+        """Return a smaller shape: rows, columns and row sizes times `share`, hence the mean count, too.
+
+        What decides how methods compare stays: mean count over users, over the largest row and over columns, and the
+        size of a sample of one venue per user against its noise. Absolute errors shrink by `share`, relative ones stay.
+        """
+        return Shape(
+            max(1, round(self.rows * share)),
+            max(1, round(self.columns * share)),
+            max(1, round(self.largest * share)),
+            self.mean_count * share,
+            self.tail,
+        )
+
+
+def shaped_table(shape: Shape, rng: np.random.Generator) -> VisitSets:
+    """Draw a table of a shape: row sizes are lognormal up to the largest, venues are drawn by popularity.
+
+    A row's venues are drawn with replacement, again for what repeats, a dozen times at most; what long rows then still
+    lack (a few in a thousand visits) is left out, but for the longest row, which has exactly its size.
+    """
+    size = row_sizes(shape, rng)
+    weight = np.cumsum((np.arange(shape.columns) + 2.0) ** -shape.tail)
+    weight /= weight[-1]
+    pair = np.empty(0, dtype=np.int64)
+    lacking = size.copy()
+    for _ in range(_MOST_ROUNDS):
+        who = np.repeat(np.arange(shape.rows), lacking)
+        drawn = who * shape.columns + np.minimum(np.searchsorted(weight, rng.random(who.size)), shape.columns - 1)
+        pair = np.unique(np.concatenate([pair, drawn]))
+        lacking = size - np.bincount(pair // shape.columns, minlength=shape.rows)
+        if lacking.sum() <= 0.002 * size.sum():
+            break
+    longest = int(np.argmax(size)) * shape.columns
+    own = pair[(pair >= longest) & (pair < longest + shape.columns)] - longest
+    rest = np.setdiff1d(np.arange(shape.columns), own)[: shape.largest - own.size]
+    pair = np.concatenate([pair, longest + rest])
+    users = rng.permutation(shape.rows).astype(np.uint64)
+    place = rng.permutation(shape.columns)  # the order of the list tells nothing about popularity
+    return visit_sets(users, pair // shape.columns, place[pair % shape.columns], shape.columns)
+
+
+def row_sizes(shape: Shape, rng: np.random.Generator) -> Integers:
+    """Return lognormal row sizes from 1 to the largest, one of which is the largest, with the right sum."""
+    spread = rng.normal(0.0, 1.0, shape.rows)
+    low, high = -20.0, 20.0
+
+    def sizes(shift: float) -> Array:
+        return np.clip(np.exp(spread + shift), 1, shape.largest)
+
+    for _ in range(60):  # the shift that gives the mean
+        middle = (low + high) / 2
+        low, high = (middle, high) if sizes(middle).sum() < shape.entries else (low, middle)
+    found = np.floor(sizes(low) + rng.random(shape.rows)).astype(np.int64)
+    found = np.clip(found, 1, shape.largest)
+    found[np.argmax(found)] = shape.largest
+    return found
