@@ -99,3 +99,21 @@ def row_sizes(shape: Shape, rng: np.random.Generator) -> Integers:
     found = np.clip(found, 1, shape.largest)
     found[np.argmax(found)] = shape.largest
     return found
+
+
+GS_SHAPES = {
+    "checkin": Shape(196_591, 5_977_758, 2_175, 1.08),
+    "document": Shape(8_200_000, 141_043, 436, 5_175.72),
+    "netflix": Shape(480_189, 17_770, 17_000, 5_654.50),
+    "trajectory": Shape(62_956, 14_021, 55, 43.54),
+}
+"""Table 2 of Kellaris & Papadopoulos 2013."""
+DPSENSE_SHAPES = {
+    "netflix": Shape(480_189, 17_770, 17_653, 5_654.50),
+    "transaction": Shape(515_597, 1_657, 164, 2_031.99),
+    "movielens": Shape(71_567, 10_681, 7_359, 936.25),
+    "document": Shape(8_200_000, 141_043, 436, 3_427.68),
+    "aol": Shape(657_426, 46_176, 27_027, 498.85),
+    "kosarak": Shape(990_002, 41_270, 2_497, 194.31),
+}
+"""Table 2 of Day & Li 2015."""

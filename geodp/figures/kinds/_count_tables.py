@@ -1,0 +1,58 @@
+"""The tables of visits that figures about counts are made from: a shape of a paper, or a file of real check-ins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import Field
+
+from geodp.errors import UsageError
+from geodp.figures.kinds import FigureKind
+
+if TYPE_CHECKING:
+    from geodp.visits.visit_sets import VisitSets
+
+
+class CountFigure(FigureKind):
+    """Figures about counts of one table of visits."""
+
+    shape: str = "trajectory"
+    """Data set of a paper whose shape (rows, columns, longest row, mean count) a table is drawn with: checkin,
+    document, netflix, trajectory; as DPSense's table has it: dpsense_netflix, …"""
+    share: float = Field(default=1.0, gt=0, le=1)
+    """Part of the shape: rows, columns and row sizes are multiplied by it. Errors are told at full size."""
+    path: str | None = None
+    """A Parquet file of real check-ins instead."""
+    user_column: str = "user"
+    """Its column of users."""
+    venue_column: str = "venue"
+    """Its column of venues."""
+    repeats: int = Field(default=3, ge=1)
+    """How often noise is drawn."""
+
+    def table(self) -> VisitSets:
+        """Return the table; a shape is drawn from a fixed seed."""
+        from geodp.visits.data_shapes import DPSENSE_SHAPES, GS_SHAPES, shaped_table
+
+        if self.path is not None:
+            return self._real()
+        known = GS_SHAPES | {f"dpsense_{name}": shape for name, shape in DPSENSE_SHAPES.items()}
+        if self.shape not in known:
+            raise UsageError(f"no shape called '{self.shape}'. There are: {', '.join(known)}.")
+        return shaped_table(known[self.shape].scaled(self.share), np.random.default_rng(0))
+
+    @property
+    def size(self) -> float:
+        """What absolute errors are divided by to tell them at full size."""
+        return 1.0 if self.path is not None else self.share
+
+    def _real(self) -> VisitSets:
+        import pandas as pd
+
+        from geodp.visits.visit_sets import user_words, visit_sets
+
+        frame = pd.read_parquet(str(self.path), columns=[self.user_column, self.venue_column])
+        users, who = np.unique(frame[self.user_column].to_numpy(), return_inverse=True)
+        venues, where = np.unique(frame[self.venue_column].to_numpy(), return_inverse=True)
+        return visit_sets(user_words(users), who.astype(np.int64), where.astype(np.int64), venues.size)

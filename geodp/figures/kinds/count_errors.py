@@ -1,0 +1,71 @@
+"""Errors of publications of counts against epsilon, on one table of visits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from geodp.figures.kinds import POINT_COLUMNS, Making
+from geodp.figures.kinds._count_tables import CountFigure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from geodp.visits.visit_sets import VisitSets
+
+
+class CountErrors(CountFigure):
+    """MAE and MRE of publications of counts against ε; every line is a publication, all with the same noise seeds.
+
+    `cap: longest` in a line stands for the longest row of the table, the Δ of the paper: the same number for all
+    lines, taken as public.
+    """
+
+    kind: ClassVar[str] = "count_errors"
+
+    epsilons: tuple[float, ...] = (0.1, 0.693, 1.099)
+    """Values of ε (ln 2 is 0.693, ln 3 is 1.099)."""
+    y: tuple[str, ...] = ("mae", "mre_percent")
+    """Quantities: `mae` (users, told at full size), `mre_percent` (of the count, or of 0.1 % of the users)."""
+    lines: dict[str, dict[str, Any]] = Field(default_factory=lambda: {"LPA": {"kind": "laplace_counts", "cap": 20}})
+    """Name of a line → the publication, with its fields."""
+
+    def points(self, making: Making) -> pd.DataFrame:  # noqa: ARG002 - everything is in the fields
+        """Publish with every line at every ε."""
+        import pandas as pd
+
+        table = self.table()
+        rows = [
+            row
+            for name, fields in self.lines.items()
+            for epsilon in self.epsilons
+            for row in self._rows(table, name, fields, epsilon)
+        ]
+        frame = pd.DataFrame(rows, columns=list(POINT_COLUMNS))
+        return frame[frame["y_name"].isin(self.y)]
+
+    def _rows(self, table: VisitSets, name: str, fields: dict[str, Any], epsilon: float) -> list[tuple[Any, ...]]:
+        from geodp.plugins import plugin
+        from geodp.privacy.noise import SimulatedNoise
+        from geodp.visits.count_scores import absolute_errors, relative_errors
+
+        settings = {key: value for key, value in fields.items() if key != "kind"}
+        if settings.get("cap") == "longest":
+            settings["cap"] = int(table.size.max())
+        if fields["kind"] != "zeros":
+            settings["epsilon"] = epsilon
+        method = plugin(fields["kind"], "publication", **settings)
+        true, rows = table.counts(), []
+        for repeat in range(self.repeats):
+            noise = SimulatedNoise(np.random.default_rng([1, repeat]))
+            told = method.release(table, noise).count
+            mae = float(absolute_errors(told, true).mean()) / self.size
+            mre = 100 * float(relative_errors(told, true, table.users).mean())
+            rows += [("mae", name, epsilon, repeat, mae), ("mre_percent", name, epsilon, repeat, mre)]
+        return rows
+
+    def line_names(self) -> tuple[str, ...]:
+        """Return the names of the lines."""
+        return tuple(self.lines)
