@@ -20,6 +20,7 @@ class DensityJsd(Metric):
     """
 
     kind: ClassVar[str] = "density_jsd"
+    topic: ClassVar[str] = "published"
     unit: ClassVar[str] = "nats"
     better: ClassVar[str] = "lower"
 

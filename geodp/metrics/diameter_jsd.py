@@ -20,6 +20,7 @@ class DiameterJsd(Metric):
     """
 
     kind: ClassVar[str] = "diameter_jsd"
+    topic: ClassVar[str] = "published"
     unit: ClassVar[str] = "nats"
     better: ClassVar[str] = "lower"
 

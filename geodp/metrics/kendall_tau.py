@@ -19,6 +19,7 @@ class KendallTau(Metric):
     """
 
     kind: ClassVar[str] = "kendall_tau"
+    topic: ClassVar[str] = "published"
     better: ClassVar[str] = "higher"
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:

@@ -20,6 +20,7 @@ class LengthJsd(Metric):
     """
 
     kind: ClassVar[str] = "length_jsd"
+    topic: ClassVar[str] = "published"
     unit: ClassVar[str] = "nats"
     better: ClassVar[str] = "lower"
 

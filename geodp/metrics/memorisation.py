@@ -23,6 +23,7 @@ class Memorisation(Metric):
     """
 
     kind: ClassVar[str] = "memorisation"
+    topic: ClassVar[str] = "published"
     units: ClassVar[Mapping[str, str]] = {"memorised_share": "share"}
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:

@@ -19,6 +19,7 @@ class PathLengthRatio(Metric):
     """
 
     kind: ClassVar[str] = "path_length_ratio"
+    topic: ClassVar[str] = "published"
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Score every publication of trajectories."""

@@ -19,6 +19,7 @@ class PatternF1(Metric):
     """
 
     kind: ClassVar[str] = "pattern_f1"
+    topic: ClassVar[str] = "published"
     better: ClassVar[str] = "higher"
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:

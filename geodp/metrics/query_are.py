@@ -21,6 +21,7 @@ class QueryAre(Metric):
     """
 
     kind: ClassVar[str] = "query_are"
+    topic: ClassVar[str] = "published"
     better: ClassVar[str] = "lower"
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:

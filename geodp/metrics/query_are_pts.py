@@ -20,6 +20,7 @@ class QueryArePts(Metric):
     """
 
     kind: ClassVar[str] = "query_are_pts"
+    topic: ClassVar[str] = "published"
     better: ClassVar[str] = "lower"
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:

@@ -20,6 +20,7 @@ class TransitionJsd(Metric):
     """
 
     kind: ClassVar[str] = "transition_jsd"
+    topic: ClassVar[str] = "published"
     unit: ClassVar[str] = "nats"
     better: ClassVar[str] = "lower"
 

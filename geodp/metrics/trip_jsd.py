@@ -19,6 +19,7 @@ class TripJsd(Metric):
     """
 
     kind: ClassVar[str] = "trip_jsd"
+    topic: ClassVar[str] = "published"
     unit: ClassVar[str] = "nats"
     better: ClassVar[str] = "lower"
 

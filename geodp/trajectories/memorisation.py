@@ -15,6 +15,7 @@ _MOST_TRIED = 2_000
 _MOST_KNOWN = 20_000
 _SPLIT_SEED = 160_616  # the halves are the same for every method
 _NEAR_SHARE = 0.05
+_LEAST_M = 1e-3  # held-out trips that repeat known ones to the millimetre: there is no distance to compare with
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def memorisation(real: Trajectories, synthetic: Trajectories) -> Memorisation:
     of_unseen, of_made = nearest_m(unseen, shapes), nearest_m(made, shapes)
     usual = float(np.median(of_unseen))
     return Memorisation(
-        float(np.median(of_made)) / usual if usual > 0 else None,
+        float(np.median(of_made)) / usual if usual >= _LEAST_M else None,
         float(np.mean(of_made < np.quantile(of_unseen, _NEAR_SHARE))),
     )
 
