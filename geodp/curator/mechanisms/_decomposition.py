@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,6 +55,13 @@ class Decomposition(Mechanism):
             "guarantee": self.guarantee(snapshot.neighbours, snapshot.counts),
             "floor_per_m2": snapshot.floor_per_m2,
         }
+
+
+def guideline_cell_m(facts: PublicFacts, epsilon: float) -> float:
+    """Return the side of a cell by the guideline, in tenths of a metre; never larger than the region, nor 0."""
+    per_side = max(1.0, math.sqrt(facts.expected_workers * epsilon / facts.sensitivity / GUIDELINE))
+    most_m = math.floor(10 * min(facts.width_m, facts.height_m)) / 10
+    return max(min(round(math.sqrt(facts.area_m2) / per_side, 1), most_m), 0.1)
 
 
 def sensitivity(neighbours: Neighbours) -> float:

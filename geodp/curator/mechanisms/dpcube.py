@@ -14,8 +14,8 @@ from pydantic import Field
 
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms._decomposition import (
-    GUIDELINE,
     Decomposition,
+    guideline_cell_m,
     laplace_evidence,
     sensitivity,
 )
@@ -61,15 +61,12 @@ class DpCube(Decomposition):
         """Write out the guideline's cell size, where it follows from public facts."""
         if self.cell_m is not None or self.count_share > 0:
             return self
-        return self.model_copy(update={"cell_m": self._guideline_m(facts)})
-
-    def _guideline_m(self, facts: PublicFacts) -> float:
-        people = facts.expected_workers * self._counts_epsilon() / facts.sensitivity
-        return max(round(math.sqrt(facts.area_m2) / max(1.0, math.sqrt(people / GUIDELINE)), 1), 0.1)
+        return self.model_copy(update={"cell_m": guideline_cell_m(facts, self._counts_epsilon())})
 
     def release(self, snapshot: Snapshot, noise: Noise) -> LatticeCells:
         """Measure the fine grid, cut it into even parts, measure those, and average."""
-        grid = Grid.fit(snapshot.region, self.cell_m or self._guideline_m(self._facts(snapshot, noise)))
+        cell_m = self.cell_m or guideline_cell_m(self._facts(snapshot, noise), self._counts_epsilon())
+        grid = Grid.fit(snapshot.region, cell_m)
         true = grid.count(snapshot.x_m, snapshot.y_m).reshape(grid.rows, grid.columns)
         whole = [(0, 0, grid.columns, grid.rows)]
         noisy, boxes, again = self._measure(true, whole, sensitivity(snapshot.neighbours), noise)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar, Self
 
 import numpy as np
 from pydantic import Field
 
 from geodp.curator.mechanisms import Snapshot
-from geodp.curator.mechanisms._decomposition import GUIDELINE, Decomposition, audit_ground, sensitivity
+from geodp.curator.mechanisms._decomposition import Decomposition, audit_ground, guideline_cell_m, sensitivity
 from geodp.geometry import Array, Grid
 from geodp.plugins import PublicFacts
 from geodp.privacy.audit_case import AuditCase
@@ -42,16 +41,11 @@ class UniformGrid(Decomposition):
         """Write out the guideline's cell size, where it follows from public facts."""
         if self.cell_m is not None or self.count_share > 0:
             return self
-        return self.model_copy(update={"cell_m": self._guideline_m(facts)})
-
-    def _guideline_m(self, facts: PublicFacts) -> float:
-        cells = math.sqrt(facts.expected_workers * self._counts_epsilon() / facts.sensitivity / GUIDELINE)
-        side_m = math.sqrt(facts.area_m2)
-        return max(round(side_m / max(1.0, cells), 1), 0.1)
+        return self.model_copy(update={"cell_m": guideline_cell_m(facts, self._counts_epsilon())})
 
     def release(self, snapshot: Snapshot, noise: Noise) -> GridCells:
         """Count, and add noise to every cell."""
-        cell_m = self.cell_m or self._guideline_m(self._facts(snapshot, noise))
+        cell_m = self.cell_m or guideline_cell_m(self._facts(snapshot, noise), self._counts_epsilon())
         grid = Grid.fit(snapshot.region, cell_m)
         scale = self.expected_noise(snapshot.neighbours)
         west_m, south_m, east_m, north_m = grid.edges()

@@ -120,3 +120,11 @@ def test_a_number_of_workers_that_is_not_public_is_paid_for_first(kind: str) -> 
     scale, size = source.laplaces[0]
     assert (float(scale[0]), size) == (10.0, 1)
     assert plugin(kind, epsilon=1.0).expected_noise() < paid.expected_noise()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_resolved_for_a_narrow_region_still_fits_it(kind: str) -> None:
+    """Few people in a strip: the guideline alone would ask for a cell wider than the strip."""
+    resolved = plugin(kind, epsilon=0.1).resolve(PublicFacts(5, 0, 1, 0, 8000.0, 500.0))
+    assert (getattr(resolved, "cell_m", None) or 0.0) <= 500.0
+    assert resolved.resolve(PublicFacts(5, 0, 1, 0, 8000.0, 500.0)) == resolved
