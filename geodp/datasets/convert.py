@@ -69,8 +69,6 @@ class VenueList:
 
     def __init__(self, dropped: Dropped) -> None:
         self._dropped, self._numbers = dropped, Numbering()
-        self._lon: list[Array] = []
-        self._lat: list[Array] = []
         self._category: list[str | None] = []
         self._first: tuple[Array, Array] = (np.empty(0), np.empty(0))
 
@@ -105,5 +103,5 @@ class VenueList:
 
 
 def _apart_m(lon: Array, lat: Array, other_lon: Array, other_lat: Array) -> Array:
-    east = np.radians(lon - other_lon) * np.cos(np.radians(lat))
+    east = np.radians(np.mod(lon - other_lon + 180.0, 360.0) - 180.0) * np.cos(np.radians(lat))
     return np.asarray(EARTH_RADIUS_M * np.hypot(east, np.radians(lat - other_lat)))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geodp.errors import DataError
-from geodp.loaders import Dropped
+from geodp.loaders import VISITS, Dropped
 from geodp.loaders._checks import MALFORMED
 from geodp.model import did_you_mean
 
@@ -110,8 +110,6 @@ def as_visits(batch: Any, fill: Callable[[Any], dict[str, pa.Array]]) -> pa.Reco
     found = fill(batch)
     kinds = dict.fromkeys(("user", "venue", "category"), pa.string())
     kinds |= dict.fromkeys(("time_s", "lon", "lat"), pa.float64())
-    from geodp.loaders import VISITS
-
     columns = [found.get(name, pa.nulls(batch.num_rows, kinds[name])) for name in VISITS]
     return pa.record_batch(
         [column.cast(kinds[name]) for name, column in zip(VISITS, columns, strict=True)], list(VISITS)
