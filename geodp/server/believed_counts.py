@@ -4,8 +4,8 @@
 cell, E[(1 - p)^N | noisy count] = (1 - p)^n_eff. Because refusals multiply, a lack of workers hurts more than a surplus
 helps, so n_eff is below the mean; and where the count is mostly noise, n_eff falls back to what cells hold in general.
 
-The prior is empirical Bayes: a gamma law with the mean and variance of the released counts, less the variance that the
-noise explains, with a small share of something wider. It reads the release alone: post-processing, at no cost.
+The prior is empirical Bayes: a gamma law about what the cells around suggest, with the variation that all cells show
+beyond the noise, and a small share of something wider. It reads the release alone: post-processing, at no cost.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from geodp.geometry import Array
 from geodp.release import Cells
-from geodp.server.cell_graph import counts_and_noise
+from geodp.server.cell_graph import CellGraph, cell_graph, counts_and_noise
 
 _LEAST_VARIATION = 0.05  # coefficient of variation of the prior when the release shows none
 _HEAVY_SHARE = 0.05  # of the prior's heavy tail
 _FAR = 500.0  # beyond it the incomplete gamma function is its asymptotic series
+_LEAST_OF_MEAN = 0.01  # no place is believed to be emptier than this share of the mean
 _LEAST_SHAPE = 0.02  # of the gamma law: a prior that says "nearly all cells are empty" cannot be told from this one
 
 
@@ -47,37 +49,63 @@ def effective_counts(release: Cells, probability: float) -> BelievedCounts:
     noisy = variance > 0
     at_zero, at_p = np.maximum(count, 0.0), np.maximum(count, 0.0)
     if noisy.any():
-        prior = prior_of_counts(count, variance)
+        prior = prior_of_counts(count, variance, release.area_m2, cell_graph(release))
         refusal = -float(np.log1p(-min(probability, 1 - 1e-9)))
-        seen, noise = count[noisy], np.sqrt(variance[noisy] / 2)
+        noise = np.sqrt(np.where(noisy, variance, 1.0) / 2)
         small = 1e-4 * refusal
-        at_zero[noisy] = -log_mean_refusal(seen, noise, prior, small) / small
-        at_p[noisy] = -log_mean_refusal(seen, noise, prior, refusal) / refusal
+        at_zero = np.where(noisy, -log_mean_refusal(count, noise, prior, small) / small, at_zero)
+        at_p = np.where(noisy, -log_mean_refusal(count, noise, prior, refusal) / refusal, at_p)
     fall = np.maximum(at_zero - at_p, 0.0) / probability
     return BelievedCounts(at_zero.tolist(), fall.tolist())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gamma:
-    """A gamma law of true counts, and its share in a mixture."""
+    """A gamma law of the true count of each cell, and its share in a mixture."""
 
     shape: float
-    scale: float
+    scale: Array | float
     share: float = 1.0
 
 
-def prior_of_counts(count: Array, variance: Array) -> tuple[Gamma, Gamma]:
-    """Return the law of true counts that fits noisy ones, every cell alike.
+def prior_of_counts(count: Array, variance: Array, area: Array, graph: CellGraph) -> tuple[Gamma, Gamma]:
+    """Return the law of true counts that fits noisy ones: about the mean of the cells around, with a common variation.
 
     A small share of it has tails heavier than the noise: without them a cell that stands out would be taken for noise,
     however far it stands out.
     """
-    mean = max(float(count.mean()), float(np.sqrt(variance.mean() / count.size)), 1e-9)
-    spread = max(float(count.var()) - float(variance.mean()), (_LEAST_VARIATION * mean) ** 2)
-    shape = max(mean**2 / spread, _LEAST_SHAPE)
-    noise = float(np.sqrt(variance.max() / 2))
-    heavy = max(mean / shape, float(count.max()), 4 * noise)
+    mean, error = surrounding_mean(count, variance, area, graph)
+    weight = 1 / (mean**2 + variance)  # else a few crowded cells would speak for all
+    spread, square = float(weight @ ((count - mean) ** 2 - variance - error)), float(weight @ mean**2)
+    shape = square / max(spread, _LEAST_VARIATION**2 * square)
+    shape = float(np.clip(shape, _LEAST_SHAPE, 1 / _LEAST_VARIATION**2))
+    heavy = max(float(count.max()), 4 * float(np.sqrt(variance.max() / 2)), 1e-9)
     return Gamma(shape, mean / shape, 1 - _HEAVY_SHARE), Gamma(1.0, heavy, _HEAVY_SHARE)
+
+
+def surrounding_mean(count: Array, variance: Array, area: Array, graph: CellGraph) -> tuple[Array, Array]:
+    """Return how many workers each cell would hold at the density of the cells around it, and the error of that.
+
+    Around are the cells within two steps, without the cell itself: its own noise must not vouch for it. How much the
+    density around tells, against that of the whole release, is what it has told about the other cells (regression).
+    """
+    from scipy import sparse
+
+    size = count.size
+    parts: Any = (np.ones(len(graph.neighbour)), graph.neighbour, graph.first)
+    touch: Any = sparse.csr_array(parts, shape=(size, size))
+    near: Any = ((touch + touch @ touch) > 0).astype(np.float64)
+    near.setdiag(0.0)
+    around = np.asarray(near @ area)
+    some = np.where(around > 0, around, 1.0)
+    total = max(float(count.sum()), float(np.sqrt(variance.sum()))) / float(area.sum())
+    density = np.where(around > 0, (near @ count) / some, total)
+    noise = np.where(around > 0, (near @ variance) / some**2, 0.0)
+    even, offset = total * area, (density - total) * area
+    weight = 1 / (variance + even**2 + (density * area) ** 2)
+    scale = float(weight @ offset**2)
+    share = float(np.clip(weight @ (offset * (count - even)) / scale, 0.0, 1.0)) if scale > 0 else 0.0
+    return np.maximum(even + share * offset, _LEAST_OF_MEAN * even), share**2 * noise * area**2
 
 
 def log_mean_refusal(count: Array, noise: Array, prior: Sequence[Gamma], refusal: float) -> Array:
@@ -102,7 +130,7 @@ def _log_mixture(count: Array, noise: Array, prior: Sequence[Gamma], refusal: fl
     return np.asarray(np.logaddexp.reduce(parts))
 
 
-def _log_mass(count: Array, noise: Array, shape: float, rate: float) -> Array:
+def _log_mass(count: Array, noise: Array, shape: float, rate: Array | float) -> Array:
     """Return ln ∫₀^∞ N^(shape-1) exp(-rate·N - |N - count|/noise) dN."""
     from scipy.special import gammaincc, gammaln, hyp1f1
 

@@ -9,7 +9,9 @@ from geodp.server.believed_counts import (
     effective_counts,
     log_mean_refusal,
     prior_of_counts,
+    surrounding_mean,
 )
+from geodp.server.cell_graph import cell_graph
 from tests.server.cells import grid_cells
 
 
@@ -42,10 +44,35 @@ def test_the_prior_has_the_moments_of_the_counts_less_the_noise() -> None:
     rng = np.random.default_rng(3)
     true = rng.gamma(0.5, 40.0, 40_000)
     noisy = true + rng.laplace(0, 10.0, true.size)
-    main, heavy = prior_of_counts(noisy, np.full(true.size, 200.0))
-    assert main.shape * main.scale == pytest.approx(20.0, rel=0.03)
-    assert main.shape * main.scale**2 == pytest.approx(800.0, rel=0.1)
-    assert heavy.scale > main.scale
+    release = grid_cells(noisy.reshape(200, 200), noise_scale=10.0)
+    main, heavy = prior_of_counts(noisy, np.full(true.size, 200.0), release.area_m2, cell_graph(release))
+    assert np.mean(main.shape * main.scale) == pytest.approx(20.0, rel=0.06)
+    assert main.shape == pytest.approx(0.5, rel=0.25)
+    assert np.all(heavy.scale >= main.scale)
+
+
+def test_the_cells_around_vouch_for_a_cell_as_far_as_they_tell_and_it_does_not_vouch_for_itself() -> None:
+    """On a slope the neighbours tell nearly all; where cells have nothing to do with each other, nearly nothing."""
+    slope = np.add.outer(np.arange(40.0), np.arange(40.0)) + 5
+    rng = np.random.default_rng(6)
+    release = grid_cells(slope + rng.laplace(0, 2.0, slope.shape), noise_scale=2.0)
+    mean, error = surrounding_mean(release.count, np.full(1600, 8.0), release.area_m2, cell_graph(release))
+    assert np.abs(mean.reshape(40, 40) - slope)[2:-2, 2:-2].mean() < 1.0
+    assert (error < 8.0).all()
+    standing_out = np.array(release.count)
+    standing_out[820] += 500.0
+    other = grid_cells(standing_out.reshape(40, 40), noise_scale=2.0)
+    raised, _ = surrounding_mean(other.count, np.full(1600, 8.0), other.area_m2, cell_graph(other))
+    assert raised[820] < mean[820] + 10
+    assert raised[821] > mean[821] + 20
+    mixed = grid_cells(rng.permutation(slope.ravel()).reshape(40, 40), noise_scale=0.1)
+    alike, _ = surrounding_mean(mixed.count, np.full(1600, 0.02), mixed.area_m2, cell_graph(mixed))
+    assert alike.std() < 0.2 * slope.std()
+
+
+def test_one_cell_alone_is_believed_to_be_like_the_whole() -> None:
+    release = grid_cells(np.array([[30.0]]), noise_scale=2.0)
+    assert effective_counts(release, 0.1).at_zero[0] == pytest.approx(30.0, rel=0.1)
 
 
 @pytest.mark.parametrize("probability", [0.05, 0.1])
