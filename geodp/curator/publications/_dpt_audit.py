@@ -34,7 +34,7 @@ class Witness(Purse):
         """Note the counts and the noise that they would get."""
         self.seen[part] = np.asarray(values, dtype=np.float64).ravel()
         self.scales[part] = self.scale(part, sensitivity)
-        return np.asarray(values + _EVERYTHING_STANDS_OUT)
+        return np.full(np.shape(values), _EVERYTHING_STANDS_OUT)
 
 
 def canary_cases(publication: Dpt) -> list[AuditCase]:
@@ -44,7 +44,7 @@ def canary_cases(publication: Dpt) -> list[AuditCase]:
     The canary has as many trips as the promise covers.
     """
     most = int(publication.cap or 1) if publication.unit == "person" else 1
-    long = max(2, int(publication.tokens_per_trajectory) - 2)
+    long = publication.most_points  # a trip so long reaches every bound
     corner = (-1500.0, 1500.0)
     still = [_trip(corner, corner, long) for _ in range(most)]
     across = [_trip((-1500.0, -1500.0), (1500.0, 1500.0), long) for _ in range(most)]

@@ -11,6 +11,7 @@ from geodp.curator.publications import Publication, Published, Records
 from geodp.curator.publications._dpt_audit import canary_cases
 from geodp.curator.synthesis.purse import Purse, Receipt, split
 from geodp.curator.synthesis.tree_synthesis import TreeModel, TreeSettings, fitted_trees
+from geodp.curator.synthesis.trip_synthesis import SHARES, TripModel, TripSettings, fitted_trips
 from geodp.curator.synthesis.walks import Direction
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Region
@@ -37,8 +38,9 @@ class Dpt(Publication):
     Reference
     ---------
     Zhu et al. 2017, Differential Privacy and Applications, section 12.3.2 (He et al. 2015, DPT). The book gives a
-    summary only, so this is DPT in style: `variant: dpt` bounds what a trajectory adds (weight min(1, l/n)) and counts
-    starts and lengths apart. `ngram` follows Chen et al. 2012, `grid_markov` is a first-order chain on one grid.
+    summary only, so `variant: dpt` is DPT in style: it bounds what a trajectory adds (weight min(1, l/n)) and counts
+    starts and lengths apart. `variant: geodp` is ours: at the same ε it keeps ends, lengths and densities better than
+    chains of moves, and does not zigzag. `ngram` follows Chen et al. 2012; `grid_markov` is a chain on one grid.
     """
 
     kind: ClassVar[str] = "dpt"
@@ -52,8 +54,9 @@ class Dpt(Publication):
     trajectories_per_person: int | None = Field(default=None, ge=1)
     """Everyone keeps at most so many trips, their first ones: a public number. Default 10 for `unit: person`; none for
     `unit: trajectory`, which then promises nothing about a person."""
-    variant: Literal["dpt", "grid_markov", "ngram", "none"] = "dpt"
-    """`dpt`; the baselines `grid_markov` and `ngram`; `none`: the trips as they are. Not private."""
+    variant: Literal["geodp", "dpt", "grid_markov", "ngram", "none"] = "geodp"
+    """`geodp`: ends, lengths, detours and densities of whole trips; `dpt`: prefix trees; the baselines `grid_markov`
+    and `ngram`; `none`: the trips as they are. Not private."""
     tokens_per_trajectory: float = Field(default=20.0, ge=1)
     """Most that one trip adds to the counts of one depth of the trees (l): longer trips count less per move."""
     finest_m: float = Field(default=100.0, gt=0)
@@ -116,6 +119,8 @@ class Dpt(Publication):
 
     def parts(self) -> dict[str, float]:
         """Return ε of every part of the release; together they are the ε of the guarantee."""
+        if self.variant == "geodp":
+            return split(self.epsilon, SHARES)
         shares = self._trees(1.0).shares(choice=self.choice_share, lengths=self.lengths_share, times=self.times_share)
         return split(self.epsilon, shares)
 
@@ -151,8 +156,10 @@ class Dpt(Publication):
             raise DataError("some points lie outside the region: leave them out first. Nothing was drawn.")
         return trajectories if self.cap is None else trajectories.capped(self.cap)
 
-    def fitted(self, trajectories: Trajectories, region: Region, purse: Purse) -> TreeModel:
+    def fitted(self, trajectories: Trajectories, region: Region, purse: Purse) -> TreeModel | TripModel:
         """Count everything that the model needs, with noise from the purse alone."""
+        if self.variant == "geodp":
+            return fitted_trips(trajectories, region, purse, TripSettings(self.most_points, self.period_s))
         return fitted_trees(trajectories, region, purse, self._trees(max(region.width_m, region.height_m)))
 
     def audit_cases(self) -> list[AuditCase]:
@@ -163,14 +170,14 @@ class Dpt(Publication):
         """Say how large the noise is, from public facts alone, in words and numbers."""
         if self.variant == "none":
             return "Trips are exact.", {}
-        each = self.crowd() / self.parts()["lengths"]
-        share = max(self.parts().values()) / self.epsilon
-        learnt = self.epsilon * share / self.crowd()
+        scales = {part: self.crowd() / epsilon for part, epsilon in self.parts().items()}
+        least = min(scales.values())
         text = (
-            f"Every count of trips by length has noise of ±{each:.4g} on average. What N trips can teach grows with "
-            f"N·ε: about {learnt:.3g}·N numbers (cells, moves) stand out of the noise; the rest is smoothed over."
+            f"A count of trips has noise of ±{least:.4g} on average at best (OUT.guarantee.json has all parts). "
+            f"N trips can tell about N/{least:.4g} numbers (cells, pairs of zones) from the noise; what is finer is "
+            "smoothed over."
         )
-        return text, {"mean_error_of_a_length_count": each}
+        return text, {f"noise on {part}": scale for part, scale in scales.items()}
 
     def _trees(self, widest_m: float) -> TreeSettings:
         common = TreeSettings(

@@ -50,3 +50,12 @@ def whole_counts(expected: Array, total: int, rng: np.random.Generator) -> npt.N
     reached = np.floor(np.append(0.0, np.cumsum(expected)) * (total / mass) + rng.random()).astype(np.int64)
     reached[-1] = total + reached[0]
     return np.diff(reached)
+
+
+def fitted_rows(rows: Array, totals: Array) -> Array:
+    """Return, for every row, the counts nearest to it that are not negative and add up to its total."""
+    falling = -np.sort(-rows, axis=1)
+    excess = (np.cumsum(falling, axis=1) - totals[:, None]) / np.arange(1, rows.shape[1] + 1)
+    last = np.maximum((falling > excess).sum(axis=1) - 1, 0)
+    fitted = np.maximum(rows - excess[np.arange(len(rows)), last][:, None], 0.0)
+    return np.asarray(np.where(totals[:, None] > 0, fitted, 0.0))

@@ -36,7 +36,7 @@ def test_without_direction_weights_moves_follow_the_counts() -> None:
     from scipy.stats import chi2
 
     trees = exact(1)
-    walks = walked(trees, np.full(4000, 30), ANYWHERE, np.random.default_rng(0))
+    walks = walked(trees, np.full(1000, 30), ANYWHERE, np.random.default_rng(0))
     cell = int(np.argmax(trees.visits))
     inner = np.setdiff1d(np.flatnonzero(walks.cell == cell), walks.first[1:] - 1)
     weights, target = trees.depths[0].counts[trees.node[cell]].copy(), trees.depths[0].target[trees.node[cell]]
