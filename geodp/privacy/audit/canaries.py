@@ -20,7 +20,7 @@ from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.privacy.guarantee import Neighbours
 from geodp.privacy.noise import Noise
-from geodp.release import Cells, GridCells
+from geodp.release import AdaptiveCells, Cells, GridCells, LatticeCells
 
 if TYPE_CHECKING:
     from geodp.runs.run_folder import RunFolder
@@ -78,9 +78,14 @@ class _Game:
             raise UsageError(f"{run.path}: the run has no release of a curator to audit")
         self.section, self.region = scenario.curator, run.region
         self.device = scenario.device.mechanism
-        self.regular = isinstance(self.releases[0], GridCells)
+        self.regular = isinstance(self.releases[0], GridCells) or self._same_coarse_cells()
         self.replace = self.releases[0].guarantee.neighbours is Neighbours.REPLACE
         self.crowds = [_Crowd.of(run, index, release) for index, release in enumerate(self.releases)]
+
+    def _same_coarse_cells(self) -> bool:
+        """Tell whether all releases divide the same coarse cells: noise is shared inside a coarse cell only."""
+        coarse = {release.coarse if isinstance(release, AdaptiveCells) else None for release in self.releases}
+        return len(coarse) == 1 and None not in coarse
 
     def redraw(self, rng: np.random.Generator, noise: Noise) -> Trials:
         """Draw every release once more, with canaries, and read off what each says about each canary."""
@@ -109,10 +114,16 @@ class _Game:
     def _cells(self, release: Cells, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """Return each canary's cell and the one after it.
 
-        Where cells are no regular grid their noise may be shared, so there is one canary at a time. Under replacement
-        no cell belongs to two canaries.
+        Where cells are no regular grid their noise may be shared, so there is one canary at a time; in a grid of two
+        levels it is shared inside a coarse cell, so there is one in each of those. Under replacement no cell belongs
+        to two canaries.
         """
         count = release.count.size
+        if isinstance(release, AdaptiveCells) and self.regular:
+            parts = release.per_side**2
+            anywhere = release.first[:-1] + (rng.random(parts.size) * parts).astype(np.int64)
+            own = anywhere[: parts.size - 1 : 2] if self.replace and parts.size > 1 else anywhere
+            return own, anywhere[1::2] if self.replace and parts.size > 1 else own
         if self.regular:
             own = np.arange(0, count - 1 if self.replace and count > 1 else count, 2 if self.replace else 1)
         else:
@@ -168,8 +179,8 @@ def _place(release: Cells, cell: Ids, rng: np.random.Generator) -> tuple[Array, 
 
 
 def _located(release: Cells, x_m: Array, y_m: Array) -> Ids:
-    """Return the cell of each place; directly where cells are no grid, because then there is one place to look for."""
-    if isinstance(release, GridCells):
+    """Return the cell of each place; directly where cells have no table: then there is one place to look for."""
+    if isinstance(release, GridCells | AdaptiveCells | LatticeCells):
         return release.locate(x_m, y_m)
     inside = (release.west_m <= x_m[:, None]) & (x_m[:, None] <= release.east_m)
     inside &= (release.south_m <= y_m[:, None]) & (y_m[:, None] <= release.north_m)
@@ -178,7 +189,7 @@ def _located(release: Cells, x_m: Array, y_m: Array) -> Ids:
 
 def _counted(release: Cells, cell: Ids, x_m: Array, y_m: Array) -> Ids:
     """Return how many people truly are in each of the given cells."""
-    if isinstance(release, GridCells):
+    if isinstance(release, GridCells | AdaptiveCells | LatticeCells):
         everyone = release.locate(x_m, y_m)
         return np.bincount(everyone[everyone >= 0], minlength=release.count.size)[cell]
     counts = []
