@@ -58,7 +58,7 @@ def _promise(run: RunFolder) -> str:
     ]
     published += [
         f"Phones told about histories ({report.device.kind}), {len(run.history_reports)} times: "
-        f"{report.guarantee.sentence()}"
+        f"{report.guarantee.sentence()} Nothing is promised about places that their owner lets be told in full."
         for report in run.history_reports[:1]
     ]
     if not run.releases:

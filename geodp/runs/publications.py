@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from geodp.curator.publications import Publication, Published, Records
-from geodp.errors import BudgetSpent, GeodpError
+from geodp.errors import BudgetSpent, DataError, UsageError
 from geodp.privacy.guarantee import Unit
 from geodp.privacy.ledger import Ledger
 from geodp.privacy.noise import SimulatedNoise
@@ -52,7 +52,7 @@ def book_publications(scenario: Scenario, records: Records, ledger: Ledger) -> N
                 ledger.charge(promise, time_s=scenario.duration_s, mechanism=item.kind)
         except BudgetSpent as short:
             raise BudgetSpent(short.requested, short.remaining, short.time_s, advice=_ADVICE) from None
-        except GeodpError as error:
+        except (DataError, UsageError) as error:
             raise type(error)(f"publish.{index} ({item.kind}): {error}") from error
 
 

@@ -187,3 +187,21 @@ def test_arms_may_differ_in_what_is_published_and_share_the_visits(tmp_path: Pat
     assert (few.path / "truth/visits.parquet").read_bytes() == (many.path / "truth/visits.parquet").read_bytes()
     assert max(few.publications[0].facts["cluster"]) == 3
     assert max(many.publications[0].facts["cluster"]) == 15
+
+
+def test_the_audit_of_a_run_covers_what_was_published_and_told(tmp_path: Path) -> None:
+    from geodp.privacy.audit.run_audit import audit_releases, ledger_spend
+
+    folder = made(tmp_path, device__history={"kind": "epicrec"})
+    audit = audit_releases(folder, samples=2000, seed=3)
+    names = [pair.name for pair in audit.pairs]
+    assert not audit.refuted
+    assert any(name.startswith("one canary") for name in names)
+    assert any(name.startswith("prilocation: ") for name in names)
+    assert any(name.startswith("epicrec: ") for name in names)
+    assert ledger_spend(folder, metric=False) == 0.5, "the publication was paid for apart"
+    literal = made(
+        tmp_path, "literal", publish=[{"kind": "prilocation", "variant": "literal", "cap": 10, "clusters": 8}]
+    )
+    refuted = audit_releases(literal, samples=2000, seed=3)
+    assert refuted.refuted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -29,11 +31,37 @@ def audit_releases(run: RunFolder, *, samples: int = 100_000, confidence: float 
     The releases are drawn anew with independent noise; the run's own seed plays no part.
     """
     require_sound(samples, confidence)
+    others = _other_cases(run)
+    each = 1 - (1 - confidence) / (1 + len(others))  # all parts of one audit share its error probability
+    parts = [_positions(run, samples, each, seed)]
+    streams = Streams(seed)
+    for kind, cases in others:
+        noise_for = _noise_of(streams, kind)
+        parts.append(audit_cases(kind, cases, noise_for, samples=samples, confidence=each))
+    pairs = tuple(pair for part in parts for pair in part.pairs)
+    drawn = [part.samples for part in parts if part.pairs]
+    return Audit(_name(run), min(drawn, default=0), confidence, pairs)
+
+
+def _positions(run: RunFolder, samples: int, confidence: float, seed: int) -> Audit:
+    """Audit what was released about where people are."""
     if any(isinstance(release, Cells) for release in run.releases):
         return _central(run, samples, confidence, seed)
     if run.releases and run.scenario.device.mechanism.audit_cases():
         return _local(run, samples, confidence, seed)
     return Audit(_name(run), 0, confidence, ())
+
+
+def _other_cases(run: RunFolder) -> list[tuple[str, list[AuditCase]]]:
+    """Return the worst pairs of what was published at the end, and of what phones told about histories."""
+    made = [(item.kind, item.plugin.audit_cases()) for item in run.publications]
+    made += [(report.device.kind, report.device.audit_cases()) for report in run.history_reports[:1]]
+    named = [(kind, [replace(case, name=f"{kind}: {case.name}") for case in cases]) for kind, cases in made]
+    return [(kind, cases) for kind, cases in named if cases]
+
+
+def _noise_of(streams: Streams, kind: str) -> Callable[[str], Noise]:
+    return lambda name: SimulatedNoise(streams.generator(f"audit.run.{kind}.{name}"))
 
 
 def ledger_spend(run: RunFolder, *, metric: bool) -> float:
