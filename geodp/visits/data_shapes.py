@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from geodp.errors import UsageError
-from geodp.geometry import Array
 from geodp.visits.histories import Integers
 from geodp.visits.visit_sets import VisitSets, visit_sets
 
 _MOST_ROUNDS = 12
+_FEW = 200_000
 
 
 @dataclass(frozen=True)
@@ -42,20 +43,6 @@ class Shape:
         """Visits in all."""
         return round(self.columns * self.mean_count)
 
-    def scaled(self, share: float) -> Shape:
-        """Return a smaller shape: rows, columns and row sizes times `share`, hence the mean count, too.
-
-        What decides how methods compare stays: mean count over users, over the largest row and over columns, and the
-        size of a sample of one venue per user against its noise. Absolute errors shrink by `share`, relative ones stay.
-        """
-        return Shape(
-            max(1, round(self.rows * share)),
-            max(1, round(self.columns * share)),
-            max(1, round(self.largest * share)),
-            self.mean_count * share,
-            self.tail,
-        )
-
 
 def shaped_table(shape: Shape, rng: np.random.Generator) -> VisitSets:
     """Draw a table of a shape: row sizes are lognormal up to the largest, venues are drawn by popularity.
@@ -71,7 +58,9 @@ def shaped_table(shape: Shape, rng: np.random.Generator) -> VisitSets:
     for _ in range(_MOST_ROUNDS):
         who = np.repeat(np.arange(shape.rows), lacking)
         drawn = who * shape.columns + np.minimum(np.searchsorted(weight, rng.random(who.size)), shape.columns - 1)
-        pair = np.unique(np.concatenate([pair, drawn]))
+        new = np.unique(drawn)
+        pair = np.concatenate([pair, new[~_among(new, pair)]])
+        pair.sort(kind="stable")  # two sorted runs: merged, not sorted again
         lacking = size - np.bincount(pair // shape.columns, minlength=shape.rows)
         if lacking.sum() <= 0.002 * size.sum():
             break
@@ -84,19 +73,24 @@ def shaped_table(shape: Shape, rng: np.random.Generator) -> VisitSets:
     return visit_sets(users, pair // shape.columns, place[pair % shape.columns], shape.columns)
 
 
+def _among(values: Integers, ordered: Integers) -> npt.NDArray[np.bool_]:
+    """Tell which values are among the ordered ones."""
+    if not ordered.size:
+        return np.zeros(values.size, dtype=np.bool_)
+    place = np.minimum(np.searchsorted(ordered, values), ordered.size - 1)
+    return np.asarray(ordered[place] == values)
+
+
 def row_sizes(shape: Shape, rng: np.random.Generator) -> Integers:
-    """Return lognormal row sizes from 1 to the largest, one of which is the largest, with the right sum."""
+    """Return lognormal row sizes from 1 to the largest, one of which is the largest, with the right mean."""
     spread = rng.normal(0.0, 1.0, shape.rows)
+    some, mean = spread[:_FEW], shape.entries / shape.rows
     low, high = -20.0, 20.0
-
-    def sizes(shift: float) -> Array:
-        return np.clip(np.exp(spread + shift), 1, shape.largest)
-
-    for _ in range(60):  # the shift that gives the mean
+    for _ in range(60):  # the shift that gives the mean, found on some of the rows
         middle = (low + high) / 2
-        low, high = (middle, high) if sizes(middle).sum() < shape.entries else (low, middle)
-    found = np.floor(sizes(low) + rng.random(shape.rows)).astype(np.int64)
-    found = np.clip(found, 1, shape.largest)
+        low, high = (middle, high) if np.clip(np.exp(some + middle), 1, shape.largest).mean() < mean else (low, middle)
+    sizes = np.clip(np.exp(spread + low), 1, shape.largest)
+    found = np.clip(np.floor(sizes + rng.random(shape.rows)).astype(np.int64), 1, shape.largest)
     found[np.argmax(found)] = shape.largest
     return found
 

@@ -10,7 +10,7 @@ from geodp.errors import UsageError
 from geodp.figures.kinds import POINT_COLUMNS
 from geodp.plugins import plugin
 
-SMALL: dict[str, Any] = {"shape": "trajectory", "share": 0.15, "repeats": 2}
+SMALL: dict[str, Any] = {"shape": "trajectory", "repeats": 2}
 
 
 def points(kind: str, **fields: Any) -> pd.DataFrame:
@@ -35,8 +35,7 @@ def test_errors_of_methods_on_the_same_table_with_the_same_cap() -> None:
         "zeros": {"kind": "zeros"},
     }
     frame = points("count_errors", lines=lines, epsilons=(0.1, 1.0))
-    longest = 8  # 15 % of 55
-    assert mean(frame, "mae", "LPA", x=0.1) == pytest.approx(longest / 0.1 / 0.15, rel=0.1), "told at full size"
+    assert mean(frame, "mae", "LPA", x=0.1) == pytest.approx(55 / 0.1, rel=0.03), "E|Lap(b)| = b = 55/ε"
     assert mean(frame, "mae", "GS", x=0.1) < mean(frame, "mae", "LPA", x=0.1)
     assert mean(frame, "mae", "zeros") == pytest.approx(43.54, rel=0.05)
 

@@ -11,6 +11,7 @@ from geodp.errors import UsageError
 from geodp.figures.kinds import FigureKind
 
 if TYPE_CHECKING:
+    from geodp.visits.modelled_visits import ModelledVisits
     from geodp.visits.visit_sets import VisitSets
 
 
@@ -20,8 +21,6 @@ class CountFigure(FigureKind):
     shape: str = "trajectory"
     """Data set of a paper whose shape (rows, columns, longest row, mean count) a table is drawn with: checkin,
     document, netflix, trajectory; as DPSense's table has it: dpsense_netflix, …"""
-    share: float = Field(default=1.0, gt=0, le=1)
-    """Part of the shape: rows, columns and row sizes are multiplied by it. Errors are told at full size."""
     path: str | None = None
     """A Parquet file of real check-ins instead."""
     user_column: str = "user"
@@ -31,21 +30,17 @@ class CountFigure(FigureKind):
     repeats: int = Field(default=3, ge=1)
     """How often noise is drawn."""
 
-    def table(self) -> VisitSets:
-        """Return the table; a shape is drawn from a fixed seed."""
-        from geodp.visits.data_shapes import DPSENSE_SHAPES, GS_SHAPES, shaped_table
+    def table(self) -> VisitSets | ModelledVisits:
+        """Return the table; a shape is drawn from a fixed seed, as the sums of its rows and columns."""
+        from geodp.visits.data_shapes import DPSENSE_SHAPES, GS_SHAPES
+        from geodp.visits.modelled_visits import modelled_visits
 
         if self.path is not None:
             return self._real()
         known = GS_SHAPES | {f"dpsense_{name}": shape for name, shape in DPSENSE_SHAPES.items()}
         if self.shape not in known:
             raise UsageError(f"no shape called '{self.shape}'. There are: {', '.join(known)}.")
-        return shaped_table(known[self.shape].scaled(self.share), np.random.default_rng(0))
-
-    @property
-    def size(self) -> float:
-        """What absolute errors are divided by to tell them at full size."""
-        return 1.0 if self.path is not None else self.share
+        return modelled_visits(known[self.shape], np.random.default_rng(0))
 
     def _real(self) -> VisitSets:
         import pandas as pd

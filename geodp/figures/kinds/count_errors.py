@@ -13,6 +13,7 @@ from geodp.figures.kinds._count_tables import CountFigure
 if TYPE_CHECKING:
     import pandas as pd
 
+    from geodp.visits.modelled_visits import ModelledVisits
     from geodp.visits.visit_sets import VisitSets
 
 
@@ -28,7 +29,7 @@ class CountErrors(CountFigure):
     epsilons: tuple[float, ...] = (0.1, 0.693, 1.099)
     """Values of ε (ln 2 is 0.693, ln 3 is 1.099)."""
     y: tuple[str, ...] = ("mae", "mre_percent")
-    """Quantities: `mae` (users, told at full size), `mre_percent` (of the count, or of 0.1 % of the users)."""
+    """Quantities: `mae` (users), `mre_percent` (of the count, or of 0.1 % of the users)."""
     lines: dict[str, dict[str, Any]] = Field(default_factory=lambda: {"LPA": {"kind": "laplace_counts", "cap": 20}})
     """Name of a line → the publication, with its fields."""
 
@@ -46,7 +47,9 @@ class CountErrors(CountFigure):
         frame = pd.DataFrame(rows, columns=list(POINT_COLUMNS))
         return frame[frame["y_name"].isin(self.y)]
 
-    def _rows(self, table: VisitSets, name: str, fields: dict[str, Any], epsilon: float) -> list[tuple[Any, ...]]:
+    def _rows(
+        self, table: VisitSets | ModelledVisits, name: str, fields: dict[str, Any], epsilon: float
+    ) -> list[tuple[Any, ...]]:
         from geodp.plugins import plugin
         from geodp.privacy.noise import SimulatedNoise
         from geodp.visits.count_scores import absolute_errors, relative_errors
@@ -61,7 +64,7 @@ class CountErrors(CountFigure):
         for repeat in range(self.repeats):
             noise = SimulatedNoise(np.random.default_rng([1, repeat]))
             told = method.release(table, noise).count
-            mae = float(absolute_errors(told, true).mean()) / self.size
+            mae = float(absolute_errors(told, true).mean())
             mre = 100 * float(relative_errors(told, true, table.users).mean())
             rows += [("mae", name, epsilon, repeat, mae), ("mre_percent", name, epsilon, repeat, mre)]
         return rows

@@ -13,6 +13,7 @@ from geodp.figures.kinds._count_tables import CountFigure
 if TYPE_CHECKING:
     import pandas as pd
 
+    from geodp.visits.modelled_visits import ModelledVisits
     from geodp.visits.visit_sets import VisitSets
 
 SCALES = ("literal", "corrected")
@@ -44,7 +45,7 @@ class GroupWidths(CountFigure):
                 rows += self._repeat(table, epsilon, repeat)
         return pd.DataFrame(rows, columns=list(POINT_COLUMNS))
 
-    def _repeat(self, table: VisitSets, epsilon: float, repeat: int) -> list[tuple[Any, ...]]:
+    def _repeat(self, table: VisitSets | ModelledVisits, epsilon: float, repeat: int) -> list[tuple[Any, ...]]:
         from geodp.curator.publications._grouping import best_width, estimated_errors
         from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
         from geodp.privacy.noise import SimulatedNoise
@@ -63,13 +64,13 @@ class GroupWidths(CountFigure):
             told = method["literal"].smoothed(
                 counts, order, width, cap, SimulatedNoise(np.random.default_rng([2, repeat]))
             )
-            return float(np.abs(told - counts).mean()) / self.size
+            return float(np.abs(told - counts).mean())
 
         curve = {int(width): real(int(width)) for width in tried}
         if not self.loss:
             rows = [("l1", "real", width, repeat, value) for width, value in curve.items()]
             for scale, factor in factors.items():
-                expected = estimated_errors(factor * sample[order], tried, cap / groups) / counts.size / self.size
+                expected = estimated_errors(factor * sample[order], tried, cap / groups) / counts.size
                 rows += [
                     ("l1", f"expected, {scale} scale", int(w), repeat, float(v))
                     for w, v in zip(tried, expected, strict=True)

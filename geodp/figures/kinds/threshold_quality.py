@@ -13,6 +13,7 @@ from geodp.figures.kinds._count_tables import CountFigure
 if TYPE_CHECKING:
     import pandas as pd
 
+    from geodp.visits.modelled_visits import ModelledVisits
     from geodp.visits.visit_sets import VisitSets
 
 _QUANTITIES = ("error", "quality", "their mean", "error, clipped")
@@ -40,7 +41,9 @@ class ThresholdQuality(CountFigure):
         rows = [row for name, epsilon in self.epsilons.items() for row in self._rows(table, tried, name, 0.9 * epsilon)]
         return pd.DataFrame(rows, columns=list(POINT_COLUMNS))
 
-    def _rows(self, table: VisitSets, tried: Any, name: str, epsilon: float) -> list[tuple[Any, ...]]:
+    def _rows(self, table: VisitSets | ModelledVisits, tried: Any, name: str, epsilon: float) -> list[tuple[Any, ...]]:
+        from functools import partial
+
         from geodp.curator.publications._threshold import normalised, quality
 
         counts = table.counts()
@@ -48,7 +51,7 @@ class ThresholdQuality(CountFigure):
         told = quality(table.sizes_up_to(int(tried.max())), tried, table.venues, 1 / epsilon)
         rows = []
         for theta, worth in zip(tried, told, strict=True):
-            scaled = normalised(table, theta=int(theta), step=2.0**-20)
+            scaled = table.summed(partial(normalised, theta=int(theta), step=2.0**-20))
             for repeat in range(self.repeats):
                 noisy = scaled + np.random.default_rng([1, repeat]).laplace(0, theta / epsilon, counts.size)
                 error = float(np.abs(noisy - counts).mean())
