@@ -5,7 +5,7 @@ A score is None where it is undefined: no trajectories on one side, or nothing t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -142,17 +142,15 @@ def _trajectories_in(trajectories: Trajectories, boxes: tuple[Array, Array, Arra
     return np.array(touched, dtype=np.float64)
 
 
-def _each_box(trajectories: Trajectories, boxes: tuple[Array, Array, Array, Array]) -> list[Integers]:
-    """Return the points in each rectangle; sorted by x, only a slab of them has to be looked at."""
+def _each_box(trajectories: Trajectories, boxes: tuple[Array, Array, Array, Array]) -> Iterator[Integers]:
+    """Yield the points in each rectangle; sorted by x, only a slab of them has to be looked at."""
     order = np.argsort(trajectories.x_m, kind="stable")
     x, y = trajectories.x_m[order], trajectories.y_m[order]
     west, south, east, north = boxes
     begin, end = np.searchsorted(x, west, side="left"), np.searchsorted(x, east, side="right")
-    found = []
     for box in range(west.size):
         slab = slice(begin[box], end[box])
-        found.append(order[slab][(y[slab] >= south[box]) & (y[slab] <= north[box])])
-    return found
+        yield order[slab][(y[slab] >= south[box]) & (y[slab] <= north[box])]
 
 
 def _relative_error(true: Array, guess: Array, least: float) -> float:

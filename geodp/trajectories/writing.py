@@ -53,11 +53,14 @@ def _part(trajectories: Trajectories, which: Integers, region: Region) -> pd.Dat
 
 
 def _csv_writer(path: Path, frames: Iterable[pd.DataFrame]) -> int:
+    from pyarrow import csv
+
     rows = 0
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(COLUMNS) + "\n")
+    options = csv.WriteOptions(include_header=False, quoting_style="needed")
+    with path.open("wb") as file:
+        file.write((",".join(COLUMNS) + "\n").encode())
         for frame in frames:
-            frame.to_csv(file, index=False, header=False, columns=list(COLUMNS))
+            csv.write_csv(_arrow(frame), file, options)
             rows += len(frame)
     return rows
 
