@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -252,3 +253,18 @@ def test_a_public_map_shows_no_task_and_no_worker(browser: Browser, public_html:
     assert canvases(browser) == ["region", "release"]
     page = browser.find("body").text.lower()
     assert not [word for word in ("task", "trip", "success", "notified", "idle") if word in page]
+
+
+def test_trips_move_along_their_ways(browser: Browser) -> None:
+    shipped = Path(__file__).parent.parent.parent / "maps" / "synthetic_day.html"
+    browser.open(shipped.read_text(encoding="utf-8"))
+    ways = "const way = geodp.stage.entries.find(e => e.spec.kind === 'true_trajectories').layer.style;"
+    browser.run("geodp.stage.clock.setWholeRun(false)")
+    places = """const t = way.data.time, clock = {wholeRun: false};
+        return [t[0] - 1, t[0], (t[0] + t[1]) / 2, t[way.first[1] - 1]].map(
+            at => { clock.t = at; return way.reached(0, clock) })"""
+    before, start, between, end = browser.run(ways + places)
+    assert (before, start, between) == (-1, 0, 0.5)
+    assert end == browser.run(ways + "return way.first[1] - 1")
+    assert browser.requests() == []
+    assert browser.problems() == []

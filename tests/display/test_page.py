@@ -63,3 +63,15 @@ def test_facts_are_sampled_with_the_points_they_belong_to() -> None:
     assert reward["values"].tolist() == [0, 100, 200]
     assert [outcome["words"][code] for code in outcome["values"]] == ["w0", "w0", "w0"]
     assert arrived["values"].tolist() == [0, 240, 480]
+
+
+def test_ways_are_sampled_whole() -> None:
+    sheet = page(3)
+    first, places = np.array([0, 2, 5, 6, 10, 12]), np.linspace(0, 1100, 12)
+    sheet.ways(TasksLayer(), first, places, -places, places / 10, mark=Mark("way", "#000000", "line"), what="ways")
+    data = sheet.drawings[0].data
+    assert data["ids"].tolist() == [0, 2, 4]
+    assert data["lengths"].tolist() == [2, 1, 2]
+    np.testing.assert_allclose(data["x"] * sheet.step_m, [0, 100, 500, 1000, 1100], atol=sheet.step_m)
+    assert data["time"].tolist() == [0, 10, 50, 100, 110]
+    assert sheet.notes == ["3 of 5 ways"]

@@ -1,6 +1,7 @@
 """Published formats of trajectories: what is read, cleaned, counted and refused."""
 
 import gzip
+import os
 from pathlib import Path
 
 import numpy as np
@@ -250,3 +251,16 @@ def test_files_that_break_off_are_refused(tmp_path: Path) -> None:
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError):
         read(TrajectoriesTable(), path)
+
+
+@pytest.mark.skipif("GEODP_DATA" not in os.environ, reason="GEODP_DATA names no folder of real data")
+def test_real_porto_trips_are_read() -> None:
+    path = Path(os.environ["GEODP_DATA"]) / "porto_sample" / "porto_train_1k.csv.gz"
+    if not path.is_file():
+        pytest.skip(f"GEODP_DATA holds no {path.name}")
+    found, dropped = read(PortoTaxi(), path)
+    assert found["trajectory"].nunique() > 950
+    assert dropped.total < 0.01 * dropped.rows
+    assert found["lat"].between(40.5, 42).all()
+    step = found.groupby("trajectory")["time_s"].diff().dropna()
+    assert (step % 15 == 0).all()
