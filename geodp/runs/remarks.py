@@ -16,6 +16,8 @@ FEW_TASKS = 30
 """Below this many decided tasks an interval is a rough guide."""
 BLURRED = 2.0
 """Ratio of the error the server reads to the error released from which smoothing is called harmful."""
+SURPRISED = 2.0
+"""Ratio of the mean square error to the stated one from which a prediction is called wrong about itself."""
 MATERIAL = 0.2
 """Share of the mean density from which an error of reading is worth a remark."""
 WORTHLESS = 0.5
@@ -30,6 +32,7 @@ def remarks(run: RunFolder, measured: dict[str, Measured]) -> list[str]:
         *_without_promise(run),
         *_noise(run),
         *_blur(run, measured),
+        *_predictions(run),
         *_budget(run),
         *_solver(run, measured),
         *_gap(run, measured),
@@ -66,6 +69,21 @@ def _noise(run: RunFolder) -> Iterator[str]:
         yield (
             f"Noise per cell ({each_noise} workers on average) exceeds the mean count per cell "
             f"({each_signal}): single cells are mostly noise. {larger if sizes else 'A larger ε helps.'}"
+        )
+
+
+def _predictions(run: RunFolder) -> Iterator[str]:
+    """Tell when predicted counts were further off than they said."""
+    predicted = [(index, release) for index, release in enumerate(run.densities) if not release.measured]
+    surprised = 0
+    for index, release in predicted:
+        error = release.count - run.true_counts(index).to_numpy()
+        surprised += float((error**2 / (2 * release.noise_scale**2)).mean()) > SURPRISED
+    if surprised:
+        yield (
+            f"{surprised:,} of {len(predicted):,} predicted releases were further off than they said (a mean square "
+            f"error more than {SURPRISED:g} times the stated one): predictions know no rush hours. Measure more often "
+            "(`curator.mechanism.measure_every`), or trust earlier counts less (`stay_s`)."
         )
 
 

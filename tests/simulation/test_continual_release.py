@@ -63,6 +63,16 @@ def test_predictions_cost_nothing_and_say_so(tmp_path: Path) -> None:
     assert stored == [True, False, False, True, False, False]
 
 
+def test_predictions_that_were_further_off_than_they_said_are_reported(tmp_path: Path) -> None:
+    """Everyone moves about, and the filter is told that nobody ever leaves a cell."""
+    filtered = {**KALMAN, "stay_s": 1e9}
+    moving = {"workers.mobility": {"kind": "random_waypoint"}, "workers.source.count": 5000}
+    changes = {**moving, "curator.budget": {"epsilon": 20.0, "split": "even"}, "curator.mechanism": filtered}
+    run(small(day(changes)), tmp_path / "run", draw_map=False)
+    summary = (tmp_path / "run" / "summary.md").read_text(encoding="utf-8")
+    assert "4 of 4 predicted releases were further off than they said" in summary
+
+
 def test_a_filtered_day_does_not_tell_more_than_its_measurements(tmp_path: Path) -> None:
     """The whole series, drawn anew with canaries, against the ledger."""
     changes = {"curator.budget": {"epsilon": 4.0, "split": "even"}, "curator.mechanism": KALMAN}

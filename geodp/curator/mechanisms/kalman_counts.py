@@ -35,7 +35,8 @@ class KalmanCounts(Mechanism):
     ---------
     Fan and Xiong 2014, An adaptive approach to real-time aggregate monitoring with differential privacy (FAST), with
     sampling at a fixed rate. How far counts wander is not given by hand: in a cell with n people of whom each stays for
-    a time τ, the count changes within t by a variance of 2 n (1 - exp(-t/τ)).
+    a time τ, the count changes within t by a variance of 2 n (1 - exp(-t/τ)). That knows no rush hours: while many
+    people move the same way, predictions are further off than they say.
     """
 
     kind: ClassVar[str] = "kalman_counts"
