@@ -152,6 +152,16 @@ def _publications(scenario: Scenario) -> Iterator[Finding]:
             f"'{scenario.publish[0].kind}' is published by the trusted curator, who sees everyone's history, and this "
             "scenario has none: give one (curator: {}), or publish nothing",
         )
+    if not any("visits" in item.reads for item in scenario.publish):
+        return
+    histories = scenario.workers.histories or Slot("histories").build("generated_visits")
+    try:
+        levels, venues = histories.public_levels(), histories.public_venues()
+    except GeodpError:
+        return  # an unreadable list is reported as a file problem
+    for index, item in enumerate(scenario.publish):
+        for field, text in item.public_problems(levels, venues) if "visits" in item.reads else ():
+            yield (f"publish.{index}", "workers.histories"), f"publish.{index}.{field}", text
 
 
 def _cells_fit(scenario: Scenario) -> Iterator[Finding]:

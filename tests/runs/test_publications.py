@@ -139,6 +139,9 @@ def test_check_states_what_is_published_and_what_it_costs() -> None:
             "and the publications at the end 5 and the budget is 5.2",
         ),
         ({"publish.0.cap": 0}, "publish.0.cap", "at least 1"),
+        ({"publish.0.clusters": 90}, "publish.0.clusters", "90 are more than the 80 venues"),
+        ({"publish.0.level": "distrct"}, "publish.0.level", "Did you mean 'district'"),
+        ({"publish.0.level_shares": {"town": 0.1}}, "publish.0.level_shares", "no level called 'town'"),
         ({"publish": ["prilocatoin"]}, "publish.0.kind", "Did you mean 'prilocation'"),
         (
             {"workers.histories": {"kind": "visits_file", "path": "none.csv", "venues": "no.csv"}},
@@ -153,9 +156,9 @@ def test_scenarios_that_cannot_publish_are_refused(changes: dict[str, Any], wher
     assert any(path.startswith(where) and says in text for path, text in refused.value.problems)
 
 
-def test_more_clusters_than_venues_stops_the_run_before_anything_is_charged(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"publish.0 \(prilocation\): 90 clusters are more than the 80 venues"):
-        made(tmp_path, publish=[{"kind": "prilocation", "clusters": 90, "cap": 10}])
+def test_what_only_the_run_can_find_out_stops_it_before_anything_is_charged(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"publish.0 \(prilocation\): personal_levels: nobody is called 'ann'"):
+        made(tmp_path, publish=[{"kind": "prilocation", "personal_levels": {"ann": "city"}, "cap": 10, "clusters": 8}])
     assert not (tmp_path / "run").exists()
 
 

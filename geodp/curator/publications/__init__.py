@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -119,6 +119,18 @@ class Publication(Plugin):
             f"All visits of one user together, at most {cap}, are hidden at ε = {self.cost().epsilon:g} only: hiding "
             "single visits hides no user, whose rows stay together."
         )
+
+    def public_problems(self, levels: Sequence[str], venues: int) -> Iterator[tuple[str, str]]:  # noqa: ARG002
+        """Yield what cannot work with the public list of venues: a field and what is wrong, before anything is run.
+
+        Parameters
+        ----------
+        levels
+            Levels of its hierarchy, coarsest first.
+        venues
+            Its length.
+        """
+        yield from ()
 
     def check_records(self, records: Records) -> None:
         """Refuse what cannot be published, before anything is charged or drawn."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from geodp.curator.publications._selection import Slots, drawn_from_all, drawn_f
 from geodp.curator.publications._visits_publication import VisitsPublication
 from geodp.errors import DataError, NotReleasable, UsageError
 from geodp.geometry import Array
+from geodp.model import did_you_mean
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise
@@ -166,6 +168,17 @@ class PriLocation(VisitsPublication):
                 f"{self.clusters} clusters are more than the {venues.size} venues of the public list: ask for fewer. "
                 "Nothing was released or charged."
             )
+
+    def public_problems(self, levels: Sequence[str], venues: int) -> Iterator[tuple[str, str]]:
+        """Yield levels that the hierarchy lacks, and more clusters than there are venues."""
+        named = [("level", [] if self.level is None else [self.level])]
+        named += [("personal_levels", list(self.personal_levels.values())), ("level_shares", list(self.level_shares))]
+        for field, wanted in named:
+            for level in sorted(set(wanted) - set(levels)):
+                known = ", ".join(levels) or "none"
+                yield field, f"no level called '{level}'.{did_you_mean(level, levels)} Levels: {known}."
+        if self.clusters > venues and self.variant != "geoind_em":
+            yield "clusters", f"{self.clusters} are more than the {venues} venues of the public list: ask for fewer"
 
     def clusters_of(self, histories: Histories, hierarchy: Hierarchy, noise: Noise) -> Clusters:
         """Return the clusters of the public venues."""

@@ -11,6 +11,7 @@ from geodp.display.layers._visits import by_class
 from geodp.display.layers.cluster_areas import ClusterAreasLayer
 from geodp.display.layers.released_places import ReleasedPlacesLayer
 from geodp.display.layers.replacements import ReplacementsLayer
+from geodp.display.layers.told_places import ToldPlacesLayer
 from geodp.display.layers.true_places import TruePlacesLayer
 from geodp.display.map import build_map
 from geodp.display.page import Page
@@ -29,6 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
         "tasks.demand.per_hour": 30,
         "workers.histories": {"kind": "generated_visits", "venues": 50, "mean_visits": 8},
         "publish": [{"kind": "prilocation", "cap": 10, "clusters": 6}],
+        "device.history": {"kind": "epicrec"},
     }
     return RunFolder(run(small(changes), tmp_path_factory.mktemp("layers") / "run", draw_map=False).path)
 
@@ -45,6 +47,14 @@ def test_released_places_and_clusters_are_public(folder: RunFolder) -> None:
     assert places.public
     (areas,) = drawn(ClusterAreasLayer(), folder, public=True).drawings
     assert set(areas.data["ids"].tolist()) <= set(range(6))
+
+
+def test_places_that_phones_told_are_public(folder: RunFolder) -> None:
+    (told,) = drawn(ToldPlacesLayer(), folder, public=True).drawings
+    items = folder.history_reports[-1].items
+    assert len(told.data["x"]) == items["venue"].nunique()
+    (phones,) = [fact for fact in told.data["facts"] if fact["label"] == "Told by phones"]
+    assert phones["values"].sum() == len(items)
 
 
 @pytest.mark.parametrize("layer", [TruePlacesLayer(), ReplacementsLayer()])
@@ -89,5 +99,11 @@ def test_classes_cover_every_number() -> None:
 
 def test_a_run_without_publications_draws_nothing(tmp_path: Path) -> None:
     plain = RunFolder(run(small({"duration_s": 300}), tmp_path / "run", draw_map=False).path)
-    for layer in (ReleasedPlacesLayer(), ClusterAreasLayer(), ReplacementsLayer(), TruePlacesLayer()):
+    for layer in (
+        ReleasedPlacesLayer(),
+        ClusterAreasLayer(),
+        ReplacementsLayer(),
+        TruePlacesLayer(),
+        ToldPlacesLayer(),
+    ):
         assert drawn(layer, plain).drawings == []
