@@ -57,11 +57,14 @@ class SyntheticTrips(Plan):
         )
 
     def _table(self, released: Trajectories) -> Table:
+        import pyarrow as pa
+
         lon, lat = self.region.projection.to_lonlat(x_m=released.x_m, y_m=released.y_m)
-        names = np.arange(released.size).astype(str) if released.names is None else released.names.astype(str)
+        names = np.arange(released.size) if released.names is None else released.names
+        owner = pa.array(released.owner)
         columns = {
-            "user": released.people[released.person].astype(str)[released.owner],
-            "trajectory": names[released.owner],
+            "user": pa.array(released.people[released.person].astype(str)).take(owner),
+            "trajectory": pa.array(names.astype(str)).take(owner),
             "time_s": np.round(released.time_s, _TIME_DIGITS),
             "lon": np.round(lon, DEGREE_DIGITS),
             "lat": np.round(lat, DEGREE_DIGITS),

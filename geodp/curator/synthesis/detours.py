@@ -28,6 +28,7 @@ _FLOOR = 0.05
 _FITTED_TRIPS = 20_000
 """Weights are fitted on so many trips; the cost of more is linear, and nothing is gained."""
 _OUTSIDE = -50.0
+_BLOCK = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +105,15 @@ def _on_ellipses(ends: Ends, length_m: Array, rng: np.random.Generator) -> tuple
 def _cells_along(ends: Ends, x_m: Array, y_m: Array, density: Density) -> Cells:
     """Return the cells of evenly spaced probes along every candidate path (trips × candidates × probes)."""
     size, candidates = x_m.shape
-    every = Ends(*(np.repeat(values, candidates) for values in vars(ends).values()))
-    paths = Paths(every, x_m.ravel(), y_m.ravel())
-    path = np.repeat(np.arange(paths.size), _PROBES)
-    share = np.tile((np.arange(_PROBES) + 0.5) / _PROBES, paths.size)
-    return density.grid.locate(*paths.at(share, path)).astype(np.int32).reshape(size, candidates, _PROBES)
+    cells = np.empty((size, candidates, _PROBES), dtype=np.int32)
+    for begin in range(0, size, _BLOCK):  # a block at a time: what is worked out on the way is many times as large
+        part = slice(begin, min(begin + _BLOCK, size))
+        every = Ends(*(np.repeat(values[part], candidates) for values in vars(ends).values()))
+        paths = Paths(every, x_m[part].ravel(), y_m[part].ravel())
+        path = np.repeat(np.arange(paths.size), _PROBES)
+        share = np.tile((np.arange(_PROBES) + 0.5) / _PROBES, paths.size)
+        cells[part] = density.grid.locate(*paths.at(share, path)).reshape(-1, candidates, _PROBES)
+    return cells
 
 
 def _chances(log_weight: Array, cell: Cells, usable: Mask) -> Array:

@@ -13,7 +13,7 @@ from geodp.geometry import Array
 _PIECES = 24
 _ROUNDS = 2
 _FLOOR = 0.05
-_BLOCK = 50_000
+_BLOCK = 5_000
 
 
 def points_along(paths: Paths, points: Integers, density: Density) -> tuple[Integers, Array, Array]:
