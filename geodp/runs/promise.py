@@ -6,7 +6,7 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit, plus
 from geodp.release import Cells
 
 if TYPE_CHECKING:
@@ -44,9 +44,11 @@ def _all_reports(run: RunFolder) -> str:
     """Say what the reports of one phone cost together, against the budget."""
     charges = run.ledger
     metric = charges[charges["unit"].astype(str) == str(Unit.POINT)]
+    metric = metric[~metric["mechanism"].isin([item.kind for item in run.publications])]
     if metric.empty:
         return ""
-    reports, each, spent = len(metric), float(metric["epsilon"].iloc[0]), float(metric["total"].max())
+    reports, each = len(metric), float(metric["epsilon"].iloc[0])
+    spent = plus(*metric["epsilon"])  # the account's total holds what is published per metre, too
     text = (
         f"**All reports of one phone** together: {reports:,} × {each:.4g}, so ε = {spent:.4g} per metre: tracks that "
         f"are nowhere further apart than d metres change the odds by a factor of at most exp({spent:.4g}·d)"

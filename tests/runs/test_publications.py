@@ -208,3 +208,15 @@ def test_the_audit_of_a_run_covers_what_was_published_and_told(tmp_path: Path) -
     )
     refuted = audit_releases(literal, samples=2000, seed=3)
     assert refuted.refuted
+
+
+def test_places_published_per_metre_are_charged_to_the_metric_account(tmp_path: Path) -> None:
+    item = {"kind": "prilocation", "variant": "geoind_em", "epsilon_per_m": 0.01, "cap": 10, "clusters": 8}
+    folder = made(tmp_path, publish=[item])
+    rows = folder.ledger.set_index("mechanism")
+    assert rows.loc["prilocation", "unit"] == "point"
+    assert rows.loc["prilocation", "epsilon"] == 0.1
+    assert folder.metrics["epsilon_spent"] == 0.5, "never added to it"
+    text = (folder.path / "summary.md").read_text()
+    assert "Up to 10 visits of one user together: 10 times as much" in text
+    assert "All reports of one phone" not in text
