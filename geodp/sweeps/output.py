@@ -21,7 +21,7 @@ from geodp.sweeps.sweep_folder import SweepFolder
 OWN_COLUMNS = ["cell", "run_id", "seed", "status", "error"]
 
 
-def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, complete: bool) -> None:
+def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, complete: bool, draw: bool = True) -> None:
     """Write every table and figure anew from the results on disk."""
     runs = runs_table(sweep, jobs, store)
     _write_parquet(runs, store.path / "runs.parquet")
@@ -30,7 +30,7 @@ def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, com
     _write_failures(sweep, runs, store.path / "failures.txt")
     _write_timings(jobs, store)
     drawn = []
-    if (runs["status"] == "ok").any():
+    if draw and (runs["status"] == "ok").any():
         from geodp.sweeps.figures import write_figures
 
         drawn = write_figures(sweep, runs, store.path / "figures")

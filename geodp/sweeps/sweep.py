@@ -95,6 +95,7 @@ def sweep(
     fresh: bool = False,
     fail_fast: bool = False,
     overrides: Mapping[str, Any] | None = None,
+    draw: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
     on_failure: Callable[[str], None] | None = None,
 ) -> SweepResult:
@@ -116,6 +117,8 @@ def sweep(
         Stop at the first failure.
     overrides
         Dotted path → value, applied to the base scenario.
+    draw
+        Draw the sweep's figures (the tables and the report are always written).
     on_progress, on_failure
         Called with the progress after every run, and with a message for every failed one.
     """
@@ -134,7 +137,7 @@ def sweep(
             _work_off(todo, executor, store, loaded, progress, fail_fast, on_progress, on_failure)
         from geodp.sweeps.output import write_output
 
-        write_output(loaded, jobs, store, complete=progress.done + progress.failed == progress.total)
+        write_output(loaded, jobs, store, complete=progress.done + progress.failed == progress.total, draw=draw)
     return SweepResult(target)
 
 

@@ -41,6 +41,7 @@ class SweepFigure(FigureKind):
             workers=making.workers,
             fresh=making.fresh,
             overrides=making.settings.filled(making.data),
+            draw=False,
         )
         if result.failures:
             raise GeodpError(f"{making.file.id}: runs of panel '{making.panel}' failed\n{result.failures.strip()}")
