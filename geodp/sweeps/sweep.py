@@ -127,6 +127,7 @@ def sweep(
     store = SweepFolder(target)
     jobs = make_jobs(loaded, target)
     with store.locked():
+        before = {} if fresh else store.manifest()
         store.begin(loaded, _all_checksums(loaded), fresh=fresh)
         finished = {key for key, outcome in store.outcomes().items() if outcome["status"] == "ok"}
         todo = [job for job in jobs if job["run_id"] not in finished]
@@ -135,9 +136,14 @@ def sweep(
             executor = _executor(loaded, workers, cluster, len(todo))
             progress.workers = executor.workers
             _work_off(todo, executor, store, loaded, progress, fail_fast, on_progress, on_failure)
+        identity = store.output_identity(loaded, jobs, draw=draw)
+        if not todo and before.get("output") == identity and store.has_output():
+            store.write_manifest(before)  # nothing is new, so nothing is written anew
+            return SweepResult(target)
         from geodp.sweeps.output import write_output
 
         write_output(loaded, jobs, store, complete=progress.done + progress.failed == progress.total, draw=draw)
+        store.write_manifest(store.manifest() | {"output": store.output_identity(loaded, jobs, draw=draw)})
     return SweepResult(target)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from geodp._version import __version__
 from geodp.errors import DataError, OutputError
 from geodp.runs.run_folder import write_json
-from geodp.sweeps.job import Outcome
+from geodp.sweeps.job import Job, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from geodp.sweeps.sweep_file import LoadedSweep
 
 RESULTS = "results.jsonl"
+OUTPUT = ("runs.parquet", "summary.csv", "failures.txt", "timings.parquet", "report.html")
 
 
 class SweepFolder:
@@ -77,6 +79,27 @@ class SweepFolder:
         ]
         if changed:
             raise OutputError(f"{self.path}: the data changed since ({', '.join(changed)}). {advice}")
+
+    def manifest(self) -> dict[str, Any]:
+        """Return what the folder says about itself ({} when it says nothing)."""
+        path = self.path / "manifest.json"
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return found
+
+    def write_manifest(self, facts: dict[str, Any]) -> None:
+        """Write what the folder says about itself."""
+        write_json(self.path / "manifest.json", facts)
+
+    def output_identity(self, sweep: LoadedSweep, jobs: list[Job], *, draw: bool) -> str:
+        """Return the identity of tables and figures: the sweep, its runs, and the results they are made from."""
+        path = self.path / RESULTS
+        size = path.stat().st_size if path.is_file() else 0
+        facts = [__version__, sweep.sweep.model_dump(mode="json"), [job["run_id"] for job in jobs], size, draw]
+        return hashlib.blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=10).hexdigest()
+
+    def has_output(self) -> bool:
+        """Tell whether all tables are there."""
+        return all((self.path / name).is_file() for name in OUTPUT)
 
     @contextmanager
     def appending(self) -> Iterator[Results]:
