@@ -18,7 +18,7 @@ from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import SCENARIOS, cpu_s, scratch_folder, usage_of
 from tests.benchmarks._sweep_work import no_work
 
-LONG = {"workers.source.count": 60_000, "tasks.demand.per_hour": 900, "tasks.reward.total": 18_000}
+LONG = {"workers.source.count": 25_000, "tasks.demand.per_hour": 500, "tasks.reward.total": 10_000}
 """Changes of the quickstart that make a run take a second or more."""
 LONG_RUNS = 8
 QUICK_RUNS = 1000
