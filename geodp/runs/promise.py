@@ -12,6 +12,7 @@ from geodp.release import Cells
 if TYPE_CHECKING:
     import pandas as pd
 
+    from geodp.runs.published import PublishedRun
     from geodp.runs.run_folder import RunFolder
 
 
@@ -107,8 +108,16 @@ def _publications(run: RunFolder) -> list[str]:
     """Say what each publication promises, and what it costs a person."""
     return [
         f"**Published at the end** (`{item.kind}`): {item.guarantee.sentence()} {item.plugin.together()}".rstrip()
+        + _levels(item)
         for item in run.publications
     ]
+
+
+def _levels(item: PublishedRun) -> str:
+    """Say which levels people chose, where they chose unlike ones."""
+    chosen = item.facts.get("people_by_level", {})
+    told = ", ".join(f"{level} {number:,}" for level, number in chosen.items())
+    return f" People by the level they chose: {told}." if len(chosen) > 1 else ""
 
 
 def _total(run: RunFolder) -> str:

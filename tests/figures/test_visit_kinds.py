@@ -1,5 +1,6 @@
 """Figures of published visits and of EpicRec: that they show what they say, on small data."""
 
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -76,3 +77,22 @@ def test_the_printed_rule_always_stops_at_twice_the_step(tmp_path: Path) -> None
     assert stops.get_group("as printed").tolist() == [0.2, 0.2]
     error = points[points["y_name"] == ERROR].groupby("x")["y"].mean()
     assert error.iloc[0] > 2 * error.iloc[-1]
+
+
+@pytest.mark.skipif("GEODP_DATA" not in os.environ, reason="GEODP_DATA names no folder of real data")
+def test_real_visits_of_new_york_have_boroughs_and_tracts() -> None:
+    folder = Path(os.environ["GEODP_DATA"]) / "foursquare_nyc"
+    if not folder.is_dir():
+        pytest.skip("no Foursquare visits in GEODP_DATA")
+    kind = PublishedVisits(
+        visits_path=str(folder / "checkins.parquet"),
+        places_path=str(folder / "venues.csv.gz"),
+        levels_path=str(folder / "venue_hierarchy.csv.gz"),
+        venue_column="poi",
+        levels=("borough", "tract"),
+        people=100,
+    )
+    histories, venues = kind._loaded()
+    assert len(histories.people) == 100
+    assert set(venues.levels["borough"]) == {"Manhattan", "Brooklyn", "Queens", "Bronx", "Staten Island"}
+    assert 4000 < venues.size < 4300  # 81 % of 5,135 lie in the five boroughs

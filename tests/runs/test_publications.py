@@ -121,6 +121,15 @@ def test_the_summary_says_that_single_visits_hide_no_user(tmp_path: Path) -> Non
     assert "1 release × 0.5 + 5 for what `prilocation` publishes, so ε = 5.5 (add/remove), 11 (replace)" in text
 
 
+def test_the_summary_says_who_chose_which_level(tmp_path: Path) -> None:
+    item = {"kind": "prilocation", "cap": 10, "clusters": 8, "level_shares": {"city": 0.5}}
+    folder = made(tmp_path, publish=[item])
+    chosen = folder.publications[0].facts["people_by_level"]
+    assert sum(chosen.values()) == 120
+    assert set(chosen) == {"street", "city"}
+    assert f"People by the level they chose: {next(iter(chosen))} " in (folder.path / "summary.md").read_text()
+
+
 def test_check_states_what_is_published_and_what_it_costs() -> None:
     text = report(small(VISITS), "small.yaml")
     assert "publish   prilocation, once at the end: Hides one visit" in text

@@ -51,7 +51,11 @@ class VisitsPublication(Publication):
                 "sensitivity_m": self.sensitivities_m(histories.people, hierarchy),
             }
         )
-        facts: dict[str, Any] = {"levels": list(hierarchy.levels)}
+        chosen = people["level"].fillna(hierarchy.levels[-1] if hierarchy.levels else "none").value_counts()
+        facts: dict[str, Any] = {
+            "levels": list(hierarchy.levels),
+            "people_by_level": {str(level): int(number) for level, number in chosen.items()},
+        }
         if released.cluster is not None:
             facts["cluster"] = released.cluster.tolist()
         frames = {"replacements": replacements_frame(truth), "people": people}
