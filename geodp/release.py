@@ -162,10 +162,10 @@ class LatticeCells(Cells):
     def locate(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Return the cell that holds each point, -1 outside all of them."""
         square = self.lattice.locate(x_m, y_m)
-        return np.where(square >= 0, self._cell_of_square[square], -1)
+        return np.where(square >= 0, self.cell_of_square[square], -1)
 
     @cached_property
-    def _cell_of_square(self) -> npt.NDArray[np.int64]:
+    def cell_of_square(self) -> npt.NDArray[np.int64]:
         """The cell of each square of the lattice: each cell's number, added up from the corners where it starts."""
         grid = self.lattice
         west, east = (

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.display.drawing import Surface
-from geodp.release import Cells, GridCells
+from geodp.release import AdaptiveCells, Cells, GridCells, LatticeCells
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
@@ -54,6 +54,32 @@ def surface(release: Cells, count: npt.NDArray[np.float64], *, noisy: bool = Tru
     )
 
 
+def drawable(releases: Sequence[Cells], limit: int, page: Page) -> list[Surface]:
+    """Return the noisy counts of releases cell by cell, or on coarser grids where a page could not carry them all."""
+    counts = [np.asarray(release.count) for release in releases]
+    if all(isinstance(release, GridCells) for release in releases) or sum(map(np.size, counts)) <= limit:
+        surfaces = [surface(release, count) for release, count in zip(releases, counts, strict=True)]
+        return coarsened(surfaces, [getattr(release, "grid", None) for release in releases], limit, page)
+    page.note("cells of different sizes are drawn added up on a regular grid")
+    return [_on_grid(release, count, limit // len(releases)) for release, count in zip(releases, counts, strict=True)]
+
+
+def _on_grid(release: Cells, count: npt.NDArray[np.float64], limit: int) -> Surface:
+    """Return cells on the regular grid behind them, coarse enough; cells without one stay as they are.
+
+    The parts of a coarse cell are added up; a cell of several squares of a lattice is spread over them evenly.
+    """
+    if isinstance(release, AdaptiveCells):
+        grid, count = release.coarse, np.add.reduceat(count, release.first[:-1])
+    elif isinstance(release, LatticeCells):
+        squares = np.bincount(release.cell_of_square, minlength=count.size)
+        grid, count = release.lattice, (count / squares)[release.cell_of_square]
+    else:
+        return surface(release, count)
+    side = max(1, math.ceil(math.sqrt(grid.size / max(limit, 1))))
+    return _blocks(release.time_s, count, grid, side)
+
+
 def coarsened(surfaces: Sequence[Surface], grids: Sequence[Grid | None], limit: int, page: Page) -> list[Surface]:
     """Add neighbouring cells of regular grids up until all surfaces together hold at most `limit` numbers.
 
@@ -64,21 +90,22 @@ def coarsened(surfaces: Sequence[Surface], grids: Sequence[Grid | None], limit: 
     if side == 1 or not any(grids):
         return list(surfaces)
     page.note(f"cells are drawn {side} × {side} at a time")
-    return [_blocks(each, grid, side) if grid is not None else each for each, grid in zip(surfaces, grids, strict=True)]
+    pairs = zip(surfaces, grids, strict=True)
+    return [_blocks(each.time_s, each.count, grid, side) if grid is not None else each for each, grid in pairs]
 
 
-def _blocks(fine: Surface, grid: Grid, side: int) -> Surface:
+def _blocks(time_s: float, count: npt.NDArray[np.float64], grid: Grid, side: int) -> Surface:
     """Return sums over blocks of side × side cells; blocks at the far edges hold what is left."""
     across = np.arange(0, grid.columns, side)
     along = np.arange(0, grid.rows, side)
-    table = fine.count.reshape(grid.rows, grid.columns)
+    table = count.reshape(grid.rows, grid.columns)
     sums = np.add.reduceat(np.add.reduceat(table, along, axis=0), across, axis=1)
     west, south = grid.west_m + across * grid.cell_x_m, grid.south_m + along * grid.cell_y_m
     east = np.append(west[1:], grid.west_m + grid.columns * grid.cell_x_m)
     north = np.append(south[1:], grid.south_m + grid.rows * grid.cell_y_m)
     even = grid.columns % side == 0 and grid.rows % side == 0
     return Surface(
-        fine.time_s,
+        time_s,
         np.tile(west, along.size),
         np.repeat(south, across.size),
         np.tile(east, along.size),

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from geodp.curator.mechanisms import Snapshot
 from geodp.display.page import Page
-from geodp.display.surfaces import coarsened, surface, thinned
+from geodp.display.surfaces import coarsened, drawable, surface, thinned
 from geodp.geometry import Grid, Region
+from geodp.plugins import plugin
+from geodp.privacy.noise import SimulatedNoise
 from geodp.release import GridCells
 from tests.display.fake_run import GUARANTEE
 
@@ -55,3 +58,17 @@ def test_a_block_holds_the_sum_of_its_cells(sheet: Page) -> None:
     fine = release(4, 4)
     (coarse,) = coarsened([surface(fine, np.asarray(fine.count))], [fine.grid], 4, sheet)
     assert coarse.count.tolist() == [0 + 1 + 4 + 5, 2 + 3 + 6 + 7, 8 + 9 + 12 + 13, 10 + 11 + 14 + 15]
+
+
+@pytest.mark.parametrize("kind", ["uniform_grid", "adaptive_grid", "quadtree", "kd_tree", "dpcube"])
+@pytest.mark.parametrize("limit", [100_000, 60])
+def test_cells_of_any_mechanism_are_drawn_whole_or_added_up(sheet: Page, kind: str, limit: int) -> None:
+    x, y = REGION.sample(4000, np.random.default_rng(0))
+    noise = SimulatedNoise(np.random.default_rng(1))
+    released = plugin(kind, epsilon=1.0).release(Snapshot(0.0, x, y, REGION, 4000.0), noise)
+    (drawn,) = drawable([released], limit, sheet)
+    assert drawn.count.sum() == pytest.approx(released.count.sum())
+    areas = (drawn.east_m - drawn.west_m) * (drawn.north_m - drawn.south_m)
+    assert areas.sum() == pytest.approx(REGION.area_m2)
+    assert drawn.count.size == released.count.size if limit > 1000 else drawn.count.size <= 81
+    assert bool(sheet.notes) == (limit < released.count.size)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from geodp.display.colours import RELEASED
 from geodp.display.layers import Layer
-from geodp.display.surfaces import coarsened, counted, promised, surface, thinned
+from geodp.display.surfaces import counted, drawable, promised, thinned
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
@@ -29,16 +29,14 @@ class CellsLayer(Layer):
     max_releases: int = Field(default=24, gt=0)
     """At most so many releases are drawn, evenly spaced over the run."""
     max_cells: int = Field(default=150_000, gt=0)
-    """At most so many cells of all releases together; regular grids are drawn coarser beyond."""
+    """At most so many cells of all releases together; they are drawn coarser beyond."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the counts of every release; the clock picks the one in force."""
         releases = [release for _, release in thinned(counted(run), self.max_releases, page)]
         if not releases:
             return
-        surfaces = [surface(release, np.asarray(release.count)) for release in releases]
-        grids = [getattr(release, "grid", None) for release in releases]
-        drawn = coarsened(surfaces, grids, self.max_cells, page)
+        drawn = drawable(releases, self.max_cells, page)
         exact = all(np.all(release.noise_scale == 0) for release in releases)
         word = "Exact" if exact else "Noisy"
         title = f"{word} counts per cell"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from geodp.display.colours import RELEASED, along, density_share
 from geodp.display.drawing import Band, Moment
 from geodp.display.layers import Layer
-from geodp.display.surfaces import coarsened, counted, promised, surface, thinned
+from geodp.display.surfaces import counted, drawable, promised, thinned
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
@@ -34,7 +33,7 @@ class ReleaseLayer(Layer):
     max_releases: int = Field(default=48, gt=0)
     """At most so many releases are drawn, evenly spaced over the run."""
     max_cells: int = Field(default=150_000, gt=0)
-    """At most so many cells of all releases together; regular grids are drawn coarser beyond."""
+    """At most so many cells of all releases together; they are drawn coarser beyond."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw every release; the clock picks the one in force."""
@@ -52,9 +51,7 @@ class ReleaseLayer(Layer):
         self._draw_cells(releases, page)
 
     def _draw_cells(self, releases: list[Cells], page: Page) -> None:
-        surfaces = [surface(release, np.asarray(release.count)) for release in releases]
-        grids = [getattr(release, "grid", None) for release in releases]
-        drawn = coarsened(surfaces, grids, self.max_cells, page)
+        drawn = drawable(releases, self.max_cells, page)
         page.cells(self, drawn, ramp=RELEASED, name="Released count", public=promised(releases))
 
 
