@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from geodp.visits.modelled_visits import ModelledVisits
     from geodp.visits.visit_sets import VisitSets
 
-_QUANTITIES = ("error", "quality", "their mean", "error, clipped")
+_QUANTITIES = ("error", "quality", "their mean")
 
 
 class ThresholdQuality(CountFigure):
     """Error and quality of every threshold θ, both relative to the mean count of the table; and their mean.
 
-    Lines carry the name of their ε. `error, clipped`: counts below 0 are raised to 0, as the algorithm does.
+    Lines carry the name of their ε. Counts are not raised to 0, which would break the symmetry at large thresholds.
     """
 
     kind: ClassVar[str] = "threshold_quality"
@@ -55,8 +55,7 @@ class ThresholdQuality(CountFigure):
             for repeat in range(self.repeats):
                 noisy = scaled + np.random.default_rng([1, repeat]).laplace(0, theta / epsilon, counts.size)
                 error = float(np.abs(noisy - counts).mean())
-                clipped = float(np.abs(np.maximum(noisy, 0) - counts).mean())
-                values = (error, worth, (error + worth) / 2, clipped)
+                values = (error, worth, (error + worth) / 2)
                 rows += [
                     ("relative", f"{what} ({name})", float(theta), repeat, float(value) / average)
                     for what, value in zip(_QUANTITIES, values, strict=True)
