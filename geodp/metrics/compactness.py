@@ -43,11 +43,11 @@ class Compactness(Metric):
         if not plans_regions(run):
             return None
         regions = first_regions(run)
-        shapes = [
-            shapely.multipoints(np.concatenate([edges[:, :2], edges[:, 2:], edges[:, [0, 3]], edges[:, [2, 1]]]))
-            for edges in regions.values()
-        ]
-        radius = shapely.minimum_bounding_radius(np.array(shapes, dtype=object))
-        area = [float(((edges[:, 2] - edges[:, 0]) * (edges[:, 3] - edges[:, 1])).sum()) for edges in regions.values()]
+        edges = np.concatenate([np.empty((0, 4)), *regions.values()])
+        owner = np.repeat(np.arange(len(regions)), [len(region) for region in regions.values()])
+        corners = shapely.points(edges[:, [0, 0, 2, 2]].ravel(), edges[:, [1, 3, 1, 3]].ravel())
+        radius = shapely.minimum_bounding_radius(shapely.multipoints(corners, indices=np.repeat(owner, 4)))
+        sides = edges[:, 2:] - edges[:, :2]
+        area = np.bincount(owner, weights=sides[:, 0] * sides[:, 1], minlength=len(regions))
         index = pd.Index(list(regions), name="task", dtype="int64")
-        return pd.Series(np.array(area) / (np.pi * radius**2), index=index)
+        return pd.Series(area / (np.pi * radius**2), index=index)

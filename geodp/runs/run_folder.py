@@ -90,7 +90,7 @@ class RunFolder:
         """What the server decided and learnt: one row per task and round (`server_view.parquet`)."""
         return self._table("server_view.parquet")
 
-    @property
+    @cached_property
     def regions(self) -> list[tuple[int, int, npt.NDArray[np.float64]]]:
         """Regions to which offers went: task, round, and rectangles (west, south, east, north) as they grew."""
         offers = self.offers
