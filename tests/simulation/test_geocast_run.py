@@ -13,6 +13,7 @@ import pytest
 
 import geodp
 from geodp.errors import GeodpError
+from geodp.privacy.audit.interaction import DecidedOffers
 from geodp.runs.run_folder import RunFolder
 from geodp.scenario import Scenario
 from geodp.simulation.engine import Engine, build_world
@@ -229,3 +230,21 @@ def test_no_object_of_the_server_holds_a_true_count(tmp_path: Path) -> None:
     assert not holds_truth(engine.curator.current if engine.curator else None, truth)
     engine.server.records.append({"count": truth[0]})  # the search finds what is there
     assert holds_truth(engine.server, truth)
+
+
+def test_the_audit_of_the_servers_view_meets_those_inside_the_regions(plain: RunFolder) -> None:
+    offers = DecidedOffers.of(plain)
+    assert offers.regions is not None
+    rng = np.random.default_rng(0)
+    x, y = plain.region.sample(300, rng)
+    offer, canary, distance = offers._reached(x, y)
+    expected = set()
+    for number, edges in enumerate(offers.regions):
+        for west, south, east, north in edges:
+            inside = (x >= west) & (x <= east) & (y >= south) & (y <= north)
+            expected |= {(number, int(one)) for one in np.flatnonzero(inside)}
+    assert set(zip(offer.tolist(), canary.tolist(), strict=True)) == expected
+    assert offer.size == len(expected) > 10
+    assert distance == pytest.approx(np.hypot(x[canary] - offers.x_m[offer], y[canary] - offers.y_m[offer]))
+    log_ratio, picked = offers.meet(x, y, np.ones(300, dtype=np.bool_), rng)
+    assert np.isfinite(log_ratio[~picked]).all()
