@@ -309,6 +309,7 @@ def figures(
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes [default: all cores].")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget earlier results.")] = False,
+    record: Annotated[bool, typer.Option("--record", help="Put the named figures into REPRODUCTION.md.")] = False,
 ) -> None:
     """List the papers' figures, or make them: claim, our numbers, verdict, PNG and SVG; run again to resume."""
     from geodp.errors import UsageError
@@ -320,7 +321,7 @@ def figures(
         if not make_all(out, workers=workers, fresh=fresh, say=_say, complain=lambda text: typer.echo(text, err=True)):
             raise typer.Exit(1)
     elif names:
-        make_some(names, out, workers=workers, fresh=fresh, say=_say)
+        make_some(names, out, workers=workers, fresh=fresh, say=_say, record=record)
     else:
         typer.echo(list_text())
 

@@ -34,11 +34,25 @@ def list_text() -> str:
 
 
 def make_some(
-    names: Sequence[str], out: Path | None, *, workers: int | None, fresh: bool, say: Callable[[str], None]
+    names: Sequence[str],
+    out: Path | None,
+    *,
+    workers: int | None,
+    fresh: bool,
+    say: Callable[[str], None],
+    record: bool = False,
 ) -> None:
-    """Make the figures named and print their verdicts."""
+    """Make the figures named and print their verdicts; with `record`, put them into REPRODUCTION.md, too."""
+    made = []
     for file in [find_figure(name) for name in names]:
-        say(make_figure(file, out or FIGURES, workers=workers, fresh=fresh).text() + "\n")
+        made.append(make_figure(file, out or FIGURES, workers=workers, fresh=fresh))
+        say(made[-1].text() + "\n")
+    if record:
+        from geodp.figures.reproduction import record_figures
+
+        page = (out or figures_folder().parent.parent) / PAGE
+        record_figures(page, made, [path.stem for path in figure_paths()])
+        say(f"wrote {page}")
 
 
 def make_all(

@@ -39,7 +39,22 @@ def write_reproduction(
     old = earlier_blocks(path.read_text(encoding="utf-8")) if path.is_file() else {}
     sections = {figure.file.id: _section(figure, old) for figure in made}
     sections |= {file.id: _failed_section(file, error, old) for file, error in failed}
-    body = "\n".join(sections[name] for name in order or sections)
+    _write(path, [sections[name] for name in order or sections])
+
+
+def record_figures(path: Path, made: Sequence[MadeFigure], order: Sequence[str]) -> None:
+    """Put these figures into the page and leave all others in it as they stand."""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    old = earlier_blocks(text)
+    parts = re.split(r"^(?=## \S+: )", text, flags=re.M)[1:]
+    sections = {part.split(": ", 1)[0].removeprefix("## "): part.rstrip("\n") + "\n" for part in parts}
+    sections |= {figure.file.id: _section(figure, old) for figure in made}
+    known = [name for name in order if name in sections]
+    _write(path, [sections[name] for name in [*known, *(name for name in sections if name not in known)]])
+
+
+def _write(path: Path, sections: Sequence[str]) -> None:
+    body = "\n".join(sections)
     text = "\n".join([_HEAD.format(version=__version__), _totals(body), body])
     partial = path.with_name(path.name + ".partial")
     partial.write_text(text, encoding="utf-8")

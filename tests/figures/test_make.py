@@ -162,3 +162,24 @@ def test_the_command_line_lists_makes_and_refuses(tmp_path: Path) -> None:
     both = geodp("figures", "13.7a", "--all")
     assert both.returncode == 2
     assert "not both" in both.stderr
+
+
+def test_one_figure_is_recorded_and_the_others_stay_as_they_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "scenarios" / "figures"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    plain_file(folder, "A2")
+    plain_file(folder, "A10")
+    console.make_some(["A10"], None, workers=1, fresh=False, say=lambda _: None, record=True)
+    page = tmp_path / "REPRODUCTION.md"
+    alone = page.read_text()
+    assert "1 checks: 1 reproduced" in alone
+    console.make_some(["A2"], None, workers=1, fresh=False, say=lambda _: None, record=True)
+    both = page.read_text()
+    assert "2 checks: 2 reproduced" in both
+    assert both.index("## A2: ") < both.index("## A10: ")
+    assert alone[alone.index("## A10: ") :].strip() in both
+    console.make_all(None, workers=1, fresh=False, say=lambda _: None, complain=lambda _: None)
+    assert page.read_text() == both
