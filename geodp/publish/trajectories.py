@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from geodp.display.page import Page
 
 _TIME_DIGITS = 3
-_MOST_DRAWN = 400
+_MOST_DRAWN, _MOST_STEPS = 400, 18_000
 
 
 class SyntheticTrips(Plan):
@@ -138,7 +138,8 @@ def _draw_map(page: Page, released: Trajectories) -> None:
     class SyntheticLayer(ReportsLayer):
         title: ClassVar[str] = "Synthetic trips"
 
-    shown = released.chosen(np.arange(min(released.size, _MOST_DRAWN)))
+    whole = int(np.searchsorted(released.first, _MOST_STEPS, side="right")) - 1  # whole trips, as far as they fit
+    shown = released.chosen(np.arange(min(released.size, max(1, whole), _MOST_DRAWN)))
     begin = np.setdiff1d(np.arange(shown.points), shown.first[1:] - 1)
     if released.size > shown.size:
         page.notes.append(f"{shown.size:,} of {released.size:,} synthetic trips are drawn.")
