@@ -181,9 +181,10 @@ def _finish(folder: Path, tell: Progress, *, draw_map: bool, summarise: bool) ->
         tell("attacks", 0.0)
         write_attacks(run)
     tell("metrics", 0.0)
-    write_metrics(RunFolder(folder))
+    run = RunFolder(folder)  # what metrics and summary both read of a large run is read once
+    write_metrics(run)
     if summarise:
-        write_summary(RunFolder(folder))
+        write_summary(run)
     if draw_map:
         from geodp.display.map import write_map
 

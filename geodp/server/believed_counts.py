@@ -23,6 +23,7 @@ from geodp.server.cell_graph import CellGraph, cell_graph, counts_and_noise
 
 _LEAST_VARIATION = 0.05  # coefficient of variation of the prior when the release shows none
 _HEAVY_SHARE = 0.05  # of the prior's heavy tail
+_LARGEST_PROBABILITY = 0.9  # beyond it (1 - p)^N asks only whether a cell is empty, and a line would mislead
 _FAR = 500.0  # beyond it the incomplete gamma function is its asymptotic series
 _LEAST_OF_MEAN = 0.01  # no place is believed to be emptier than this share of the mean
 _LEAST_SHAPE = 0.02  # of the gamma law: a prior that says "nearly all cells are empty" cannot be told from this one
@@ -44,13 +45,14 @@ def believed_as_released(release: Cells) -> BelievedCounts:
 
 @lru_cache(maxsize=4)
 def effective_counts(release: Cells, probability: float) -> BelievedCounts:
-    """Return effective counts, exact at p = 0 and at the given probability, and on a line between."""
+    """Return effective counts, exact at p = 0 and at the given probability (at most 0.9), and on a line between."""
+    probability = min(probability, _LARGEST_PROBABILITY)
     count, variance = counts_and_noise(release)
     noisy = variance > 0
     at_zero, at_p = np.maximum(count, 0.0), np.maximum(count, 0.0)
     if noisy.any():
         prior = prior_of_counts(count, variance, release.area_m2, cell_graph(release))
-        refusal = -float(np.log1p(-min(probability, 1 - 1e-9)))
+        refusal = -float(np.log1p(-probability))
         noise = np.sqrt(np.where(noisy, variance, 1.0) / 2)
         small = 1e-4 * refusal
         at_zero = np.where(noisy, -log_mean_refusal(count, noise, prior, small) / small, at_zero)

@@ -111,7 +111,7 @@ class Growth:
             share = (east - west) * (north - south) / whole
         rectangle = (west, south, east, north)
         distance, probability = self.judge(rectangle, x_m, y_m)
-        workers = share * (self.believed.at_zero[cell] - self.believed.fall[cell] * probability)
+        workers = share * max(self.believed.at_zero[cell] - self.believed.fall[cell] * probability, 0.0)
         if self.whole_workers:
             workers = float(int(workers))
         useful = workers > 0 and probability > 0

@@ -236,3 +236,14 @@ def test_growth_looks_at_the_cells_it_takes_and_their_neighbours_only(monkeypatc
         counted.append((len(looks), len(region.rectangles)))
     assert counted[0] == counted[1]
     assert counted[0][0] <= 1 + 4 * counted[0][1]
+
+
+def test_more_willing_workers_never_need_a_larger_region_when_noise_is_taken_into_account() -> None:
+    """Where nearly everyone accepts, (1 - p)^N asks only whether cells are empty; plans must not run away there."""
+    release = world(7)
+    areas = []
+    for mar in (0.1, 0.4, 0.7, 1.0):
+        rules = growth(release, Linear(mar=mar, max_travel_m=3000.0, minimum_reward=0.0), planning="noise_aware")
+        regions = [grown(rules, x, y).rectangles for x, y in places(30)]
+        areas.append(sum((east - west) * (north - south) for region in regions for west, south, east, north in region))
+    assert areas == sorted(areas, reverse=True)
