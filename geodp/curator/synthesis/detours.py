@@ -44,23 +44,17 @@ class Paths:
         """Number of paths."""
         return int(self.via_x_m.size)
 
-    def legs_m(self) -> tuple[Array, Array]:
-        """Return the lengths of the first and the second leg."""
-        ends = self.ends
-        first = np.hypot(self.via_x_m - ends.from_x_m, self.via_y_m - ends.from_y_m)
-        return first, np.hypot(ends.to_x_m - self.via_x_m, ends.to_y_m - self.via_y_m)
-
     def at(self, share: Array, path: Integers) -> tuple[Array, Array]:
         """Return the place on a path at a share of its length."""
-        first, second = (leg[path] for leg in self.legs_m())
+        x_m, y_m = self.ends.from_x_m[path], self.ends.from_y_m[path]
+        first_x, first_y = self.via_x_m[path] - x_m, self.via_y_m[path] - y_m
+        second_x, second_y = self.ends.to_x_m[path] - self.via_x_m[path], self.ends.to_y_m[path] - self.via_y_m[path]
+        first, second = np.hypot(first_x, first_y), np.hypot(second_x, second_y)
         gone = share * (first + second)
         on_first = np.clip(gone / np.maximum(first, 1e-9), 0.0, 1.0)
         on_second = np.clip((gone - first) / np.maximum(second, 1e-9), 0.0, 1.0)
-        ends = self.ends
-        x_m = ends.from_x_m[path] + on_first * (self.via_x_m - ends.from_x_m)[path]
-        y_m = ends.from_y_m[path] + on_first * (self.via_y_m - ends.from_y_m)[path]
-        x_m += on_second * (ends.to_x_m - self.via_x_m)[path]
-        y_m += on_second * (ends.to_y_m - self.via_y_m)[path]
+        x_m += on_first * first_x + on_second * second_x
+        y_m += on_first * first_y + on_second * second_y
         return x_m, y_m
 
 

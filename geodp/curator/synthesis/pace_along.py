@@ -24,9 +24,7 @@ def points_along(paths: Paths, points: Integers, density: Density) -> tuple[Inte
     """
     first = np.append(0, np.cumsum(points))
     floor = _FLOOR / density.grid.size
-    middle = np.tile((np.arange(_PIECES) + 0.5) / _PIECES, paths.size)
-    located = density.grid.locate(*paths.at(middle, np.repeat(np.arange(paths.size), _PIECES)))
-    piece = located.astype(np.int32).reshape(paths.size, _PIECES)
+    piece = _pieces(paths, density)
     slowness = np.ones(density.grid.size)
     for _ in range(_ROUNDS):
         x_m, y_m = _placed(paths, points, piece, slowness)
@@ -34,6 +32,16 @@ def points_along(paths: Paths, points: Integers, density: Density) -> tuple[Inte
         slowness *= np.clip((density.share + floor) / (now + floor), 0.5, 2.0)
     x_m, y_m = _placed(paths, points, piece, slowness)
     return first, x_m, y_m
+
+
+def _pieces(paths: Paths, density: Density) -> npt.NDArray[np.int32]:
+    """Return the cell in the middle of each piece of every path."""
+    cells = np.empty((paths.size, _PIECES), dtype=np.int32)
+    for begin in range(0, paths.size, _BLOCK):
+        some = np.arange(begin, min(begin + _BLOCK, paths.size))
+        middle = np.tile((np.arange(_PIECES) + 0.5) / _PIECES, some.size)
+        cells[some] = density.grid.locate(*paths.at(middle, np.repeat(some, _PIECES))).reshape(-1, _PIECES)
+    return cells
 
 
 def _placed(paths: Paths, points: Integers, piece: npt.NDArray[np.int32], slowness: Array) -> tuple[Array, Array]:
