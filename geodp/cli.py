@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from geodp.console import ANYWHERE, flags, overrides, say
 from geodp.datasets.command import app as datasets_app
-
-if TYPE_CHECKING:
-    from geodp.publish.frame import Outcome
+from geodp.publish.command import app as publish_app
 
 app = typer.Typer(
     name="geodp",
@@ -23,15 +22,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-publish_app = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 app.add_typer(publish_app, name="publish", help="Publish a file of real data with a guarantee and a ledger.")
-
 app.add_typer(datasets_app, name="datasets", help="Known data sets: list, make up, convert, describe.")
 
 INTERRUPTED = 130
-ANYWHERE = {"--debug", "--quiet"}
-"""Flags that may stand before or after the command."""
-_flags: set[str] = set()
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario file (YAML).")]
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A finished run folder.")]
@@ -44,8 +38,8 @@ Settings = Annotated[
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    _flags.clear()
-    _flags.update(ANYWHERE.intersection(words))
+    flags.clear()
+    flags.update(ANYWHERE.intersection(words))
     sys.exit(_exit_code([word for word in words if word not in ANYWHERE]))
 
 
@@ -65,7 +59,7 @@ def _exit_code(words: list[str]) -> int:
     except BrokenPipeError:
         return 1
     except GeodpError as error:
-        if "--debug" in _flags:
+        if "--debug" in flags:
             traceback.print_exc()
         else:
             typer.echo(str(error), err=True)
@@ -74,7 +68,7 @@ def _exit_code(words: list[str]) -> int:
         if isinstance(error, wrong_usage):
             error.show()  # type: ignore[attr-defined]
             return int(error.exit_code)  # type: ignore[attr-defined]
-        if "--debug" in _flags:
+        if "--debug" in flags:
             traceback.print_exc()
         else:
             typer.echo(f"unexpected {type(error).__name__}: {error}\nRun again with --debug for details.", err=True)
@@ -100,17 +94,6 @@ def _options(
     """Simulate location privacy and spatial crowdsourcing."""
 
 
-def _say(text: str) -> None:
-    if "--quiet" not in _flags:
-        typer.echo(text)
-
-
-def _overrides(settings: list[str] | None) -> dict[str, Any]:
-    from geodp.scenario_file import parse_override
-
-    return dict(parse_override(text) for text in settings or [])
-
-
 @app.command()
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the scenario; NAME.yaml is written here.")],
@@ -119,7 +102,7 @@ def new(
     from geodp.scenario_template import write_template
 
     path = write_template(name)
-    _say(f"wrote {path}\nRun it:  geodp run {path}")
+    say(f"wrote {path}\nRun it:  geodp run {path}")
 
 
 @app.command()
@@ -128,7 +111,7 @@ def check(file: ScenarioFile, settings: Settings = None) -> None:
     from geodp.scenario import load_scenario
     from geodp.scenario_report import report
 
-    _say(report(load_scenario(file, _overrides(settings)), str(file)))
+    say(report(load_scenario(file, overrides(settings)), str(file)))
 
 
 @app.command(name="list")
@@ -152,11 +135,11 @@ def run(
     """Run a scenario into a run folder."""
     from geodp.progress import shown_progress
 
-    with shown_progress(quiet="--quiet" in _flags) as progress:
+    with shown_progress(quiet="--quiet" in flags) as progress:
         from geodp.runs.run import run as run_scenario
 
-        result = run_scenario(file, out, seed=seed, overrides=_overrides(settings), force=force, progress=progress)
-    _say(f"{_headline(result.metrics)}\nsummary: {result.path / 'summary.md'}\nmap:     {result.path / 'map.html'}")
+        result = run_scenario(file, out, seed=seed, overrides=overrides(settings), force=force, progress=progress)
+    say(f"{_headline(result.metrics)}\nsummary: {result.path / 'summary.md'}\nmap:     {result.path / 'map.html'}")
 
 
 def _headline(metrics: dict[str, float | None]) -> str:
@@ -181,7 +164,7 @@ def map_(
     from geodp.runs.run_folder import RunFolder
 
     path = out or run / ("map-public.html" if public else "map.html")
-    _say(f"wrote {write_map(RunFolder(run), path, public=public)}")
+    say(f"wrote {write_map(RunFolder(run), path, public=public)}")
 
 
 @app.command()
@@ -193,7 +176,7 @@ def metrics(run: RunArgument) -> None:
     from geodp.runs.run_folder import RunFolder
 
     values = write_metrics(RunFolder(run))
-    _say(json.dumps(values, indent=2))
+    say(json.dumps(values, indent=2))
 
 
 @app.command()
@@ -236,7 +219,7 @@ def sweep(
     from geodp.sweeps.console import dry_run_text, finished_text, watched_sweep
 
     if dry_run:
-        _say(dry_run_text(file, out, workers))
+        say(dry_run_text(file, out, workers))
         return
     result = watched_sweep(
         file,
@@ -245,10 +228,10 @@ def sweep(
         cluster=cluster,
         fresh=fresh,
         fail_fast=fail_fast,
-        overrides=_overrides(settings),
-        quiet="--quiet" in _flags,
+        overrides=overrides(settings),
+        quiet="--quiet" in flags,
     )
-    _say(finished_text(result))
+    say(finished_text(result))
     if result.failures:
         raise typer.Exit(1)
 
@@ -285,10 +268,10 @@ def advise(
         first_seed=seed,
         precision=precision,
         workers=workers,
-        overrides=_overrides(settings),
+        overrides=overrides(settings),
         public_data=public_data,
     )
-    _say(advice_text(advice))
+    say(advice_text(advice))
     if json_file is not None:
         write_text(json_file, json.dumps(advice_values(advice), indent=2, allow_nan=False) + "\n")
     if advice.answer is None:
@@ -318,10 +301,10 @@ def figures(
     if everything and names:
         raise UsageError("name figures, or use --all, not both")
     if everything:
-        if not make_all(out, workers=workers, fresh=fresh, say=_say, complain=lambda text: typer.echo(text, err=True)):
+        if not make_all(out, workers=workers, fresh=fresh, say=say, complain=lambda text: typer.echo(text, err=True)):
             raise typer.Exit(1)
     elif names:
-        make_some(names, out, workers=workers, fresh=fresh, say=_say, record=record)
+        make_some(names, out, workers=workers, fresh=fresh, say=say, record=record)
     else:
         typer.echo(list_text())
 
@@ -347,10 +330,10 @@ def audit(
     from geodp.privacy.audit.command import Request, outcomes
     from geodp.runs.run_folder import write_text
 
-    request = Request(kind, everything, run, view, _overrides(settings), samples, confidence, seed, mode)
+    request = Request(kind, everything, run, view, overrides(settings), samples, confidence, seed, mode)
     found = []
     for outcome in outcomes(request):
-        _say(outcome.text)
+        say(outcome.text)
         found.append(outcome)
     if json_file is not None:
         values = [outcome.values for outcome in found]
@@ -358,191 +341,6 @@ def audit(
         write_text(json_file, json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     if any(outcome.refuted for outcome in found):
         raise typer.Exit(1)
-
-
-PrivateFile = Annotated[Path, typer.Argument(metavar="IN", help="The private data (csv or Parquet).")]
-PublishedFile = Annotated[
-    Path, typer.Option(metavar="OUT", help="The file to publish (.csv, .parquet, .geoparquet or .geojson).")
-]
-Mode = Annotated[str, typer.Option(metavar="MODE", help="simulate (not releasable), or release (OpenDP noise).")]
-Seed = Annotated[int | None, typer.Option(min=0, help="Seed of simulated noise [default: 0]; a release takes none.")]
-PublicRegion = Annotated[
-    str | None, typer.Option(metavar="W,S,E,N", help="The public region in degrees, or a file of polygons.")
-]
-Cap = Annotated[int | None, typer.Option(metavar="N", help="Public cap on the rows of one user that are used.")]
-LedgerPath = Annotated[
-    Path | None, typer.Option("--ledger", metavar="FILE", help="Ledger to charge [default: OUT.ledger.json].")
-]
-Budget = Annotated[float | None, typer.Option(metavar="E", help="Budget per person of a new ledger.")]
-MapFile = Annotated[Path | None, typer.Option("--map", metavar="FILE", help="Draw what was published on a map.")]
-Replace = Annotated[bool, typer.Option("--force", help="Replace existing files (never the ledger).")]
-Fields = Annotated[
-    list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Set a field of the mechanism, e.g. cell_m=20.")
-]
-
-
-@publish_app.callback()
-def _publish() -> None:
-    """Publish a file of real data with a guarantee and a ledger; OUT.guarantee.json says what is promised."""
-
-
-@publish_app.command()
-def positions(
-    file: PrivateFile,
-    out: PublishedFile,
-    mechanism: Annotated[
-        str, typer.Option(metavar="KIND", help="planar_geometric, planar_laplace (simulate only), contour, …")
-    ] = "planar_geometric",
-    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε; per metre for planar mechanisms.")] = None,
-    mode: Mode = "simulate",
-    seed: Seed = None,
-    region: PublicRegion = None,
-    cap: Cap = None,
-    expected_workers: Annotated[
-        float | None, typer.Option(metavar="N", help="Public number of people, for counts whose cells depend on it.")
-    ] = None,
-    ledger: LedgerPath = None,
-    budget: Budget = None,
-    map_file: MapFile = None,
-    force: Replace = False,
-    settings: Fields = None,
-) -> None:
-    """Publish positions (columns lon, lat and optionally user): a report per row, or noisy counts per cell."""
-    from geodp.publish.positions import publish_positions
-    from geodp.publish.request import Request
-
-    fields = _overrides(settings)
-    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields)
-    _tell(publish_positions(request, mechanism=mechanism, expected_workers=expected_workers))
-
-
-@publish_app.command()
-def visits(
-    file: PrivateFile,
-    out: PublishedFile,
-    venues: Annotated[
-        Path, typer.Option(metavar="FILE", help="Public list of venues: venue, lon, lat and columns of the levels.")
-    ],
-    method: Annotated[str, typer.Option(metavar="KIND", help="prilocation, …")] = "prilocation",
-    level: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Level of the hierarchy [default: the finest].")
-    ] = None,
-    personal_levels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Public levels of single users (user, level); others: --level.")
-    ] = None,
-    areas: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LEVEL=FILE:COLUMN", help="Areas (GeoJSON, GeoParquet) as a level; coarsest first."),
-    ] = None,
-    leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Leave out venues in no unit of a level, or in two.")
-    ] = False,
-    column: Annotated[
-        list[str] | None, typer.Option(metavar="PART=COLUMN", help="Column of user or venue in IN, e.g. user=uid.")
-    ] = None,
-    venue_column: Annotated[
-        list[str] | None, typer.Option(metavar="PART=COLUMN", help="Column of venue, lon, lat, category in the list.")
-    ] = None,
-    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of one visit, or of a user.")] = None,
-    mode: Mode = "simulate",
-    seed: Seed = None,
-    cap: Cap = None,
-    ledger: LedgerPath = None,
-    budget: Budget = None,
-    map_file: MapFile = None,
-    force: Replace = False,
-    settings: Fields = None,
-) -> None:
-    """Publish visits (columns user, venue): each moved to a random place of a public list of venues."""
-    from geodp.publish.request import Request
-    from geodp.publish.visit_files import PARTS, parse_columns
-    from geodp.publish.visits import PublicPlaces, publish_visits
-    from geodp.visits.area_files import AreaFile
-    from geodp.visits.venue_file import PARTS as LISTED
-
-    fields = _overrides(settings)
-    request = Request(file, out, epsilon, mode, seed, None, cap, ledger, budget, map_file, force, fields)
-    listed = parse_columns(venue_column or [], LISTED, "--venue-column")
-    levels = tuple(AreaFile.parse(text) for text in areas or [])
-    public = PublicPlaces(venues, level, listed, levels, leave_out, personal_levels)
-    _tell(publish_visits(request, venues=public, method=method, columns=parse_columns(column or [], PARTS, "--column")))
-
-
-@publish_app.command()
-def counts(
-    file: Annotated[
-        Path, typer.Argument(metavar="IN", help="The private visits (csv or Parquet file, or a folder of them).")
-    ],
-    out: PublishedFile,
-    venues: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Public list of venues: venue and, for maps, lon and lat.")
-    ] = None,
-    method: Annotated[
-        str, typer.Option(metavar="KIND", help="grouping_smoothing, laplace_counts, fourier_counts, dpsense, uniform.")
-    ] = "grouping_smoothing",
-    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε for all visits of one user.")] = None,
-    cap: Annotated[
-        int | None, typer.Option(metavar="N", help="Public cap on the venues at which one user counts.")
-    ] = None,
-    max_theta: Annotated[
-        int | None, typer.Option(metavar="N", help="dpsense: public limit on its threshold [default: all venues].")
-    ] = None,
-    mode: Mode = "simulate",
-    seed: Seed = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDR", help="Read on a Dask cluster: tcp://host:8786, or local.")
-    ] = None,
-    ledger: LedgerPath = None,
-    budget: Budget = None,
-    map_file: MapFile = None,
-    force: Replace = False,
-    settings: Fields = None,
-) -> None:
-    """Publish how many users visited each venue of a public list (columns user, venue)."""
-    from geodp.publish.counts import CountsOptions, publish_counts
-    from geodp.publish.request import Request
-
-    fields = _overrides(settings)
-    request = Request(file, out, epsilon, mode, seed, None, cap, ledger, budget, map_file, force, fields)
-    _tell(publish_counts(request, CountsOptions(venues, method, max_theta, cluster)))
-
-
-@publish_app.command()
-def trajectories(
-    file: PrivateFile,
-    out: PublishedFile,
-    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of one person, or of one trip.")] = None,
-    unit: Annotated[
-        str | None, typer.Option(metavar="UNIT", help="What ε hides: person [default] or trajectory.")
-    ] = None,
-    variant: Annotated[
-        str | None, typer.Option(metavar="NAME", help="geodp, dpt, or a baseline: grid_markov, ngram, none.")
-    ] = None,
-    mode: Mode = "simulate",
-    seed: Seed = None,
-    region: PublicRegion = None,
-    cap: Annotated[int | None, typer.Option(metavar="N", help="Public cap on the trips of one person.")] = None,
-    ledger: LedgerPath = None,
-    budget: Budget = None,
-    map_file: MapFile = None,
-    force: Replace = False,
-    settings: Fields = None,
-) -> None:
-    """Publish trajectories (columns user, trajectory, time_s, lon, lat) as synthetic trips."""
-    from geodp.publish.request import Request
-    from geodp.publish.trajectories import publish_trajectories
-
-    fields = _overrides(settings)
-    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields)
-    _tell(publish_trajectories(request, unit=unit, variant=variant))
-
-
-def _tell(outcome: Outcome) -> None:
-    """Print what was published; warnings go where errors go."""
-    if "--quiet" not in _flags:
-        for warning in outcome.warnings:
-            typer.echo(f"warning: {warning}", err=True)
-    _say(outcome.text)
 
 
 @app.command()

@@ -10,7 +10,8 @@ from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, plus, times
 
 if TYPE_CHECKING:
     from geodp.curator.mechanisms import Mechanism
-    from geodp.scenario import Budget, Scenario
+    from geodp.scenario import Scenario
+    from geodp.scenario_sections import Budget
 
 Charges = list[tuple[float, float]]
 """Times (seconds) and epsilons."""

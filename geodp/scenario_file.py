@@ -12,8 +12,9 @@ from pydantic import ValidationError
 
 from geodp.errors import DataError, ScenarioError, UsageError
 from geodp.plugins import Plugin, load_file
-from geodp.scenario import Scenario, Workers, anchored
+from geodp.scenario import Scenario, anchored
 from geodp.scenario_checks import cross_check
+from geodp.scenario_sections import Workers
 
 Problem = tuple[str, str]
 _STAND_IN: dict[str, Any] = {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+
+from geodp.console import overrides, say
 
 app = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 
@@ -81,7 +83,7 @@ def convert(
     from geodp.datasets.convert import convert as convert_file
     from geodp.datasets.folder import require_ending
 
-    loader = loader_for(file, kind, _fields(settings))
+    loader = loader_for(file, kind, overrides(settings))
     done = convert_file(file, loader, out, ending=require_ending(ending), force=force)
     _say([f"{done.dropped.kept:,} of {done.dropped.rows:,} rows kept, read as {loader.kind}."])
     _say([*done.dropped.lines(), *(f"wrote {path}" for path in done.files)])
@@ -104,20 +106,12 @@ def describe(
     from geodp.datasets.describe import text_of
     from geodp.runs.run_folder import write_text
 
-    values = describe_file(file, loader_for(file, kind, _fields(settings)))
+    values = describe_file(file, loader_for(file, kind, overrides(settings)))
     _say([text_of(values)])
     if json_file is not None:
         write_text(json_file, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _say(lines: Iterable[str]) -> None:
-    from geodp.cli import _say as say
-
     for line in lines:
         say(line)
-
-
-def _fields(settings: list[str] | None) -> dict[str, Any]:
-    from geodp.scenario_file import parse_override
-
-    return dict(parse_override(text) for text in settings or [])

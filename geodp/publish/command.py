@@ -1,0 +1,198 @@
+"""The commands of `geodp publish`; everything heavy is imported inside a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from geodp.console import overrides, say, warn
+
+if TYPE_CHECKING:
+    from geodp.publish.frame import Outcome
+
+app = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+
+PrivateFile = Annotated[Path, typer.Argument(metavar="IN", help="The private data (csv or Parquet).")]
+PublishedFile = Annotated[
+    Path, typer.Option(metavar="OUT", help="The file to publish (.csv, .parquet, .geoparquet or .geojson).")
+]
+Mode = Annotated[str, typer.Option(metavar="MODE", help="simulate (not releasable), or release (OpenDP noise).")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed of simulated noise [default: 0]; a release takes none.")]
+PublicRegion = Annotated[
+    str | None, typer.Option(metavar="W,S,E,N", help="The public region in degrees, or a file of polygons.")
+]
+Cap = Annotated[int | None, typer.Option(metavar="N", help="Public cap on the rows of one user that are used.")]
+LedgerPath = Annotated[
+    Path | None, typer.Option("--ledger", metavar="FILE", help="Ledger to charge [default: OUT.ledger.json].")
+]
+Budget = Annotated[float | None, typer.Option(metavar="E", help="Budget per person of a new ledger.")]
+MapFile = Annotated[Path | None, typer.Option("--map", metavar="FILE", help="Draw what was published on a map.")]
+Replace = Annotated[bool, typer.Option("--force", help="Replace existing files (never the ledger).")]
+Fields = Annotated[
+    list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Set a field of the mechanism, e.g. cell_m=20.")
+]
+
+
+@app.callback()
+def _publish() -> None:
+    """Publish a file of real data with a guarantee and a ledger; OUT.guarantee.json says what is promised."""
+
+
+@app.command()
+def positions(
+    file: PrivateFile,
+    out: PublishedFile,
+    mechanism: Annotated[
+        str, typer.Option(metavar="KIND", help="planar_geometric, planar_laplace (simulate only), contour, …")
+    ] = "planar_geometric",
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε; per metre for planar mechanisms.")] = None,
+    mode: Mode = "simulate",
+    seed: Seed = None,
+    region: PublicRegion = None,
+    cap: Cap = None,
+    expected_workers: Annotated[
+        float | None, typer.Option(metavar="N", help="Public number of people, for counts whose cells depend on it.")
+    ] = None,
+    ledger: LedgerPath = None,
+    budget: Budget = None,
+    map_file: MapFile = None,
+    force: Replace = False,
+    settings: Fields = None,
+) -> None:
+    """Publish positions (columns lon, lat and optionally user): a report per row, or noisy counts per cell."""
+    from geodp.publish.positions import publish_positions
+    from geodp.publish.request import Request
+
+    fields = overrides(settings)
+    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields)
+    _tell(publish_positions(request, mechanism=mechanism, expected_workers=expected_workers))
+
+
+@app.command()
+def visits(
+    file: PrivateFile,
+    out: PublishedFile,
+    venues: Annotated[
+        Path, typer.Option(metavar="FILE", help="Public list of venues: venue, lon, lat and columns of the levels.")
+    ],
+    method: Annotated[str, typer.Option(metavar="KIND", help="prilocation, …")] = "prilocation",
+    level: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Level of the hierarchy [default: the finest].")
+    ] = None,
+    personal_levels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Public levels of single users (user, level); others: --level.")
+    ] = None,
+    areas: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LEVEL=FILE:COLUMN", help="Areas (GeoJSON, GeoParquet) as a level; coarsest first."),
+    ] = None,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Leave out venues in no unit of a level, or in two.")
+    ] = False,
+    column: Annotated[
+        list[str] | None, typer.Option(metavar="PART=COLUMN", help="Column of user or venue in IN, e.g. user=uid.")
+    ] = None,
+    venue_column: Annotated[
+        list[str] | None, typer.Option(metavar="PART=COLUMN", help="Column of venue, lon, lat, category in the list.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of one visit, or of a user.")] = None,
+    mode: Mode = "simulate",
+    seed: Seed = None,
+    cap: Cap = None,
+    ledger: LedgerPath = None,
+    budget: Budget = None,
+    map_file: MapFile = None,
+    force: Replace = False,
+    settings: Fields = None,
+) -> None:
+    """Publish visits (columns user, venue): each moved to a random place of a public list of venues."""
+    from geodp.publish.request import Request
+    from geodp.publish.visit_files import PARTS, parse_columns
+    from geodp.publish.visits import PublicPlaces, publish_visits
+    from geodp.visits.area_files import AreaFile
+    from geodp.visits.venue_file import PARTS as LISTED
+
+    fields = overrides(settings)
+    request = Request(file, out, epsilon, mode, seed, None, cap, ledger, budget, map_file, force, fields)
+    listed = parse_columns(venue_column or [], LISTED, "--venue-column")
+    levels = tuple(AreaFile.parse(text) for text in areas or [])
+    public = PublicPlaces(venues, level, listed, levels, leave_out, personal_levels)
+    _tell(publish_visits(request, venues=public, method=method, columns=parse_columns(column or [], PARTS, "--column")))
+
+
+@app.command()
+def counts(
+    file: Annotated[
+        Path, typer.Argument(metavar="IN", help="The private visits (csv or Parquet file, or a folder of them).")
+    ],
+    out: PublishedFile,
+    venues: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Public list of venues: venue and, for maps, lon and lat.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(metavar="KIND", help="grouping_smoothing, laplace_counts, fourier_counts, dpsense, uniform.")
+    ] = "grouping_smoothing",
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε for all visits of one user.")] = None,
+    cap: Annotated[
+        int | None, typer.Option(metavar="N", help="Public cap on the venues at which one user counts.")
+    ] = None,
+    max_theta: Annotated[
+        int | None, typer.Option(metavar="N", help="dpsense: public limit on its threshold [default: all venues].")
+    ] = None,
+    mode: Mode = "simulate",
+    seed: Seed = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDR", help="Read on a Dask cluster: tcp://host:8786, or local.")
+    ] = None,
+    ledger: LedgerPath = None,
+    budget: Budget = None,
+    map_file: MapFile = None,
+    force: Replace = False,
+    settings: Fields = None,
+) -> None:
+    """Publish how many users visited each venue of a public list (columns user, venue)."""
+    from geodp.publish.counts import CountsOptions, publish_counts
+    from geodp.publish.request import Request
+
+    fields = overrides(settings)
+    request = Request(file, out, epsilon, mode, seed, None, cap, ledger, budget, map_file, force, fields)
+    _tell(publish_counts(request, CountsOptions(venues, method, max_theta, cluster)))
+
+
+@app.command()
+def trajectories(
+    file: PrivateFile,
+    out: PublishedFile,
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of one person, or of one trip.")] = None,
+    unit: Annotated[
+        str | None, typer.Option(metavar="UNIT", help="What ε hides: person [default] or trajectory.")
+    ] = None,
+    variant: Annotated[
+        str | None, typer.Option(metavar="NAME", help="geodp, dpt, or a baseline: grid_markov, ngram, none.")
+    ] = None,
+    mode: Mode = "simulate",
+    seed: Seed = None,
+    region: PublicRegion = None,
+    cap: Annotated[int | None, typer.Option(metavar="N", help="Public cap on the trips of one person.")] = None,
+    ledger: LedgerPath = None,
+    budget: Budget = None,
+    map_file: MapFile = None,
+    force: Replace = False,
+    settings: Fields = None,
+) -> None:
+    """Publish trajectories (columns user, trajectory, time_s, lon, lat) as synthetic trips."""
+    from geodp.publish.request import Request
+    from geodp.publish.trajectories import publish_trajectories
+
+    fields = overrides(settings)
+    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields)
+    _tell(publish_trajectories(request, unit=unit, variant=variant))
+
+
+def _tell(outcome: Outcome) -> None:
+    """Print what was published; warnings go where errors go."""
+    for warning in outcome.warnings:
+        warn(warning)
+    say(outcome.text)
