@@ -19,8 +19,9 @@ EARLIER = "*Measured earlier"
 _BLOCK = re.compile(r"<!-- (?P<id>\S+) / (?P<panel>\S+) -->\n(?P<body>.*?)<!-- end -->", re.S)
 _HEAD = """# What reproduces, and what does not
 
-Made by `geodp figures --all` with geodp {version}. Each figure is one file in [`scenarios/figures`](scenarios/figures);
-`geodp figures ID` makes one of them again and draws it. *Ours* are means with 95 % intervals over repetitions with
+Made by `geodp figures` (`--all`, or `ID --record`) with geodp {version}. Each figure is one file in
+[`scenarios/figures`](scenarios/figures); `geodp figures ID` makes one of them again and draws it.
+*Ours* are means with 95 % intervals over repetitions with
 different seeds. A claim about a trend counts as reproduced when the change between the two ends has an interval on the
 right side of 0 and the line goes there steadily; a claim that one line is below another when the paired difference has
 an interval below 0 and holds at three quarters of the places at least. Where a paper's data cannot be had, generated
