@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from geodp.geometry import Array
-from geodp.release import Cells
+from geodp.release import Cells, Contours, DensityEstimate
 from geodp.server.cell_graph import CellGraph, cell_graph, counts_and_noise
 
 _LEAST_VARIATION = 0.05  # coefficient of variation of the prior when the release shows none
@@ -51,7 +51,9 @@ def effective_counts(release: Cells, probability: float) -> BelievedCounts:
     noisy = variance > 0
     at_zero, at_p = np.maximum(count, 0.0), np.maximum(count, 0.0)
     if noisy.any():
-        prior = prior_of_counts(count, variance, release.area_m2, cell_graph(release))
+        # Smoothed counts share their noise with the cells around, which therefore cannot vouch for them.
+        smoothed = isinstance(release, Contours | DensityEstimate)
+        prior = prior_of_counts(count, variance, release.area_m2, None if smoothed else cell_graph(release))
         refusal = -float(np.log1p(-probability))
         noise = np.sqrt(np.where(noisy, variance, 1.0) / 2)
         small = 1e-4 * refusal
@@ -70,13 +72,18 @@ class Gamma:
     share: float = 1.0
 
 
-def prior_of_counts(count: Array, variance: Array, area: Array, graph: CellGraph) -> tuple[Gamma, Gamma]:
+def prior_of_counts(count: Array, variance: Array, area: Array, graph: CellGraph | None) -> tuple[Gamma, Gamma]:
     """Return the law of true counts that fits noisy ones: about the mean of the cells around, with a common variation.
+
+    Without a graph the mean is that of the whole release.
 
     A small share of it has tails heavier than the noise: without them a cell that stands out would be taken for noise,
     however far it stands out.
     """
-    mean, error = surrounding_mean(count, variance, area, graph)
+    total = max(float(count.sum()), float(np.sqrt(variance.sum()))) / float(area.sum())
+    mean, error = total * area, np.zeros(count.size)
+    if graph is not None:
+        mean, error = surrounding_mean(count, variance, area, graph)
     weight = 1 / (mean**2 + variance)  # else a few crowded cells would speak for all
     spread, square = float(weight @ ((count - mean) ** 2 - variance - error)), float(weight @ mean**2)
     shape = square / max(spread, _LEAST_VARIATION**2 * square)
