@@ -107,16 +107,19 @@ def _how_to_read(runs: dict[str, RunFolder]) -> str:
 
 
 def values_table(table: pd.DataFrame, names: list[str]) -> str:
-    """Return every metric of every run, side by side."""
+    """Return every metric that at least one run has, side by side."""
     lines = ["| | " + " | ".join(f"`{name}`" for name in names) + " |", "|---" * (len(names) + 1) + "|"]
     for row in table.to_dict("records"):
-        cells = [with_interval(_measured(row, name), row["unit"]) for name in names]
+        values = [_measured(row, name) for name in names]
+        if all(measured.value is None for measured in values):
+            continue
+        cells = [with_interval(measured, row["unit"]) for measured in values]
         lines.append(f"| `{row['metric']}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def differences_table(table: pd.DataFrame, names: list[str]) -> str:
-    """Return every difference to the first run, with its interval and the number of pairs."""
+    """Return every difference to the first run that there is, with its interval and the number of pairs."""
     baseline, *others = names
     heads = [f"{name} - {baseline}" for name in others]
     lines = [
@@ -124,6 +127,8 @@ def differences_table(table: pd.DataFrame, names: list[str]) -> str:
         "|---" * (2 * len(heads) + 1) + "|",
     ]
     for row in table.to_dict("records"):
+        if all(_number(row[head]) is None for head in heads):
+            continue
         cells = []
         for head in heads:
             pairs = row[f"{head} pairs"]
