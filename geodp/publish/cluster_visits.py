@@ -76,7 +76,7 @@ class Cluster:
         client = self._client
         files = [file.resolve() for file in visit_files(path)]
         for file in files:
-            require_visit_columns(file)
+            require_visit_columns(file, releasing=True)  # no message says more than those of the workers
         number = self._pieces(files)
         listed = client.scatter(venues, broadcast=True)
         split = [client.submit(split_file, file, listed, number, pure=False) for file in files]

@@ -74,7 +74,7 @@ def read_rows(
     for name, values in rows.numbers.items():
         require_all(rows, np.isfinite(values), f"no {name}")
     for name, values in rows.names.items():
-        require_all(rows, ~_is_missing(values), f"no {name}")
+        require_all(rows, ~is_missing(values), f"no {name}")
     return rows
 
 
@@ -168,7 +168,8 @@ def _row(path: Path, index: int) -> str:
     return f"line {index + 2}" if ".csv" in path.name.lower() else f"row {index + 1}"
 
 
-def _is_missing(names: Any) -> Mask:
+def is_missing(names: Any) -> Mask:
+    """Tell which names are missing: null, empty, or not a number where names are numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from geodp.errors import DataError, UsageError
 from geodp.model import did_you_mean
+from geodp.publish.reading import is_missing
 from geodp.publish.request import NOTHING_DONE
+from geodp.publish.visit_reading import name_batches
 from geodp.visits.histories import Histories, Venues
 from geodp.world import columns_file
 
@@ -38,7 +40,6 @@ def read_visits(
     `columns` names the columns of user and venue where they are called otherwise.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     named = {part: (columns or {}).get(part, part) for part in PARTS}
     found = columns_file.column_names(path)
@@ -46,16 +47,21 @@ def read_visits(
         if name not in found:
             other = columns_file.other_name("worker" if name == "user" else name, found)
             hint = "" if other is None else f" Rename '{other}', or say --column {part}={other}."
-            raise DataError(f"{path.name}: no column '{name}'. Found: {', '.join(found)}.{hint} {NOTHING_DONE}")
-    parts = list(columns_file.batches(path, [], [*dict.fromkeys(named.values())]))
+            # Not quoted in a release: where the line of names is missing, the first line is a person's visit.
+            seen = " Name its columns." if releasing else f" Found: {', '.join(found)}."
+            raise DataError(f"{path.name}: no column '{name}'.{seen}{hint} {NOTHING_DONE}")
+    parts = list(name_batches(path, [*dict.fromkeys(named.values())], releasing=releasing))
+    missing = {
+        name: np.concatenate([np.empty(0, np.bool_), *(is_missing(p[named[name]]) for p in parts)]) for name in PARTS
+    }
     user, venue = (
         pa.chunked_array([pa.array(part[named[name]]).cast(pa.string()) for part in parts], pa.string())
         for name in PARTS
     )
     if not len(user):
         raise DataError(f"{path.name}: has column names but no visits. {NOTHING_DONE}")
-    for name, column in (("user", user), ("venue", venue)):
-        bad = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(column, ""), True)))
+    for name in PARTS:
+        bad = np.flatnonzero(missing[name])
         if bad.size:
             many = "some rows have" if releasing else f"{bad.size:,} rows have"
             raise DataError(f"{path.name}: {many} no {name}, first in row {bad[0] + 1}. {NOTHING_DONE}")

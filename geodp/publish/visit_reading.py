@@ -11,6 +11,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.model import did_you_mean
+from geodp.publish.reading import is_missing
 from geodp.publish.request import NOTHING_DONE
 from geodp.visits.histories import Integers
 from geodp.visits.venue_list import VenueList, as_text
@@ -135,31 +136,36 @@ def venues_of(path: Path, *, releasing: bool) -> VenueList:
 
 def visit_batches(path: Path, *, releasing: bool) -> Iterator[tuple[Any, Any]]:
     """Yield users and venues as strings, batch by batch; a row that lacks one of them is an error."""
-    require_visit_columns(path)
+    require_visit_columns(path, releasing=releasing)
     read = 0
-    for part in _parts(path, releasing=releasing):
-        columns = [as_text(part[name]) for name in ("user", "venue")]
-        for name, column in zip(("user", "venue"), columns, strict=True):
-            _require_complete(path, name, column, read, releasing=releasing)
-        read += len(columns[0])
-        yield columns[0], columns[1]
+    for part in name_batches(path, ["user", "venue"], releasing=releasing):
+        for name in ("user", "venue"):
+            _require_complete(path, name, part[name], read, releasing=releasing)
+        user, venue = as_text(part["user"]), as_text(part["venue"])
+        read += len(user)
+        yield user, venue
 
 
-def require_visit_columns(path: Path) -> None:
-    """Refuse a file without the columns user and venue."""
+def require_visit_columns(path: Path, *, releasing: bool) -> None:
+    """Refuse a file without the columns user and venue.
+
+    When releasing, columns of other names are not quoted: where the line of names is missing, that is a person's visit.
+    """
     found = columns_file.column_names(path)
     for name in ("user", "venue"):
         if name in found:
             continue
         lower = {column.lower().strip(): column for column in found}
         other = next((lower[like] for like in (name, *_LIKE[name]) if like in lower), None)
-        hint = did_you_mean(name, found) if other is None else f" Rename '{other}' to '{name}'."
-        raise DataError(f"{path.name}: no column '{name}'. Found: {', '.join(found)}.{hint} {NOTHING_DONE}")
+        near = " Name its columns." if releasing else f" Found: {', '.join(found)}.{did_you_mean(name, found)}"
+        hint = near if other is None else f" Rename '{other}' to '{name}'."
+        raise DataError(f"{path.name}: no column '{name}'.{hint} {NOTHING_DONE}")
 
 
-def _parts(path: Path, *, releasing: bool) -> Iterator[dict[str, Any]]:
+def name_batches(path: Path, columns: list[str], *, releasing: bool) -> Iterator[dict[str, Any]]:
+    """Yield columns of names batch by batch; when releasing, an error does not quote the row at fault."""
     try:
-        yield from columns_file.batches(path, [], ["user", "venue"])
+        yield from columns_file.batches(path, [], columns)
     except DataError as error:
         if not releasing:
             raise
@@ -170,9 +176,7 @@ def _parts(path: Path, *, releasing: bool) -> Iterator[dict[str, Any]]:
 
 
 def _require_complete(path: Path, name: str, column: Any, before: int, *, releasing: bool) -> None:
-    import pyarrow.compute as pc
-
-    missing = np.asarray(pc.fill_null(pc.equal(column, ""), True))
+    missing = is_missing(column)
     if not missing.any():
         return
     many = "some rows have" if releasing else f"{int(missing.sum()):,} rows or more have"

@@ -22,6 +22,8 @@ from geodp.visits.histories import Histories, Integers
 Words = npt.NDArray[np.uint64]
 T = TypeVar("T")
 
+LEAST_RATE = 2.0**-53
+"""Users are sampled at multiples of this rate; at lower rates nobody is taken."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads consecutive keys
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)  # the two multipliers of the SplitMix64 finaliser
 _MIX_2 = np.uint64(0x94D049BB133111EB)
@@ -110,8 +112,12 @@ class VisitSets:
         return np.bincount(self.venue[self.start[:-1][some] + place], minlength=self.venues)
 
     def rows_sampled(self, rate: float, key: bytes) -> Integers:
-        """Count the venues of users who are each taken with probability `rate`: the sample of rows."""
-        taken = _uniform(keyed(self.user, key)) < rate
+        """Count the venues of users who are each taken with probability `rate`: the sample of rows.
+
+        The rate is rounded down to a multiple of `LEAST_RATE`: a user taken more often than stated would be hidden less
+        than stated, however tiny the rate.
+        """
+        taken = _uniform(keyed(self.user, key)) + LEAST_RATE <= rate
         return self.kept(np.repeat(taken, self.size)).counts()
 
     def _priority(self, rows: Integers, number: Integers, key: bytes) -> Words:

@@ -208,6 +208,34 @@ def test_bad_venue_lists_release_nothing(
     assert left(files) == set()
 
 
+@pytest.mark.usefixtures("opendp")
+@pytest.mark.parametrize("text", ["alice,clinic\nbob,cafe\n", "user,venue\nalice,clinic\nbob,clinic,cafe\n"])
+def test_release_mode_quotes_nobody_when_a_file_is_broken(
+    files: Files, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A first line that is no line of names is a person's visit, and so is a row with a value too many."""
+    files[0].write_text(text)
+    assert publish(files, "--epsilon", "1", "--mode", "release", "--cap", "3") == 2
+    told = capsys.readouterr()
+    assert not [name for name in ("alice", "bob", "clinic", "cafe") if name in told.out + told.err]
+    assert publish(files, "--epsilon", "1", "--cap", "3") == 2
+    assert "clinic" in capsys.readouterr().err, "simulating, the message quotes"
+
+
+def test_users_that_are_not_a_number_are_missing_not_one_person(
+    files: Files, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A column of numbers has NaN where the user is unknown: several people must not pass as one user called nan."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    venue = pd.read_csv(files[1])["venue"].tolist()[:3]
+    source = files[0].with_name("in.parquet")
+    pq.write_table(pa.table({"user": np.array([1.0, np.nan, np.nan]), "venue": venue}), source)  # NaN, not null
+    assert publish((source, files[1]), "--epsilon", "1", "--cap", "3") == 2
+    assert "no user, first in row 2" in capsys.readouterr().err
+
+
 def test_one_user_one_venue_and_a_user_beyond_the_cap(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
     files[0].write_text("user,venue\nu,a\n")
     files[1].write_text("venue\na\n")

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from geodp.errors import DataError
 from geodp.privacy.noise import SimulatedNoise
+from geodp.visits import visit_sets as visit_sets_module
 from geodp.visits.visit_sets import VisitSets, draw_key, user_words, visit_sets
 from tests.visits.tables import table
 
@@ -45,6 +46,15 @@ def test_the_cap_and_the_sample_are_even() -> None:
     taken = sets.rows_sampled(0.1, b"k")
     assert np.all(taken == taken[0]), "rows are taken whole"
     assert abs(taken[0] - 2000) < 6 * np.sqrt(users * 0.09)
+
+
+def test_rows_are_never_sampled_more_often_than_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At β = e^-300 a chance of 2^-53 would be far too much: amplification would promise ε and give hundreds."""
+    sets = table([[0]] * 4, 1)
+    words = np.array([0, 1, 2, 2**53 - 1], dtype=np.uint64) << np.uint64(11)
+    monkeypatch.setattr(visit_sets_module, "keyed", lambda user, key: words)
+    for rate, taken in ((0.0, 0), (1e-300, 0), (2.0**-54, 0), (2.0**-53, 1), (2.5 * 2.0**-53, 2), (0.5, 3), (1.0, 4)):
+        assert sets.rows_sampled(rate, b"k").tolist() == [taken]
 
 
 def test_keys_differ_and_follow_from_the_noise() -> None:

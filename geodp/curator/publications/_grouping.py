@@ -93,4 +93,4 @@ def sampling_rate(epsilon: float, cap: int) -> float:
     if cap == 1:
         return 1.0
     top = epsilon * cap
-    return math.exp(math.log(math.expm1(epsilon)) - (top + math.log1p(-math.exp(-top))))
+    return math.exp(epsilon - top + math.log(-math.expm1(-epsilon)) - math.log(-math.expm1(-top)))

@@ -15,13 +15,13 @@ from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import exponential_mechanism, laplace_counts
-from geodp.privacy.release_noise import lattice_step
 from geodp.visits.histories import Integers
 from geodp.visits.venue_counts import VenueCounts
 from geodp.visits.visit_sets import VisitTable
 
 _CHOICE_SHARE = 0.1
 _CANDIDATES = 60
+_FINE = 1000  # in release mode rounding adds no more than this fraction to the noise
 
 
 class FourierCounts(CappedCounts):
@@ -98,16 +98,19 @@ class FourierCounts(CappedCounts):
     def noisy(self, values: Array, cap: int, noise: Noise) -> Array:
         """Return coefficients with noise.
 
-        In release mode they are rounded to the lattice of the noise first, which may add a step to each coefficient's
-        change, and the transform has rounding errors far below another; the noise is widened by both.
+        In release mode they become whole numbers of small steps first, which every lattice of noise holds. That may add
+        a step to each coefficient's change, and the transform has rounding errors far below another; the noise is
+        widened by both, a thousandth at most.
         """
         epsilon = self.budgets()[1]
         sensitivity = math.sqrt(values.size * cap)
-        if noise.releasable:
-            step = lattice_step(2 * sensitivity / epsilon)  # at least as coarse as the lattice of the widened noise
-            values = np.rint(values / step) * step
-            sensitivity += 2 * values.size * step
-        return laplace_counts(values, epsilon=epsilon, sensitivity=sensitivity, noise=noise)
+        if not noise.releasable:
+            return laplace_counts(values, epsilon=epsilon, sensitivity=sensitivity, noise=noise)
+        rounding = 2 * values.size  # steps
+        per_unit = 2.0 ** math.ceil(math.log2(_FINE * rounding / sensitivity))
+        steps = np.rint(values * per_unit)
+        noisy = laplace_counts(steps, epsilon=epsilon, sensitivity=sensitivity * per_unit + rounding, noise=noise)
+        return noisy / per_unit
 
     def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:
         """Say what the noise does; what the cut does is not known."""

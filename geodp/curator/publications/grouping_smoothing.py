@@ -20,7 +20,7 @@ from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
 from geodp.visits.histories import Integers
 from geodp.visits.venue_counts import VenueCounts
-from geodp.visits.visit_sets import VisitSets, VisitTable, draw_key
+from geodp.visits.visit_sets import LEAST_RATE, VisitSets, VisitTable, draw_key
 
 _SCALE_SHARE = 0.05  # of ε, for the mean number of venues per user; a fifth of it for the number of users
 _CHOICE_SHARE = 0.1  # of ε, for the threshold (as DPSense)
@@ -154,7 +154,7 @@ class GroupingSmoothing(CappedCounts):
         if self.sampling == "none":
             return 1.0
         if self.sampling == "row":
-            return 1 / sampling_rate(self.budgets().sample, cap)
+            return 1 / max(sampling_rate(self.budgets().sample, cap), LEAST_RATE)
         if self.scale == "literal":
             return float(cap)
         epsilon = self.budgets().scale

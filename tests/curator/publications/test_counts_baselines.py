@@ -78,6 +78,44 @@ def test_the_norm_that_is_cut_off_moves_by_the_root_of_the_cap_at_most() -> None
         assert np.abs(after - before).max() <= 2.0 + 1e-9
 
 
+@pytest.mark.parametrize(("epsilon", "venues"), [(0.69, 300), (0.01, 20_000), (0.001, 2000), (1e-4, 300), (1e-9, 50)])
+def test_released_coefficients_lie_on_the_lattice_at_any_epsilon(epsilon: float, venues: int) -> None:
+    """Refusing what is not on the lattice would depend on the data, after the charge; rounding costs 0.1 % of noise."""
+    method = FourierCounts(epsilon=epsilon, cap=5, coefficients=venues)
+    values = transformed(long_tailed(300, venues, np.full(300, 5)).counts())
+    source = noise(releasable=True)
+    added = method.noisy(values, 5, source) - values
+    scale = math.sqrt(venues * 5) / epsilon
+    assert np.abs(added).mean() == pytest.approx(scale, rel=6 / math.sqrt(venues))
+
+
+def test_rounding_of_released_coefficients_is_within_the_widened_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users more or less move the whole steps by no more than the noise is made for, and that is 0.1 % more at most."""
+    from geodp.curator.publications import fourier_counts
+
+    seen: list[tuple[np.ndarray, float]] = []
+
+    def kept(steps: np.ndarray, *, epsilon: float, sensitivity: float, noise: object) -> np.ndarray:
+        seen.append((steps, sensitivity))
+        return steps
+
+    monkeypatch.setattr(fourier_counts, "laplace_counts", kept)
+    rng, method = np.random.default_rng(1), FourierCounts(cap=4)
+    for size in (1, 7, 64):
+        counts = rng.integers(0, 1000, 64)
+        for _ in range(50):
+            more = np.zeros(64, np.int64)
+            more[rng.choice(64, 4, replace=False)] = 1
+            told = [
+                method.noisy(transformed(each)[:size], 4, noise(releasable=True)) for each in (counts, counts + more)
+            ]
+            (before, bound), (after, _) = seen[-2:]
+            assert np.abs(after - before).sum() <= bound
+            per_unit = before[0] / told[0][0]
+            assert bound / per_unit <= 1.001 * math.sqrt(size * 4)
+            assert np.array_equal(before, np.rint(before))
+
+
 def test_the_number_of_coefficients_is_paid_for_or_public() -> None:
     assert FourierCounts(epsilon=1.0).budgets() == (0.1, 0.9)
     assert FourierCounts(epsilon=1.0, coefficients=5).budgets() == (0.0, 1.0)

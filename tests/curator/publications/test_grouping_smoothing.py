@@ -95,6 +95,15 @@ def test_the_rate_of_row_sampling() -> None:
     assert 62_956 * sampling_rate(0.05, 55) == pytest.approx(220, rel=0.01)
 
 
+@pytest.mark.parametrize("sampling", ["col", "row", "none"])
+@pytest.mark.parametrize(("epsilon", "cap"), [(0.69, 3000), (1500.0, 3), (1e6, 2), (1e-9, 5)])
+def test_no_epsilon_or_cap_stops_a_release_after_its_charge(sampling: str, epsilon: float, cap: int) -> None:
+    method = GroupingSmoothing.model_validate({"epsilon": epsilon, "cap": cap, "sampling": sampling})
+    told = method.release(table([range(4)] * 20, 3000), noise())
+    assert np.isfinite(told.count).all()
+    assert all(np.isfinite(value) for value in told.facts.values())
+
+
 def test_the_literal_scale_overestimates_and_the_corrected_one_does_not() -> None:
     """Rows of 13.7 venues on average under a cap of 324: the sample times the cap is 23.7 times too large."""
     rng = np.random.default_rng(0)
