@@ -48,10 +48,14 @@ def _headed(names: list[str]) -> str:
 
 
 def _promise(run: RunFolder) -> str:
-    """Say the guarantee of the releases, and what all of them spent."""
+    """Say the guarantee of what is shown, what was left out, and what all of it spent.
+
+    Where something without a guarantee was left out, no sum is given: the ledger's total describes more than is shown.
+    """
     withheld = run.withheld if isinstance(run, ReleasedOnly) else 0
+    last = _spent(run)
     if withheld:
-        return f"{withheld:,} release{'s' if withheld > 1 else ''} left out: no privacy guarantee holds for them."
+        last = f"{withheld:,} release{'s' if withheld > 1 else ''} left out: no privacy guarantee holds for them."
     published = [
         f"Published at the end ({item.kind}): {item.guarantee.sentence()} {item.plugin.together()}".strip()
         for item in run.publications
@@ -62,14 +66,15 @@ def _promise(run: RunFolder) -> str:
         for report in run.history_reports[:1]
     ]
     if not run.releases:
-        return " ".join(["Nothing was released.", *published, _spent(run)]).strip()
+        nothing = [] if withheld else ["Nothing was released."]
+        return " ".join([*nothing, *published, last]).strip()
     sentences = dict.fromkeys(release.guarantee.sentence() for release in run.releases)
     count = len(run.releases)
     one, many = ("round of reports", "rounds of reports") if run.scenario.phones_report else ("release", "releases")
     predicted = sum(not getattr(release, "measured", True) for release in run.releases)
     more = f", {predicted:,} of them predicted from the others at no cost" if predicted else ""
     releases = f"{count:,} {one if count == 1 else many}{more}."
-    return " ".join([*sentences, releases, *published, _spent(run)]).strip()
+    return " ".join([*sentences, releases, *published, last]).strip()
 
 
 def _spent(run: RunFolder) -> str:

@@ -42,9 +42,10 @@ class ReleasedOnly(RunFolder):
     @property
     def withheld(self) -> int:
         """How many releases promise nothing, and are therefore not shown."""
-        everything = RunFolder(self.path)
-        made = len(everything.releases) + len(everything.publications)
-        return made - len(self.releases) - len(self.publications)
+        made, shown = (
+            len(run.releases) + len(run.publications) + len(run.history_reports) for run in (RunFolder(self.path), self)
+        )
+        return made - shown
 
     @property
     def arms(self) -> dict[str, RunFolder]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from geodp.display.map import build_map
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import BudgetSpent, ScenarioError, UsageError
 from geodp.runs.run import run
@@ -112,6 +113,20 @@ def test_a_public_reader_sees_no_truth_and_nothing_without_a_promise(tmp_path: P
         _ = locked.visits
     assert folder.metrics["epsilon_spent"] is None  # no epsilon describes what promises nothing
     assert "is not private" in (folder.path / "summary.md").read_text()
+
+
+def test_a_public_map_says_what_it_shows_promises_and_that_something_is_left_out(tmp_path: Path) -> None:
+    counts = [{"kind": "laplace_counts", "epsilon": 0.7}, {"kind": "laplace_counts", "variant": "literal"}]
+    literal = {"kind": "epicrec", "variant": "literal"}
+    folder = made(
+        tmp_path, publish=counts, device__history=literal, map__layers=["region", "venue_counts", "told_places"]
+    )
+    page = build_map(folder, public=True)
+    assert "Published at the end (laplace_counts): Hides one person" in page
+    assert "ε = 0.7." in page
+    assert "2 releases left out: no privacy guarantee holds for them." in page
+    assert "Phones told about histories" not in page
+    assert "Spent per person" not in page, "the total holds what is not shown, and what does not hold"
 
 
 def test_the_summary_says_that_single_visits_hide_no_user(tmp_path: Path) -> None:
