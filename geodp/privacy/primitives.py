@@ -18,6 +18,8 @@ from geodp.privacy.noise import Array, Integers, Noise
 DEFAULT_PLANAR_EPSILON_PER_M = math.log(4) / 200
 """ln 4 within 200 m: mean displacement 289 m, 95 % within 684 m."""
 _ROOT_HALF = math.sqrt(0.5)
+WIDEST_RELEASED = 2.0**45
+"""Widest noise of a release: wider draws pass 2^52, where doubles round them and counts show through (P < e^-128)."""
 
 
 def laplace_counts(counts: npt.ArrayLike, *, epsilon: float, sensitivity: float, noise: Noise) -> Array:
@@ -37,6 +39,8 @@ def laplace_counts(counts: npt.ArrayLike, *, epsilon: float, sensitivity: float,
 def geometric_counts(counts: npt.ArrayLike, *, epsilon: float, sensitivity: float, noise: Noise) -> Integers:
     """Return whole counts with two-sided geometric noise, P(k) ∝ exp(-|k|·epsilon/sensitivity): epsilon-private."""
     scale = positive("sensitivity", sensitivity) / positive("epsilon", epsilon)
+    if noise.releasable:
+        _require_exact(scale)
     values = np.asarray(counts)
     if not np.issubdtype(values.dtype, np.integer):
         if not (np.isfinite(values).all() and (values == np.floor(values)).all()):
@@ -203,6 +207,7 @@ def _require_lattice(counts: npt.NDArray[Any], scale: float) -> None:
     """Refuse counts that noise in release mode would not hide exactly."""
     from geodp.privacy.release_noise import lattice_step
 
+    _require_exact(scale)
     step = lattice_step(scale)
     if (counts / step != np.floor(counts / step)).any():
         raise DataError(
@@ -211,3 +216,12 @@ def _require_lattice(counts: npt.NDArray[Any], scale: float) -> None:
         )
     if (np.abs(counts) > 2.0**52 * step).any():
         raise DataError(f"in release mode counts must stay below {2.0**52 * step:g}: larger ones lose their last bits")
+
+
+def _require_exact(scale: float) -> None:
+    """Refuse noise so wide that count + noise would be rounded: the rounding tells the count."""
+    if scale > WIDEST_RELEASED:
+        raise UsageError(
+            f"in release mode noise of scale {scale:g} is too wide to be exact in doubles (at most "
+            f"{WIDEST_RELEASED:g}): use a larger epsilon or a smaller bound. Nothing was drawn."
+        )

@@ -35,7 +35,8 @@ class SyntheticTrips(Plan):
 
     def __init__(self, method: Dpt, trajectories: Trajectories, region: Region, remarks: tuple[str, ...]) -> None:
         self.mechanism = method.kind
-        self.fields = method.model_dump(mode="json") | {"epsilon_of_parts": method.parts()}
+        used = {"trajectories_per_person": method.cap, "epsilon_of_parts": method.parts()}
+        self.fields = method.model_dump(mode="json") | used  # the cap that was used, also where it is the default
         self.region = region
         self.guarantee = method.guarantee()
         self.per_person = method.cost()

@@ -221,3 +221,19 @@ def test_other_impossible_settings_are_refused() -> None:
         laplace_counts([np.nan], epsilon=1, sensitivity=1, noise=simulated())
     with pytest.raises(UsageError, match="method"):
         planar_laplace_offsets(1, 1.0, np.random.default_rng(0), "lambert")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "noisy",
+    [
+        lambda epsilon, noise: laplace_counts([0, 1], epsilon=epsilon, sensitivity=1, noise=noise),
+        lambda epsilon, noise: geometric_counts([0, 1], epsilon=epsilon, sensitivity=1, noise=noise),
+        lambda epsilon, noise: gaussian_counts([0, 1], epsilon=epsilon, delta=1e-9, sensitivity=1e15, noise=noise),
+    ],
+)
+def test_noise_too_wide_to_be_exact_is_not_released(noisy: Callable[[float, SimulatedNoise], Any]) -> None:
+    """Beyond 2^53 doubles are even: 1 + noise is then a multiple of 4, where 0 + noise need not be."""
+    release = SimulatedNoise(np.random.default_rng(0), releasable=True)
+    with pytest.raises(UsageError, match="too wide"):
+        noisy(1e-16, release)
+    noisy(1e-16, SimulatedNoise(np.random.default_rng(0)))

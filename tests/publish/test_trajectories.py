@@ -42,6 +42,7 @@ def test_synthetic_trips_have_the_columns_of_real_ones(private: Path, out: str) 
     assert stated["guarantee"]["unit"] == "user"
     assert stated["charged"]["epsilon"] == 1.0
     assert sum(stated["settings"]["epsilon_of_parts"].values()) == pytest.approx(1.0)
+    assert stated["settings"]["trajectories_per_person"] == 10  # the default that was used
     assert not stated["releasable"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
@@ -9,9 +11,12 @@ from pydantic import Field, model_validator
 
 from geodp.curator.publications import Publication, Published, Records
 from geodp.curator.publications._dpt_audit import canary_cases
+from geodp.curator.synthesis.density import DENSITY
+from geodp.curator.synthesis.prefix_tree import level_parts
 from geodp.curator.synthesis.purse import Purse, Receipt, split
-from geodp.curator.synthesis.tree_synthesis import TreeModel, TreeSettings, fitted_trees
-from geodp.curator.synthesis.trip_synthesis import SHARES, TripModel, TripSettings, fitted_trips
+from geodp.curator.synthesis.tree_synthesis import LENGTHS, TreeModel, TreeSettings, fitted_trees, length_edges
+from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS
+from geodp.curator.synthesis.trip_synthesis import NUMBER, SHARES, TripModel, TripSettings, fitted_trips
 from geodp.curator.synthesis.walks import Direction
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Region
@@ -22,6 +27,8 @@ from geodp.trajectories.table import Trajectories
 
 _AS_THEY_ARE = "the trajectories themselves are published"
 DEFAULT_CAP = 10
+_MOST_SPREAD = 300_000
+"""Noise on the number of trips (a standard deviation) beyond which a release would be noise, and fill the memory."""
 
 
 class Dpt(Publication):
@@ -88,6 +95,21 @@ class Dpt(Publication):
             raise ValueError("the shares of the budget must leave something for the movement itself")
         return self
 
+    @model_validator(mode="after")
+    def _enough_for_a_number(self) -> Self:
+        if self.variant == "none":
+            return self
+        # As many trips are drawn as the noisy number says; trees sum it from the bins of their lengths.
+        part = NUMBER if self.variant == "geodp" else LENGTHS
+        bins = 1 if self.variant == "geodp" else length_edges(self.most_points).size - 1
+        spread = math.sqrt(2 * bins) * self.crowd() / max(self.parts()[part], sys.float_info.min)
+        if spread > _MOST_SPREAD:
+            raise ValueError(
+                f"epsilon {self.epsilon:g} is too small: the number of trips would be off by ±{spread:.2g}, more than "
+                f"{_MOST_SPREAD:,}. Use a larger epsilon or a smaller trajectories_per_person"
+            )
+        return self
+
     @property
     def cap(self) -> int | None:
         """The public cap on one person's trips (None: nobody is bounded)."""
@@ -148,7 +170,8 @@ class Dpt(Publication):
         method = self.model_copy(update={"period_s": min(self.period_s, records.duration_s)})
         released, receipts = method.release_with_receipts(records.trajectories(), records.region, noise)
         paid = {receipt.part: receipt.epsilon for receipt in receipts}
-        return Published(released.frame(records.region), facts={"epsilon_of_parts": paid})
+        used = {"trajectories_per_person": method.cap, "period_s": method.period_s}
+        return Published(released.frame(records.region), facts={"epsilon_of_parts": paid, "used": used})
 
     def bounded(self, trajectories: Trajectories, region: Region) -> Trajectories:
         """Return the trips that count: inside the region, within the cap."""
@@ -171,13 +194,23 @@ class Dpt(Publication):
         if self.variant == "none":
             return "Trips are exact.", {}
         scales = {part: self.crowd() / epsilon for part, epsilon in self.parts().items()}
-        least = min(scales.values())
+        adds = self._adds()
+        least = min(scale for part, scale in scales.items() if part not in adds)
+        told = {f"noise on {part}": scale * adds.get(part, 1.0) for part, scale in scales.items() if part != DENSITY}
+        if DENSITY in scales:  # how many points a trip counts for follows from noisy counts: not known beforehand
+            told[f"noise on {DENSITY}, per point that a trip may count for"] = scales[DENSITY]
         text = (
             f"A count of trips has noise of ±{least:.4g} on average at best (OUT.guarantee.json has all parts). "
             f"N trips can tell about N/{least:.4g} numbers (cells, pairs of zones) from the noise; what is finer is "
             "smoothed over."
         )
-        return text, {f"noise on {part}": scale for part, scale in scales.items()}
+        return text, told
+
+    def _adds(self) -> dict[str, float]:
+        """Return how much one trip adds to the parts that do not count every trip once (density: by its points)."""
+        if self.variant == "geodp":
+            return {COARSE_ENDS: 2.0, FINE_ENDS: 2.0, DENSITY: float(self.most_points)}
+        return dict.fromkeys(level_parts(self._trees(1.0).order)[1:], self.tokens_per_trajectory)
 
     def _trees(self, widest_m: float) -> TreeSettings:
         common = TreeSettings(

@@ -16,7 +16,7 @@ from geodp.curator.synthesis.reference_systems import ReferenceSystems
 from geodp.curator.synthesis.synthetic import stand_ins
 from geodp.curator.synthesis.timing import DEPARTURES, PACES, Timing, noisy_timing
 from geodp.curator.synthesis.walks import Direction, walked
-from geodp.geometry import Region
+from geodp.geometry import Array, Region
 from geodp.trajectories.table import Trajectories
 
 LENGTHS = "lengths"
@@ -73,6 +73,11 @@ class TreeModel:
         return stand_ins(walks.first, self.timing.times(walks.first, rng), x_m, y_m)
 
 
+def length_edges(most_points: int) -> Array:
+    """Return the public bins of the lengths of trips (points)."""
+    return whole_edges(most_points, 1.15)
+
+
 def fitted_trees(trajectories: Trajectories, region: Region, purse: Purse, settings: TreeSettings) -> TreeModel:
     """Count everything that the model needs, with noise from the purse alone."""
     systems = ReferenceSystems.over(region, settings.finest_m, settings.levels)
@@ -81,8 +86,7 @@ def fitted_trees(trajectories: Trajectories, region: Region, purse: Purse, setti
         systems = grid_choice.chosen_systems(trajectories, systems, purse, bound=settings.bound, scale=scale)
     tokens = tokens_of(trajectories, systems)
     points = tokens.moves + 1
-    edges = whole_edges(settings.most_points, 1.15)
-    lengths = noisy_histogram(LENGTHS, points.astype(np.float64), edges, purse)
+    lengths = noisy_histogram(LENGTHS, points.astype(np.float64), length_edges(settings.most_points), purse)
     timing = noisy_timing(trajectories, points, purse, settings.period_s)
     # One weight per trajectory for all depths: weights per depth would bias where trips end.
     weights = floored(np.minimum(1.0, settings.bound / tokens.counts), scale)

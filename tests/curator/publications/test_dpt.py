@@ -8,6 +8,7 @@ import pytest
 
 from geodp.curator.publications._dpt_audit import Witness
 from geodp.curator.publications.dpt import Dpt
+from geodp.curator.synthesis.purse import Purse
 from geodp.curator.synthesis.tree_synthesis import TreeModel
 from geodp.curator.synthesis.trip_synthesis import TripModel
 from geodp.errors import DataError, NotReleasable
@@ -15,7 +16,7 @@ from geodp.privacy.audit.auditor import audit_cases
 from geodp.privacy.audit.certify import certified_epsilon
 from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import SimulatedNoise
-from geodp.trajectories.table import Trajectories
+from geodp.trajectories.table import Trajectories, nobody
 from tests.curator.synthesis.small_town import TOWN, polyline, trips
 
 VARIANTS = ("geodp", "dpt", "grid_markov", "ngram")
@@ -73,6 +74,79 @@ def test_nobody_changes_the_counts_by_more_than_was_paid_for(variant: Any, unit:
         for part, values in whole.seen.items():
             paid = whole.scales[part] * publication.parts()[part]
             assert np.abs(values - part_counts.seen[part]).sum() <= paid + 1e-9, part
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_stated_noise_is_the_noise_that_is_drawn(variant: Any) -> None:
+    """The noise on densities depends on a noisy bound, so it is stated per point."""
+    publication = Dpt(variant=variant, epsilon=50.0, trajectories_per_person=3, tokens_per_trajectory=8)
+    _, receipts = publication.release_with_receipts(trips(), TOWN, simulated())
+    text, stated = publication.expected_error()
+    drawn = {receipt.part: receipt.scale for receipt in receipts}
+    assert {f"noise on {part}": scale for part, scale in drawn.items() if part != "density"} == pytest.approx(
+        {name: scale for name, scale in stated.items() if "density" not in name}
+    )
+    assert float(text.split("±")[1].split()[0]) == pytest.approx(min(drawn.values()), rel=1e-3)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("epsilon", [1e-5, 1e-300, 5e-324])
+def test_an_epsilon_that_would_fill_the_memory_with_noise_is_refused(variant: Any, epsilon: float) -> None:
+    with pytest.raises(ValueError, match="too small"):
+        Dpt(variant=variant, epsilon=epsilon)
+
+
+class Replayed(Purse):
+    """Answers with what another purse drew, and notes the true counts: the second of two neighbours."""
+
+    def __init__(self, publication: Dpt, answers: dict[str, Any] | None = None) -> None:
+        super().__init__(simulated(7), publication.parts(), publication.crowd())
+        self.answers, self.known = answers or {}, answers is not None
+        self.true: dict[str, Any] = {}
+
+    def counts(self, part: str, values: Any, sensitivity: float = 1.0) -> Any:
+        noisy = super().counts(part, values, sensitivity)
+        self.true[part] = np.asarray(values, dtype=np.float64)
+        if not self.known:
+            self.answers[part] = noisy
+        return self.answers[part].copy()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("epsilon", [1.0, 200.0])
+@pytest.mark.parametrize(("unit", "cap"), [("person", 2), ("trajectory", None), ("trajectory", 2)])
+def test_given_the_same_answers_so_far_neighbours_differ_by_what_was_paid(
+    variant: Any, epsilon: float, unit: Any, cap: int | None
+) -> None:
+    """Grids, bounds and zones follow from noisy answers, so the bound must hold after every history of them."""
+    publication = Dpt(variant=variant, epsilon=epsilon, unit=unit, trajectories_per_person=cap, baseline_cells=6)
+    world = trips(people=8)
+    for which in range(4):
+        kept = world.person != which if unit == "person" else np.arange(world.size) != 5 * which
+        for one, two in ((world, world.chosen(kept)), (world.chosen(kept), world)):
+            first = Replayed(publication)
+            publication.fitted(publication.bounded(one, TOWN), TOWN, first)
+            second = Replayed(publication, first.answers)
+            publication.fitted(publication.bounded(two, TOWN), TOWN, second)
+            assert [receipt.sensitivity for receipt in first.receipts] == [
+                receipt.sensitivity for receipt in second.receipts
+            ]
+            for receipt in first.receipts:
+                change = np.abs(first.true[receipt.part] - second.true[receipt.part]).sum()
+                assert change <= receipt.sensitivity + 1e-9, receipt.part
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_nobody_a_single_point_and_a_crowd_in_one_place_can_be_published(variant: Any) -> None:
+    who = np.array([f"{number}" for number in range(50)], dtype=np.object_)
+    point = Trajectories(who, np.array([0, 1]), np.array([0]), np.zeros(1), np.zeros(1), np.zeros(1))
+    times = np.tile([0.0, 0.0, 9.0], 50)
+    crowd = Trajectories(who, np.arange(0, 151, 3), np.arange(50), times, np.zeros(150), np.zeros(150))
+    for world in (nobody(), point, crowd):
+        for epsilon in (2.0, 100.0):
+            released = Dpt(variant=variant, epsilon=epsilon, finest_m=800.0).release(world, TOWN, simulated())
+            assert TOWN.contains(released.x_m, released.y_m).all()
+            assert np.isfinite(released.time_s).all()
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -141,8 +215,6 @@ def test_without_noise_the_model_of_trips_is_the_empirical_one() -> None:
 
 
 def _exact_purse(publication: Dpt) -> Any:
-    from geodp.curator.synthesis.purse import Purse
-
     return Purse(simulated(), publication.parts(), publication.crowd())
 
 
