@@ -18,8 +18,8 @@ from geodp.privacy.noise import Array, Integers, Noise
 DEFAULT_PLANAR_EPSILON_PER_M = math.log(4) / 200
 """ln 4 within 200 m: mean displacement 289 m, 95 % within 684 m."""
 _ROOT_HALF = math.sqrt(0.5)
-WIDEST_RELEASED = 2.0**45
-"""Widest noise of a release: wider draws pass 2^52, where doubles round them and counts show through (P < e^-128)."""
+WIDEST_RELEASED = 2.0**47
+"""Widest noise of a release: beyond 2^53 doubles round it, and counts show through. So far: P < e^-63."""
 
 
 def laplace_counts(counts: npt.ArrayLike, *, epsilon: float, sensitivity: float, noise: Noise) -> Array:

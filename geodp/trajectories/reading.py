@@ -135,7 +135,7 @@ def read_points(path: Path, *, releasing: bool = False) -> Points:
     """Read and check all points of a file; a row that lacks a value is an error."""
     found = columns_file.column_names(path)
     geometry = "geometry" in found and not {"lon", "lat"} & set(found)
-    _require(path, [name for name in COLUMNS if not (geometry and name in ("lon", "lat"))], found)
+    _require(path, [name for name in COLUMNS if not (geometry and name in ("lon", "lat"))], found, releasing=releasing)
     users, labels, parts, row = _Names(), _Names(), [], 0
     for batch in _batches(path, geometry=geometry, releasing=releasing):
         _refuse_incomplete(path, batch, row, releasing=releasing)
@@ -203,7 +203,7 @@ def _places(path: Path, column: Any) -> dict[str, Array]:
     return {"lon": shapely.get_x(points), "lat": shapely.get_y(points)}
 
 
-def _require(path: Path, wanted: list[str], found: list[str]) -> None:
+def _require(path: Path, wanted: list[str], found: list[str], *, releasing: bool) -> None:
     missing = [name for name in wanted if name not in found]
     if not missing:
         return
@@ -211,9 +211,11 @@ def _require(path: Path, wanted: list[str], found: list[str]) -> None:
         raise DataError(f"{path.name}: the first line holds numbers instead of column names {', '.join(COLUMNS)}.")
     other = columns_file.other_name(_OTHER_NAMES[missing[0]], found)
     hint = "" if other is None else f" Rename '{other}' to '{missing[0]}'."
+    # Not quoted in a release: where the line of names is missing, the first line is where somebody was.
+    seen = "" if releasing else f"; found: {', '.join(found)}"
     raise DataError(
-        f"{path.name}: no column '{missing[0]}'. A file of trajectories has the columns {', '.join(COLUMNS)}; "
-        f"found: {', '.join(found)}.{hint}"
+        f"{path.name}: no column '{missing[0]}'. A file of trajectories has the columns {', '.join(COLUMNS)}"
+        f"{seen}.{hint}"
     )
 
 

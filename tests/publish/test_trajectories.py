@@ -77,6 +77,20 @@ def test_a_release_prints_nothing_private_and_needs_its_region(
     assert stated["releasable"]
 
 
+@pytest.mark.usefixtures("opendp")
+def test_a_release_quotes_no_first_line_that_may_be_somebodys(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("Alice,home,08:00:00,E0.01,N0.01\nAlice,home,08:01:00,E0.02,N0.01\n")
+    assert publish(path, "--epsilon", "1", BOX, "--mode", "release") == 2
+    told = capsys.readouterr().err
+    assert "no column 'user'" in told
+    assert "Alice" not in told
+    assert "E0.01" not in told
+    assert {path.name for path in tmp_path.iterdir()} == {"in.csv"}
+
+
 def test_a_region_read_off_the_data_voids_the_promise(private: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert publish(private, "--epsilon", "1") == 0
     assert "read off the private data" in capsys.readouterr().err
