@@ -52,11 +52,10 @@ def in_order(first: Integers, time_s: Array) -> tuple[Mask, Mask]:
     """Tell which rows lie behind an earlier row's time, and which repeat the time of the one before them."""
     if not time_s.size:
         return np.empty(0, dtype=np.bool_), np.empty(0, dtype=np.bool_)
-    low, span = float(time_s.min()), float(np.ptp(time_s)) + 1.0
-    level = np.repeat(np.arange(first.size - 1) * span, np.diff(first))  # later tracks count from a higher level
-    latest = np.maximum.accumulate(time_s - low + level)
-    before = np.append(-1.0, latest[:-1])
-    now = time_s - low + level
+    # Ranks are whole numbers, so another track's far-off time takes no digits away from this one's.
+    times, rank = np.unique(time_s, return_inverse=True)
+    now = rank + np.repeat(np.arange(first.size - 1) * times.size, np.diff(first))  # later tracks: a higher level
+    before = np.append(-1, np.maximum.accumulate(now)[:-1])
     inner = ~track_starts(first, time_s.size)
     return inner & (now < before), inner & (now == before)
 

@@ -21,6 +21,12 @@ def test_rows_behind_the_latest_time_and_repeats_are_told_apart() -> None:
     assert np.flatnonzero(repeated).tolist() == [3, 6]
 
 
+def test_a_far_off_time_of_one_track_changes_no_other() -> None:
+    behind, repeated = in_order(np.array([0, 2, 7]), np.array([0.0, 1e17, 0, 1, 2, 3, 4]))
+    assert not behind.any()
+    assert not repeated.any()
+
+
 def test_tracks_written_last_fix_first_are_found() -> None:
     assert written_backwards(np.array([0, 3, 6, 7]), np.array([0.0, 1, 2, 9, 8, 7, 3])).tolist() == [1]
 
