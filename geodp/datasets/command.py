@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from geodp.console import overrides, say
+from geodp.errors import DataError
+
+if TYPE_CHECKING:
+    from geodp.loaders import Loader
 
 app = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 
@@ -54,11 +58,12 @@ def make(
     from geodp.visits.generated_histories import Sizes
 
     if trips:
-        from geodp.publish.public_inputs import parse_region
+        from geodp.publish.public_inputs import parse_region, require_sound
         from geodp.trajectories.generated_trips import TripSizes
 
         driven = TripSizes(people=people, trips=trips, points=trips * points, days=max(1, trips // people // 6))
         where = parse_region(region)
+        require_sound(where)
         _say(
             f"wrote {path}"
             for path in make_trips(out, driven, where, seed=seed, ending=require_ending(ending), force=force)
@@ -79,11 +84,10 @@ def convert(
     force: Force = False,
 ) -> None:
     """Turn a published file into tables: visits and their venues, or trajectories."""
-    from geodp.datasets.catalogue import loader_for
     from geodp.datasets.convert import convert as convert_file
     from geodp.datasets.folder import require_ending
 
-    loader = loader_for(file, kind, overrides(settings))
+    loader = _loader(file, kind, settings)
     done = convert_file(file, loader, out, ending=require_ending(ending), force=force)
     _say([f"{done.dropped.kept:,} of {done.dropped.rows:,} rows kept, read as {loader.kind}."])
     _say([*done.dropped.lines(), *(f"wrote {path}" for path in done.files)])
@@ -101,15 +105,23 @@ def describe(
     """Say what a file holds: rows, users, venues, times, box, rows per user, and what is left out. Private numbers."""
     import json
 
-    from geodp.datasets.catalogue import loader_for
     from geodp.datasets.describe import describe as describe_file
     from geodp.datasets.describe import text_of
     from geodp.runs.run_folder import write_text
 
-    values = describe_file(file, loader_for(file, kind, overrides(settings)))
+    values = describe_file(file, _loader(file, kind, settings))
     _say([text_of(values)])
     if json_file is not None:
         write_text(json_file, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _loader(file: Path, kind: str | None, settings: list[str] | None) -> Loader:
+    """Return the loader for a file that is there: before anything is said about its format."""
+    from geodp.datasets.catalogue import loader_for
+
+    if not file.exists():
+        raise DataError(f"{file}: no such file or folder. Nothing was written.")
+    return loader_for(file, kind, overrides(settings))
 
 
 def _say(lines: Iterable[str]) -> None:

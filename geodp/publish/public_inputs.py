@@ -45,11 +45,12 @@ class PublicInputs:
 
     def region(self, request: Request, derive: Callable[[], Region]) -> Region:
         """Return the public region."""
-        given = None if request.region is None else parse_region(request.region)
-        region = self.settle("region", "--region W,S,E,N", given, derive)
-        problems = region_problems(region.west, region.south, region.east, region.north)
-        if problems:
-            raise UsageError(f"region {_shown(region)}: {'; '.join(problems)}. {NOTHING_DONE}")
+        try:
+            given = None if request.region is None else parse_region(request.region)
+            region = self.settle("region", "--region W,S,E,N", given, derive)
+            require_sound(region)
+        except UsageError as error:
+            raise UsageError(str(error) if NOTHING_DONE in str(error) else f"{error} {NOTHING_DONE}") from None
         return region
 
     def honest(self, guarantee: Guarantee) -> Guarantee:
@@ -70,9 +71,16 @@ def parse_region(text: str) -> Region:
     except ValueError:
         raise UsageError(
             f"--region {text}: write west,south,east,north in degrees, for example -74.05,40.68,-73.90,40.83, or name "
-            f"a file of polygons. {NOTHING_DONE}"
+            "a file of polygons."
         ) from None
     return Region(west, south, east, north)
+
+
+def require_sound(region: Region) -> None:
+    """Refuse a box that is empty, inside out or off the globe."""
+    problems = region_problems(region.west, region.south, region.east, region.north)
+    if problems:
+        raise UsageError(f"region {_shown(region)}: {'; '.join(problems)}.")
 
 
 def _finite(text: str) -> float:

@@ -62,8 +62,8 @@ def hierarchy_of(venues: Venues, levels: Sequence[str] | None = None) -> Hierarc
         if empty.any():
             raise DataError(
                 f"the hierarchy has gaps: {np.count_nonzero(empty):,} venues have no {name} (the first is "
-                f"'{venues.name[np.argmax(empty)]}'). Give every venue one, or leave the venue out. "
-                "Nothing was released or charged."
+                f"'{venues.name[np.argmax(empty)]}'). Give every venue one, or leave such venues out "
+                "(--leave-out of geodp publish visits). Nothing was released or charged."
             )
     if levels is None:
         names.sort(key=lambda name: len(set(venues.levels[name].tolist())))

@@ -128,6 +128,30 @@ def test_describe_reads_what_make_and_convert_write(tmp_path: Path) -> None:
     assert (facts["format"], facts["rows"], facts["venues"]) == ("visits_table", 4, 4)
 
 
+@pytest.mark.parametrize("name", ["nowhere", "nowhere.csv", "nowhere_totalCheckins.txt"])
+@pytest.mark.parametrize("command", ["convert", "describe"])
+def test_a_file_that_is_not_there_is_called_that(
+    tmp_path: Path, command: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ("--out", tmp_path / "out") if command == "convert" else ()
+    assert run(command, tmp_path / name, *out) == 2
+    assert "no such file" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("region", "message"), [("1,2,3", "write west,south,east,north"), ("3,2,1,4", "west (3) must be less than east")]
+)
+def test_trips_are_made_up_in_a_sound_region_only(
+    tmp_path: Path, region: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("make", "--out", tmp_path / "out", "--trips", "5", f"--region={region}") == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert "charged" not in said
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_name_of_a_file_tells_its_format() -> None:
     for name, kind in [
         ("loc-gowalla_totalCheckins.txt.gz", "snap_checkins"),
