@@ -56,7 +56,8 @@ def _published(scenario: Scenario) -> list[tuple[str, str]]:
         text = f"{item.kind}, once at the end: {promise.sentence()}"
         if cost.holds and (cost.unit is not promise.unit or cost.epsilon != promise.epsilon):
             per = " per metre" if cost.unit is Unit.POINT else ""
-            text += f" It costs each person ε {cost.epsilon:g}{per}: at most {item.most_contributions()} visits each."
+            what = "trips" if promise.unit is Unit.TRAJECTORY else "visits"
+            text += f" It costs each person ε {cost.epsilon:g}{per}: at most {item.most_contributions()} {what} each."
         elif promise.holds and not cost.holds:
             text += " " + item.together()
         lines.append(("publish", text))
