@@ -21,18 +21,18 @@ _HEAD = """# What reproduces, and what does not
 
 Made by `geodp figures` (`--all`, or `ID --record`) with geodp {version}. Each figure is one file in
 [`scenarios/figures`](scenarios/figures); `geodp figures ID` makes one of them again and draws it.
-*Ours* are means with 95 % intervals over
-repetitions with different seeds. A claim about a trend counts as reproduced when the change between the two ends has an interval on the
+*Ours* are means with 95 % intervals over repetitions with
+different seeds. A claim about a trend counts as reproduced when the change between the two ends has an interval on the
 right side of 0 and the line goes there steadily; a claim that one line is below another when the paired difference has
 an interval below 0 and holds at three quarters of the places at least. Where a paper's data cannot be had, generated
 ones stand in, and the figure says so. Lines called *printed* follow the formulas as the paper prints them, *corrected*
 ones ours.
 
 Read verdicts with three grains of salt. Repetitions are few, so *not reproduced* often means that a difference does not
-stand out from chance. What follows *because*, beyond the number, is our explanation; it was not put to a test of its own.
-And chapter 13 states neither the total reward W nor the slope c: of some seven settings tried (c from 2.5 to 25, two
-ceilings of acceptance, tasks where people are or anywhere) we keep one that shows the book's picture of rejections, and
-some verdicts depend on it.
+stand out from chance. What follows *because*, beyond the number, is our explanation; it was not put to a test of its
+own. And chapter 13 states neither the total reward W nor the slope c: of some seven settings tried (c from 2.5 to 25,
+two ceilings of acceptance, tasks where people are or anywhere) we keep one that shows the book's picture of rejections,
+and some verdicts depend on it.
 """
 
 
