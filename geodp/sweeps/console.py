@@ -18,10 +18,11 @@ def dry_run_text(file: Path, out: Path | None, workers: int | None) -> str:
     plan = plan_sweep(file, target)
     left = plan.runs - plan.finished
     text = f"{plan.cells} cells, {plan.runs} runs, {plan.finished} of them finished in {target}"
-    if plan.seconds_per_run is None:
-        return f"{text}\nexpected time: unknown before the first run has finished"
+    if plan.problem:
+        return f"{text}\nexpected time: unknown, for the first run fails: {plan.problem}"
     lanes = min(workers or os.cpu_count() or 1, max(left, 1))
-    return f"{text}\nexpected time: {duration(plan.seconds_per_run * left / lanes)} on {lanes} processes"
+    basis = f", by a trial of the first run ({duration(plan.seconds_per_run)})" if plan.tried else ""
+    return f"{text}\nexpected time: {duration(plan.seconds_per_run * left / lanes)} on {lanes} processes{basis}"
 
 
 def watched_sweep(

@@ -45,8 +45,11 @@ class Plan:
     cells: int
     runs: int
     finished: int
-    seconds_per_run: float | None
-    """Mean of the finished runs; None when there are none."""
+    seconds_per_run: float
+    """Mean of the finished runs; of one that was tried, when there are none."""
+    tried: bool = False
+    problem: str = ""
+    """Why the run that was tried failed ('' when it did not)."""
 
 
 def make_jobs(sweep: LoadedSweep, folder: Path) -> list[Job]:
@@ -76,14 +79,17 @@ def make_jobs(sweep: LoadedSweep, folder: Path) -> list[Job]:
 
 
 def plan_sweep(file: str | Path, out: str | Path) -> Plan:
-    """Say what a sweep would do, without doing it."""
+    """Say what a sweep would do, without doing it; where no run has finished yet, one is tried and thrown away."""
     sweep = load_sweep(file)
     jobs = make_jobs(sweep, Path(out))
     done = [outcome for outcome in SweepFolder(Path(out)).outcomes().values() if outcome["status"] == "ok"]
     ids = {job["run_id"] for job in jobs}
     done = [outcome for outcome in done if outcome["run_id"] in ids]
-    mean = sum(outcome["seconds"] for outcome in done) / len(done) if done else None
-    return Plan(len(sweep.cells), len(jobs), len(done), mean)
+    if done:
+        mean = sum(outcome["seconds"] for outcome in done) / len(done)
+        return Plan(len(sweep.cells), len(jobs), len(done), mean)
+    tried = run_job(jobs[0] | {"folder": None})
+    return Plan(len(sweep.cells), len(jobs), 0, tried["seconds"], tried=True, problem=tried["error"])
 
 
 def sweep(

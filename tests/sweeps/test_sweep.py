@@ -231,6 +231,7 @@ def test_the_command_line_resumes_and_exits_1_on_failures(tmp_path: Path) -> Non
     command = [sys.executable, "-m", "geodp", "sweep", str(path), "--out", str(tmp_path / "out")]
     planned = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, check=True).stdout
     assert "2 cells, 2 runs, 0 of them finished" in planned
+    assert "by a trial of the first run" in planned
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "2 runs finished well, 0 failed" in done.stdout
     planned = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, check=True).stdout
@@ -242,8 +243,11 @@ def test_the_command_line_resumes_and_exits_1_on_failures(tmp_path: Path) -> Non
         {"seeds": [1], "grids": [{"workers.mobility": [{"kind": "moody_for_a_test"}]}]},
         base={"plugins": [str(plugin)]},
     )
+    command = [sys.executable, "-m", "geodp", "sweep", str(bad), "--out", str(tmp_path / "bad-out")]
+    planned = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, check=True).stdout
+    assert "unknown, for the first run fails: RuntimeError: the moody one refuses" in planned
     failed = subprocess.run(
-        [sys.executable, "-m", "geodp", "sweep", str(bad), "--out", str(tmp_path / "bad-out")],
+        command,
         capture_output=True,
         text=True,
         check=False,
