@@ -23,6 +23,10 @@ STYLE: dict[Any, Any] = {
 }
 
 
+PANELS_ACROSS = 4
+"""More data sets than this go on below: a page is only so wide."""
+
+
 def lines_figure(file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
     """Draw every panel's lines through the means of their repetitions."""
     quantities = list(dict.fromkeys(name for own in points.values() for name in own["y_name"]))
@@ -34,24 +38,35 @@ def lines_figure(file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
             part = own[own["y_name"] == quantity]
             for number, line in enumerate(lines):
                 _line(axes, part[part["line"] == line], number, line, dashed=line in file.section.axes.dashed)
-            label_axes(axes, file, quantity, first=column == 0, last=row == len(quantities) - 1)
+            label_axes(axes, file, quantity, first=column % PANELS_ACROSS == 0, last=row == len(quantities) - 1)
     handles, labels = grid[0][0].get_legend_handles_labels()
     if any(labels):
         place = "outside lower center"
-        drawn.legend(handles, labels, loc=place, ncols=_columns(labels, 6.2 * len(points)), frameon=False)
+        drawn.legend(
+            handles, labels, loc=place, ncols=_columns(labels, 6.2 * min(len(points), PANELS_ACROSS)), frameon=False
+        )
     return drawn
 
 
 def panel_axes(file: FigureFile, rows: int, panels: list[str]) -> tuple[Any, Any]:
-    """Return a figure and its axes: one column per panel, titled after it."""
+    """Return a figure and its axes, by row and panel: a column per panel, titled after it; many panels go on below."""
+    import math
+
     import matplotlib as mpl
+    import numpy as np
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
+    across = min(len(panels), PANELS_ACROSS)
+    blocks = math.ceil(len(panels) / across)
     with plt.rc_context(STYLE):
-        size = (max(6.2 * len(panels), 6.4), 3.6 * rows + 1.2)
-        drawn, grid = plt.subplots(rows, len(panels), figsize=size, layout="constrained", squeeze=False)
+        size = (max(6.2 * across, 6.4), 3.6 * rows * blocks + 1.2)
+        drawn, places = plt.subplots(rows * blocks, across, figsize=size, layout="constrained", squeeze=False)
+    grid = np.concatenate([places[block * rows : (block + 1) * rows] for block in range(blocks)], axis=1)
+    for unused in grid[:, len(panels) :].flat:
+        unused.remove()
+    grid = grid[:, : len(panels)]
     title = f"{file.id}  {file.section.title}"
     drawn.suptitle(title, x=0.01, ha="left", fontsize=13, wrap=True)
     for column, name in enumerate(panels):
