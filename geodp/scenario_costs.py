@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from geodp.curator.publications import Publication
 from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, plus, times
+from geodp.privacy.ledger import Account, chargeable
 
 if TYPE_CHECKING:
     from geodp.curator.mechanisms import Mechanism
@@ -19,9 +20,13 @@ Charges = list[tuple[float, float]]
 
 def publication_cost(item: Publication, scenario: Scenario) -> Guarantee:
     """Return what a publication costs each person, in the neighbour relation that the curator counts in."""
-    cost = item.cost()
-    replaces = scenario.curator is not None and scenario.curator.neighbours is Neighbours.REPLACE
-    return cost.for_replacement() if replaces and cost.neighbours is Neighbours.ADD_REMOVE else cost
+    return _as_counted(item.cost(), scenario)
+
+
+def publication_charge(item: Publication, scenario: Scenario) -> tuple[Guarantee, Account] | None:
+    """Return what the ledger is asked for a publication: per person, or per visit or trip where that has no bound."""
+    asked = chargeable(item.guarantee(), publication_cost(item, scenario))
+    return None if asked is None else (_as_counted(asked[0], scenario), asked[1])
 
 
 def published_charges(scenario: Scenario, *, metric: bool = False) -> Charges:
@@ -62,6 +67,11 @@ def in_force(scenario: Scenario) -> Mechanism | None:
     while plus(published, times(share, releases)) > budget.epsilon:
         share = math.nextafter(share, 0.0)  # as decimals, so many shares must not exceed the whole
     return mechanism.with_epsilon(share)
+
+
+def _as_counted(promise: Guarantee, scenario: Scenario) -> Guarantee:
+    replaces = scenario.curator is not None and scenario.curator.neighbours is Neighbours.REPLACE
+    return promise.for_replacement() if replaces and promise.neighbours is Neighbours.ADD_REMOVE else promise
 
 
 def costliest(budget: Budget, charges: Charges, start_s: float) -> float | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import DataError
+from geodp.privacy.ledger import central_rows
 
 if TYPE_CHECKING:
     from geodp.runs.run_folder import RunFolder
@@ -78,12 +79,14 @@ def _promise(run: RunFolder) -> str:
 
 
 def _spent(run: RunFolder) -> str:
-    """Say what each person's central account was charged, in both neighbour relations."""
+    """Say what each person's central account was charged, in both neighbour relations ('' if that is not all)."""
+    if not all(item.per_person.holds for item in run.publications):
+        return ""
     try:
         ledger = run.ledger
     except DataError:
         return ""
-    central = ledger[~ledger["unit"].isin(["point", "item", "interaction", "nothing"])]
+    central = central_rows(ledger)
     if central.empty:
         metric = ledger[ledger["unit"] == "point"]
         return "" if metric.empty else f"Spent per person: ε = {float(metric['total'].iloc[-1]):.4g} per metre."

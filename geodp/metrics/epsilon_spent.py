@@ -27,13 +27,12 @@ class EpsilonSpent(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Read the total off the ledger."""
-        from geodp.privacy.guarantee import Unit
+        from geodp.privacy.ledger import central_rows
 
         promises = [release.guarantee for release in run.releases] + [item.per_person for item in run.publications]
         if not all(promise.holds for promise in promises):
             return {self.kind: Measured(None)}
-        charges = run.ledger
-        central = charges[~charges["unit"].astype(str).isin([str(Unit.POINT), str(Unit.ITEM), "interaction"])]
+        central = central_rows(run.ledger)
         if central.empty and run.scenario.phones_report:
             return {self.kind: Measured(None)}  # reports are charged to another account; zero would look like less
         return {self.kind: Measured(float(central["total"].max()) if len(central) else 0.0)}

@@ -8,6 +8,7 @@ and fast for billions of charges.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 
@@ -45,6 +46,23 @@ def limit_units(epsilon: float) -> int:
 def as_float(value: int) -> float:
     """Return units as an epsilon, correctly rounded."""
     return value / _ONE  # dividing whole numbers is correctly rounded, however large they are
+
+
+def divided(epsilon: float, shares: Sequence[float]) -> list[float]:
+    """Split an epsilon by shares into parts whose exact sum is the epsilon again, as a double.
+
+    Parts are rounded to doubles; the smallest one takes what the others leave, to the unit where a double can say it.
+    """
+    whole, exact = units(epsilon), [units(share) for share in shares]
+    parts = [as_float(whole * share // sum(exact)) for share in exact]
+    smallest = exact.index(min(exact))
+    others = sum(units(part) for place, part in enumerate(parts) if place != smallest)
+    rest = as_float(whole - others) if others < whole else parts[smallest]
+    near = (rest, math.nextafter(rest, math.inf), math.nextafter(rest, 0.0))
+    sums = {value: others + units(value) for value in near}
+    equal = [value for value in near if as_float(sums[value]) == epsilon] or [rest]
+    parts[smallest] = min(equal, key=lambda value: (sums[value] < whole, abs(sums[value] - whole)))
+    return parts
 
 
 def limbs(value: int) -> Limbs:

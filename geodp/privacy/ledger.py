@@ -2,17 +2,18 @@
 
 Accounts are kept per protected person and never mixed: a central account (unit USER over the run or window: each
 SNAPSHOT release costs everyone present its epsilon), a metric account (POINT, epsilon per metre), an item account
-(what phones tell about their owners' histories, epsilon per item), and the interaction account (what taking part in the
-protocol discloses). Whether a release is refused depends on
-public schedules and totals only: charge `everyone`, or groups whose members are public; a phone may keep a ledger of
-its own. Sums are exact decimals: three charges of 0.1 fit a budget of 0.3.
+(what phones tell about their owners' histories, epsilon per item), accounts per visit and per trip (promises about
+one of them where nobody's number is bounded, so that they cost no person anything finite), and the interaction account
+(what taking part in the protocol discloses). Whether a release is refused depends on public schedules and totals only:
+charge `everyone`, or groups whose members are public; a phone may keep a ledger of its own. Sums are exact decimals:
+three charges of 0.1 fit a budget of 0.3.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
@@ -20,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import BudgetSpent, UsageError
-from geodp.privacy._exact_sums import as_float, limbs, units
+from geodp.privacy._exact_sums import as_float, divided, limbs, units
 from geodp.privacy._spending import ALWAYS, Ids, Spending, Window, distinct_people
 from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, combined
 
@@ -38,7 +39,14 @@ class Account(StrEnum):
     METRIC = "metric"
     ITEM = "item"
     """What phones tell about single items of their owners' histories."""
+    EVENT = "event"
+    """Promises about one visit, per visit: where there is no cap on a person's visits."""
+    TRAJECTORY = "trajectory"
+    """Promises about one trip, per trip: where there is no cap on a person's trips."""
     INTERACTION = "interaction"
+
+
+_PER_UNIT = {Unit.ITEM: Account.ITEM, Unit.EVENT: Account.EVENT, Unit.TRAJECTORY: Account.TRAJECTORY}
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,7 @@ class Charge:
 
     time_s: float
     scope: str
+    """About whom; and for which step, where those of one release were paid for one by one: `everyone: density`."""
     unit: Unit
     neighbours: str
     mechanism: str
@@ -94,7 +103,8 @@ class Ledger:
     Parameters
     ----------
     budget_epsilon
-        What each person may be charged, in the central and in the metric account each (epsilon, and epsilon per metre).
+        What may be charged in each account but the interaction account: to a person (epsilon, epsilon per metre), an
+        item, a visit or a trip.
     charges
         Rows to start from (those of a ledger file); they are not asked for again.
     per, window_s, midnight_s
@@ -115,8 +125,7 @@ class Ledger:
 
     def __post_init__(self) -> None:
         common = Allowance(self.budget_epsilon, self.per, self.window_s, self.midnight_s)
-        alike = dict.fromkeys((Account.CENTRAL, Account.METRIC, Account.ITEM), common)
-        stated = {**alike, Account.INTERACTION: Allowance(), **self.budgets}
+        stated = {**dict.fromkeys(Account, common), Account.INTERACTION: Allowance(), **self.budgets}
         self._accounts = {account: _spending(stated[account]) for account in Account}
         self._neighbours: dict[Account, str] = {}
         self._groups: dict[tuple[Account, str, float], float] = {}
@@ -137,8 +146,9 @@ class Ledger:
         cap: int | None = None,
         account: Account | None = None,
         parallel: str | None = None,
+        parts: Mapping[str, float] | None = None,
     ) -> Charge:
-        """Record one charge, or raise `BudgetSpent` and record nothing.
+        """Record one charge (in a row, or in a row per part), or raise `BudgetSpent` and record nothing.
 
         Parameters
         ----------
@@ -153,24 +163,31 @@ class Ledger:
             Public cap on one person's visits: a promise about one visit (EVENT or ITEM) costs epsilon × cap. What a
             phone promises about one item is charged per item, to an account of its own, when no cap is given.
         account
-            Another account than that of the unit (the interaction account).
+            Another account than that of the unit: the interaction account; or, for a promise about one visit or trip
+            of people whose number of them is not bounded, the account per visit or per trip.
         parallel
             Name of a group of releases about disjoint cells at one time: together they cost their largest.
+        parts
+            The steps of the release by name, with epsilons that it divides its own into: there is a row for each, and
+            together they come to what is charged.
         """
-        promise = _per_person(guarantee, cap)
+        per_unit = account is not None and account is _PER_UNIT.get(guarantee.unit)
+        promise = guarantee if per_unit else _per_person(guarantee, cap)
         account = account or Account(promise.account)
+        if parts and (who is not None or parallel is not None):
+            raise UsageError("a charge in parts is a charge to everyone, outside parallel groups")
         if not math.isfinite(time_s):
             raise UsageError(f"the time of a charge must be a finite number, got {time_s}")
         self._require_like(account, promise)
         delta = self._delta_with(promise, time_s)
         epsilon = self._beyond_group(promise, account, parallel, time_s)
         spending = self._accounts[account]
+        pieces = divided(epsilon, list(parts.values())) if parts else [epsilon]
         if who is None:
-            self._charge_everyone(spending, epsilon, time_s)
-            total = spending.total(ALWAYS)
+            totals = self._charge_everyone(spending, pieces, time_s)
         else:
             ids = self._charge_people(spending, who, epsilon, time_s)
-            total = spending.total(ALWAYS, ids)
+            totals = [as_float(spending.total(ALWAYS, ids))]
         self._delta = delta
         self._neighbours.setdefault(account, str(promise.neighbours))
         if parallel is not None:
@@ -184,11 +201,11 @@ class Ledger:
             mechanism=mechanism,
             epsilon=epsilon,
             delta=promise.delta,
-            total=as_float(total),
+            total=totals[-1],
             account=account,
         )
         if who is None:  # what single people paid is theirs: it is in `people_frame`, not among the public rows
-            self.charges.append(row)
+            self.charges.extend(_rows(row, pieces, totals, parts))
         return row
 
     def charge_parallel(
@@ -252,10 +269,16 @@ class Ledger:
         empty = pd.DataFrame({"time_s": [], "worker": [], "account": [], "epsilon": []})
         return pd.concat(parts, ignore_index=True) if parts else empty.astype({"worker": "int64", "account": "str"})
 
-    def _charge_everyone(self, spending: Spending, epsilon: float, time_s: float) -> None:
-        if spending.limit is not None and spending.peak(time_s) + units(epsilon) > spending.limit:
-            raise BudgetSpent(epsilon, as_float(spending.room(time_s)), time_s)
-        spending.everyone.add(time_s, units(epsilon))
+    def _charge_everyone(self, spending: Spending, pieces: Sequence[float], time_s: float) -> list[float]:
+        """Charge all pieces or none; return the total after each."""
+        whole = sum(units(piece) for piece in pieces)
+        if spending.limit is not None and spending.peak(time_s) + whole > spending.limit:
+            raise BudgetSpent(as_float(whole), as_float(spending.room(time_s)), time_s)
+        totals = []
+        for piece in pieces:
+            spending.everyone.add(time_s, units(piece))
+            totals.append(as_float(spending.total(ALWAYS)))
+        return totals
 
     def _charge_people(self, spending: Spending, who: npt.ArrayLike, epsilon: float, time_s: float) -> Ids:
         ids, counts = distinct_people(who)
@@ -299,6 +322,34 @@ class Ledger:
     def _latest(self, spending: Spending) -> float:
         times = [part.times[-1] for part in (spending.everyone, spending.people) if part.times]
         return max(times, default=0.0)
+
+
+def chargeable(guarantee: Guarantee, per_person: Guarantee) -> tuple[Guarantee, Account] | None:
+    """Return what to ask a ledger for, and in which account (None: nothing is promised, so there is nothing to charge).
+
+    That is what a release costs each person; where nothing bounds it, what it promises about one visit or one trip.
+    """
+    if per_person.unit is not Unit.NOTHING:
+        return per_person, Account(per_person.account)
+    return (guarantee, _PER_UNIT[guarantee.unit]) if guarantee.unit in _PER_UNIT else None
+
+
+def central_rows(ledger: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a ledger's table that cost each person an epsilon: what can be added up per person."""
+    return ledger[ledger["unit"].astype(str).isin([str(Unit.SNAPSHOT), str(Unit.USER)])]
+
+
+def _rows(
+    row: Charge, pieces: Sequence[float], totals: Sequence[float], parts: Mapping[str, float] | None
+) -> list[Charge]:
+    """Return a row per part; what is charged once (delta) stands in the first."""
+    if not parts:
+        return [row]
+    rows = [
+        replace(row, scope=f"{row.scope}: {part}", epsilon=piece, delta=0.0, total=total)
+        for part, piece, total in zip(parts, pieces, totals, strict=True)
+    ]
+    return [replace(rows[0], delta=row.delta), *rows[1:]]
 
 
 def _only(person: int | None) -> Ids | None:

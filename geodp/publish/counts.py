@@ -55,6 +55,7 @@ class CountedVenues(Plan):
         self.fields = method.model_dump(mode="json")
         self.region = venues.region()
         self.guarantee = self.per_person = method.guarantee()
+        self.parts = method.parts()
         self._method, self._visits, self._venues = method, visits, venues
         self._order = venues.order() if method.uses_places else None
 

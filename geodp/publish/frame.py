@@ -10,17 +10,18 @@ from __future__ import annotations
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from geodp.errors import BudgetSpent, GeodpError, NotReleasable, OutputError
 from geodp.geometry import Region
-from geodp.privacy.guarantee import Guarantee, Unit
-from geodp.privacy.ledger import Account
+from geodp.privacy.guarantee import Guarantee
+from geodp.privacy.ledger import Account, chargeable
 from geodp.privacy.ledger_file import LedgerFile
 from geodp.privacy.noise import Noise, SimulatedNoise, noise_source, require_releasable
 from geodp.publish.outputs import Table, write_table
@@ -59,6 +60,8 @@ class Plan(ABC):
     """What is promised about one unit (a report, a person)."""
     per_person: Guarantee
     """What it costs each person, hence what the ledger is asked for."""
+    parts: Mapping[str, float] = MappingProxyType({})
+    """Steps that its ε is split into, with ε of each; the ledger has a row for every one."""
     together: str = ""
     """Says what is promised about all rows of one person, where that differs from one unit."""
     not_hidden: tuple[str, ...] = ()
@@ -101,7 +104,7 @@ def publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) 
         )
     plan.rehearse(_rehearsal_noise(noise))
     with Staging([request.guarantee_path, request.out], force=request.force) as files:
-        spent = _charge(request, plan, per_person)
+        spent = _charge(request, plan, chargeable(guarantee, per_person))
         product = _after_the_charge(lambda: plan.draw(noise), request, spent)
         statement = Statement(request, plan, inputs, guarantee, per_person, product, spent)
         _after_the_charge(lambda: write_product(product, statement, files), request, spent)
@@ -130,15 +133,17 @@ def _rehearsal_noise(noise: Noise) -> Noise:
     return SimulatedNoise(np.random.default_rng(0), releasable=noise.releasable, mode=noise.mode)
 
 
-def _charge(request: Request, plan: Plan, per_person: Guarantee) -> Spent | None:
+def _charge(request: Request, plan: Plan, asked: tuple[Guarantee, Account] | None) -> Spent | None:
     """Ask the ledger; when this returns, the charge is on the disk. What promises nothing has nothing to charge."""
-    if per_person.unit is Unit.NOTHING:
+    if asked is None:
         return None
-    account, path = Account(per_person.account), request.ledger_path
+    (promise, account), path = asked, request.ledger_path
     scope = "everyone" if request.releasing else "everyone, simulated"
     try:
         with LedgerFile(path, budget_epsilon=request.budget).opened() as ledger:
-            row = ledger.charge(per_person, time_s=time.time(), mechanism=plan.mechanism, scope=scope)
+            row = ledger.charge(
+                promise, time_s=time.time(), mechanism=plan.mechanism, scope=scope, account=account, parts=plan.parts
+            )
             return Spent(path, account, row.epsilon, row.total, ledger.remaining(account))
     except BudgetSpent as short:
         raise BudgetSpent(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geodp._version import __version__
-from geodp.privacy.guarantee import Guarantee, Neighbours
+from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.ledger import Account
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 SIMULATED = "SIMULATED, not releasable: its noise follows from the seed. Publish real data with --mode release."
 UNPROTECTED = "SIMULATED, not releasable and NOT PRIVATE: no guarantee holds for it."
+
+
+_PER = {Account.EVENT: "per visit", Account.TRAJECTORY: "per trip", Account.ITEM: "per item"}
 
 
 @dataclass(frozen=True)
@@ -122,13 +125,16 @@ class Statement:
     def _ledger_line(self) -> str:
         spent = self.spent
         if spent is None:
-            return "Nothing was charged: there is no promise about a person to account for."
+            return "Nothing was charged: nothing is promised."
         left = f"{spent.remaining:.6g} left" if math.isfinite(spent.remaining) else "no budget was set (--budget)"
-        return f"Ledger {spent.path}: {self._cost(spent.charged)} charged, {spent.total:.6g} spent so far, {left}."
+        return f"Ledger {spent.path}: {self._cost(spent)} charged, {spent.total:.6g} spent so far, {left}."
 
-    def _cost(self, epsilon: float) -> str:
-        if self.per_person.neighbours is Neighbours.METRIC:
+    def _cost(self, spent: Spent) -> str:
+        epsilon = spent.charged
+        if spent.account is Account.METRIC:
             return f"ε = {epsilon:.6g} per metre"
+        if spent.account in _PER:
+            return f"ε = {epsilon:.6g} {_PER[spent.account]}"
         # Replacing a record is removing one and adding one.
         return f"ε = {epsilon:.6g} (add/remove), {2 * epsilon:.6g} (replace),"
 

@@ -40,6 +40,7 @@ class SyntheticTrips(Plan):
         self.region = region
         self.guarantee = method.guarantee()
         self.per_person = method.cost()
+        self.parts = method.parts()
         self.together = method.together()
         self.remarks = remarks
         self._method, self._trajectories = method, trajectories

@@ -64,6 +64,7 @@ class MovedVisits(Plan):
         self.region = venues.region()
         self.guarantee = method.guarantee()
         self.per_person = method.cost()
+        self.parts = method.parts()
         self.together = method.together()
         self.not_hidden = ("which users are in the file: their names are published",)
         self.remarks = remarks

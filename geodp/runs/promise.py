@@ -7,7 +7,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit, plus
+from geodp.privacy.ledger import central_rows
 from geodp.release import Cells
+from geodp.scenario_costs import publication_cost
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,20 +125,18 @@ def _levels(item: PublishedRun) -> str:
 def _total(run: RunFolder) -> str:
     """Say what releases and publications cost together, per person, against the budget."""
     charges = run.ledger
-    central = charges[~charges["unit"].astype(str).isin([str(Unit.POINT), str(Unit.ITEM)])]
+    central = central_rows(charges)
     promises = [release.guarantee for release in run.releases] + [item.per_person for item in run.publications]
     if central.empty or not all(promise.holds for promise in promises):
         return ""
     published = central["mechanism"].isin([item.kind for item in run.publications])
+    costs = [(item.kind, publication_cost(item.plugin, run.scenario)) for item in run.publications]
     terms = " + ".join(
         [
             f"{len(group):,} release{'s' if len(group) > 1 else ''} × {_plain(float(epsilon))}"
             for epsilon, group in _by_epsilon(central[~published])
         ]
-        + [
-            f"{_plain(epsilon)} for what `{kind}` publishes"
-            for kind, epsilon in central.loc[published, ["mechanism", "epsilon"]].itertuples(index=False)
-        ]
+        + [f"{_plain(cost.epsilon)} for what `{kind}` publishes" for kind, cost in costs if cost.unit is Unit.USER]
     )
     spent = float(central["total"].max())
     together = both_relations(spent, str(central["neighbours"].iloc[0]))

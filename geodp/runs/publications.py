@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from geodp.curator.publications import Publication, Published, Records
 from geodp.errors import BudgetSpent, DataError, UsageError
-from geodp.privacy.guarantee import Unit
 from geodp.privacy.ledger import Ledger
 from geodp.privacy.noise import SimulatedNoise
 from geodp.runs.run_folder import write_json
 from geodp.scenario import Scenario
-from geodp.scenario_costs import publication_cost
+from geodp.scenario_costs import publication_charge
 from geodp.streams import Streams
 
 if TYPE_CHECKING:
@@ -47,9 +46,11 @@ def book_publications(scenario: Scenario, records: Records, ledger: Ledger) -> N
     for index, item in enumerate(scenario.publish):
         try:
             item.check_records(records)
-            promise = publication_cost(item, scenario)
-            if promise.unit is not Unit.NOTHING:
-                ledger.charge(promise, time_s=scenario.duration_s, mechanism=item.kind)
+            asked = publication_charge(item, scenario)
+            if asked is not None:
+                promise, account = asked
+                time_s = scenario.duration_s
+                ledger.charge(promise, time_s=time_s, mechanism=item.kind, account=account, parts=item.parts())
         except BudgetSpent as short:
             raise BudgetSpent(short.requested, short.remaining, short.time_s, advice=_ADVICE) from None
         except (DataError, UsageError) as error:

@@ -4,7 +4,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodp.privacy._exact_sums import as_float, budget_units, carried, floats, largest, limbs, limit_units, units
+from geodp.privacy._exact_sums import (
+    as_float,
+    budget_units,
+    carried,
+    divided,
+    floats,
+    largest,
+    limbs,
+    limit_units,
+    units,
+)
 
 EPSILONS = st.floats(1e-10, 1e4)
 
@@ -35,6 +45,20 @@ def test_a_limit_is_the_last_sum_that_rounds_to_the_budget(budget: float) -> Non
     assert as_float(limit_units(budget)) == budget
     assert as_float(limit_units(budget) + 2) > budget
     assert budget_units(budget) <= limit_units(budget)
+
+
+@given(EPSILONS, st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=20))
+def test_parts_of_an_epsilon_come_to_it_again(epsilon: float, shares: list[float]) -> None:
+    parts = divided(epsilon, shares)
+    total = sum(units(part) for part in parts)
+    assert as_float(total) == epsilon
+    assert total <= limit_units(epsilon)
+    assert np.allclose(parts, epsilon * np.array(shares) / sum(shares), rtol=1e-9)
+
+
+def test_plain_parts_stay_the_decimals_they_are() -> None:
+    assert divided(1.0, [0.45, 0.22, 0.33]) == [0.45, 0.22, 0.33]
+    assert divided(40.0, [0.45, 0.22, 0.33]) == [18.0, 8.8, 13.2]
 
 
 def test_the_smallest_epsilons_are_rounded_up() -> None:

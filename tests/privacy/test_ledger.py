@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from geodp.errors import BudgetSpent, UsageError
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
-from geodp.privacy.ledger import COLUMNS, Account, Allowance, Ledger
+from geodp.privacy.ledger import COLUMNS, Account, Allowance, Ledger, central_rows, chargeable
 
 DAY_S = 86_400.0
 
@@ -216,6 +216,48 @@ def test_visits_cost_epsilon_times_the_public_cap() -> None:
     assert (row.epsilon, row.unit) == (2.0, Unit.USER)
     with pytest.raises(BudgetSpent):
         ledger.charge(promise(0.01, Unit.EVENT), time_s=0, mechanism="grouping", cap=1)
+
+
+def test_a_charge_in_parts_has_a_row_for_each_and_is_accepted_whole_or_not_at_all() -> None:
+    ledger = Ledger(1.0)
+    row = ledger.charge(promise(0.3), time_s=5, mechanism="dpt", parts={"density": 0.1, "ends": 0.2})
+    assert (row.scope, row.epsilon, row.total) == ("everyone", 0.3, 0.3)
+    rows = [(each.scope, each.mechanism, each.epsilon, each.total) for each in ledger.charges]
+    assert rows == [("everyone: density", "dpt", 0.1, 0.1), ("everyone: ends", "dpt", 0.2, 0.3)]
+    with pytest.raises(BudgetSpent) as refused:
+        ledger.charge(promise(0.8), time_s=5, mechanism="dpt", parts={"density": 0.4, "ends": 0.4})
+    assert (refused.value.requested, refused.value.remaining) == (0.8, 0.7)
+    assert len(ledger.charges) == 2
+    ledger.charge(promise(0.7), time_s=5, mechanism="dpt", parts={"density": 0.1, "ends": 0.6})
+    assert ledger.remaining() == 0.0
+    with pytest.raises(UsageError, match="in parts is a charge to everyone"):
+        ledger.charge(promise(0.1), time_s=5, mechanism="dpt", who=[1], parts={"density": 0.1})
+
+
+def test_parts_are_charged_as_often_as_the_whole_and_delta_once() -> None:
+    ledger = Ledger(10.0)
+    loose = Guarantee(0.1, Unit.TRAJECTORY, Neighbours.ADD_REMOVE, Trust.CENTRAL)
+    ledger.charge(loose, time_s=0, mechanism="dpt", cap=5, parts={"density": 0.04, "ends": 0.06})
+    assert [row.epsilon for row in ledger.charges] == [0.2, 0.3]
+    with_delta = Guarantee(1.0, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL, delta=1e-6)
+    ledger.charge(with_delta, time_s=0, mechanism="m", parts={"a": 0.5, "b": 0.5})
+    assert [row.delta for row in ledger.charges[2:]] == [1e-6, 0.0]
+
+
+@pytest.mark.parametrize(("unit", "account"), [(Unit.TRAJECTORY, Account.TRAJECTORY), (Unit.EVENT, Account.EVENT)])
+def test_what_no_cap_bounds_has_an_account_per_visit_or_trip(unit: Unit, account: Account) -> None:
+    one, nobody = promise(0.6, unit), Guarantee.none("no cap")
+    assert chargeable(one, nobody) == (one, account)
+    assert chargeable(one, promise(3.0)) == (promise(3.0), Account.CENTRAL)
+    assert chargeable(nobody, nobody) is None
+    ledger = Ledger(1.0)
+    charge(ledger, 1.0)
+    row = ledger.charge(one, time_s=0, mechanism="m", account=account)
+    assert (row.epsilon, row.unit, row.account) == (0.6, unit, account)
+    with pytest.raises(BudgetSpent):
+        ledger.charge(one, time_s=0, mechanism="m", account=account)
+    assert ledger.spent() == 1.0
+    assert len(central_rows(ledger.to_frame())) == 1
 
 
 def test_unlike_neighbours_and_empty_promises_are_refused() -> None:

@@ -59,6 +59,39 @@ def test_trips_one_by_one_cost_a_person_epsilon_times_the_cap(private: Path) -> 
     assert stated["charged"]["epsilon"] == 2.0
 
 
+@pytest.mark.parametrize("variant", ["geodp", "dpt", "grid_markov", "ngram"])
+def test_every_split_of_epsilon_is_in_the_ledger(private: Path, variant: str) -> None:
+    ledger = private.parent / "spent.csv"
+    for _ in range(2):
+        options = ("--unit", "person", "--variant", variant, "--ledger", str(ledger), "--force")
+        assert publish(private, "--epsilon", "1.3", *options, BOX) == 0
+    rows = pd.read_csv(ledger, comment="#")
+    stated = json.loads((private.parent / "out.csv.guarantee.json").read_text(encoding="utf-8"))
+    parts = stated["settings"]["epsilon_of_parts"]
+    assert list(rows["scope"]) == 2 * [f"everyone, simulated: {part}" for part in parts]
+    assert rows["epsilon"].tolist() == pytest.approx(2 * list(parts.values()))
+    assert set(rows["mechanism"]) == {"dpt"}
+    assert rows["total"].iloc[-1] == 2.6
+    assert rows["total"].iloc[len(parts) - 1] == 1.3
+
+
+def test_without_a_cap_trips_are_charged_one_by_one(private: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = private.parent / "spent.csv"
+    options = ("--epsilon", "0.5", "--unit", "trajectory", "--ledger", str(ledger), "--budget", "0.8", BOX)
+    assert publish(private, *options) == 0
+    said = capsys.readouterr().out
+    assert "ε = 0.5 per trip charged, 0.5 spent so far, 0.3 left" in said
+    assert "Nothing is promised about all trips of one user together" in said
+    rows = pd.read_csv(ledger, comment="#")
+    assert set(rows["account"]) == {"trajectory"}
+    assert rows["epsilon"].sum() == pytest.approx(0.5)
+    before = (private.parent / "out.csv").read_bytes()
+    assert publish(private, *options, "--force") == 1
+    assert "0.3" in capsys.readouterr().err
+    assert (private.parent / "out.csv").read_bytes() == before
+    assert len(pd.read_csv(ledger, comment="#")) == len(rows)
+
+
 @pytest.mark.usefixtures("opendp")
 def test_a_release_prints_nothing_private_and_needs_its_region(
     private: Path, capsys: pytest.CaptureFixture[str]

@@ -67,7 +67,7 @@ def test_without_a_cap_nothing_is_promised_about_a_user(
     stated = json.loads((files[0].parent / "out.csv.guarantee.json").read_text(encoding="utf-8"))
     assert stated["guarantee"]["unit"] == "event"
     assert stated["per_person"]["unit"] == "nothing"
-    assert stated["charged"] is None
+    assert stated["charged"] == {"account": "event", "epsilon": 1.0}
     assert "Nothing is promised about all visits of one user together" in capsys.readouterr().out
     assert publish(files, "--epsilon", "1", "--set", "cap=null", "--mode", "release", "--force") == 2
     assert "give --cap N" in capsys.readouterr().err

@@ -57,6 +57,26 @@ def test_every_score_is_in_the_metrics(day: RunFolder) -> None:
     assert {"memorisation", "memorised_share"} <= set(day.metrics)
 
 
+def test_the_ledger_has_a_row_for_every_part_of_the_publication(day: RunFolder) -> None:
+    rows = day.ledger[day.ledger["mechanism"] == "dpt"]
+    paid = day.publications[0].facts["epsilon_of_parts"]
+    assert list(rows["scope"]) == [f"everyone: {part}" for part in day.publications[0].plugin.parts()]
+    assert dict(zip(rows["scope"].str.removeprefix("everyone: "), rows["epsilon"], strict=True)) == pytest.approx(paid)
+    assert rows["total"].max() == 5.0
+    assert day.metrics["epsilon_spent"] == 6.0
+    assert "5 for what `dpt` publishes" in (day.path / "summary.md").read_text(encoding="utf-8")
+
+
+def test_trips_without_a_cap_are_charged_one_by_one(tmp_path: Path) -> None:
+    trips = {"kind": "dpt", "unit": "trajectory", "epsilon": 5.0}
+    run(small({**DAY, "publish": [trips]}), tmp_path / "run", draw_map=False)
+    folder = RunFolder(tmp_path / "run")
+    rows = folder.ledger[folder.ledger["mechanism"] == "dpt"]
+    assert set(rows["unit"]) == {"trajectory"}
+    assert rows["epsilon"].sum() == pytest.approx(5.0)
+    assert folder.metrics["epsilon_spent"] is None, "nothing bounds what a person's trips cost together"
+
+
 def test_the_map_has_both_and_the_public_map_the_synthetic_ones_only(day: RunFolder) -> None:
     page = Page(day.region, max_points=5000, public=False)
     TrueTrajectoriesLayer(max_trips=20).draw(day, page)

@@ -103,6 +103,10 @@ class Publication(Plugin):
             return Guarantee.none("without a cap a person may have any number of visits")
         return promise.repeated(cap) if promise.unit is Unit.POINT else promise.for_users(cap)
 
+    def parts(self) -> Mapping[str, float]:
+        """Return the steps that ε is split into, with ε of each ({}: one step); the ledger has a row for every one."""
+        return {}
+
     def together(self) -> str:
         """Say what a promise about single visits is worth to a person with many ('' when it is about people)."""
         promise, cap = self.guarantee(), self.most_contributions()

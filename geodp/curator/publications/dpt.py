@@ -141,6 +141,8 @@ class Dpt(Publication):
 
     def parts(self) -> dict[str, float]:
         """Return ε of every part of the release; together they are the ε of the guarantee."""
+        if self.variant == "none":
+            return {}
         if self.variant == "geodp":
             return split(self.epsilon, SHARES)
         shares = self._trees(1.0).shares(choice=self.choice_share, lengths=self.lengths_share, times=self.times_share)

@@ -14,6 +14,7 @@ from geodp.privacy.audit.canaries import play
 from geodp.privacy.audit.certify import Array
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.guarantee import Unit
+from geodp.privacy.ledger import central_rows
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.release import Cells
 from geodp.streams import Streams
@@ -71,7 +72,7 @@ def ledger_spend(run: RunFolder, *, metric: bool) -> float:
     published at the end was paid for apart: it says nothing about the releases.
     """
     rows = run.ledger
-    rows = rows[((rows["unit"] == Unit.POINT) == metric) & (rows["unit"] != Unit.ITEM)]
+    rows = rows[rows["unit"] == Unit.POINT] if metric else central_rows(rows)
     rows = rows[~rows["mechanism"].isin([item.kind for item in run.publications])]
     sums = {
         scope: sum((Decimal(repr(float(epsilon))) for epsilon in group), start=Decimal(0))
