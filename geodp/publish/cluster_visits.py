@@ -135,9 +135,9 @@ class ClusterVisits:
 def split_file(path: Path, venues: VenueList, number: int) -> tuple[tuple[int, int], list[Piece]]:
     """Read one file, and split its visits by user; first the numbers of rows and of rows at listed venues."""
     collector = VisitCollector(venues)
-    for user, venue in visit_batches(path, releasing=True):  # its messages travel through the cluster's logs
-        collector.add(user, venue)
-    names, who, venue_number = collector.visits()
+    collector.add_all(visit_batches(path, releasing=True))  # its messages travel through the cluster's logs
+    names, visits = collector.visits()
+    who, venue_number = np.divmod(visits, max(venues.size, 1))
     piece_of_user = (user_words(names) % np.uint64(number)).astype(np.int64)
     piece = piece_of_user[who]
     pieces = []

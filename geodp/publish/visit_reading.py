@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from geodp.publish.reading import is_missing
 from geodp.publish.request import NOTHING_DONE
 from geodp.visits.histories import Integers
 from geodp.visits.venue_list import VenueList, as_text
-from geodp.visits.visit_sets import VisitSets, user_words, visit_sets
+from geodp.visits.visit_sets import VisitSets, distinct, sets_of_sorted, user_words
 from geodp.world import columns_file
 
-_COMPACT_EVERY = 1 << 24  # visits that may pile up before repeated ones are thrown out
+_COMPACT_AT = 1 << 24  # visits that may pile up at least before repeated ones are thrown out
+_GATHER_ROWS, _GATHER_BYTES = 1 << 22, 1 << 28
 _LIKE = {
     "user": ("user_id", "userid", "uid", "person", "person_id", "worker"),
     "venue": ("venue_id", "poi", "loc", "location", "location_id", "place", "item"),
@@ -51,42 +53,79 @@ class VisitCollector:
     def __init__(self, venues: VenueList) -> None:
         self.venues = venues
         self.rows = self.unlisted = 0
-        self._numbers: dict[str, int] = {}
-        self._pairs: list[Integers] = []
+        self._users = Numbering()
+        self._visits = np.empty(0, dtype=np.int64)  # user × venues + venue, sorted, each once
+        self._new: list[Integers] = []
         self._piled = 0
 
-    def add(self, user: Any, venue: Any) -> None:
-        """Take a batch of two pyarrow columns of strings, every one complete."""
-        number = self.venues.numbers_of(venue)
+    def add_all(self, batches: Iterable[tuple[Any, Any]]) -> None:
+        """Take batches of two pyarrow columns of strings (user, venue), every one complete."""
+        with ThreadPoolExecutor(1) as beside:
+            for user, venue in _gathered(batches):
+                who = beside.submit(self._users.numbers_of, user)  # hashing leaves the other core free
+                self._add(self.venues.numbers_of(venue), who)
+
+    def _add(self, number: Integers, who: Future[Integers]) -> None:
         known = number >= 0
         self.rows += number.size
         self.unlisted += int(np.count_nonzero(~known))
-        codes = user.dictionary_encode()
-        names = self._numbers
-        of_code = np.array(
-            [names.setdefault(name, len(names)) for name in codes.dictionary.to_pylist()], dtype=np.int64
-        )
-        who = of_code[np.asarray(codes.indices, dtype=np.int64)]
-        self._pairs.append(np.unique(who[known] * self.venues.size + number[known]))
-        self._piled += self._pairs[-1].size
-        if self._piled > _COMPACT_EVERY:
+        self._new.append(distinct(who.result()[known] * self.venues.size + number[known]))
+        self._piled += self._new[-1].size
+        if self._piled > max(_COMPACT_AT, self._visits.size):  # seldom enough that sorting stays near-linear
             self._compact()
 
     def _compact(self) -> None:
-        self._pairs = [np.unique(np.concatenate(self._pairs))] if self._pairs else []
-        self._piled = 0
+        piled = np.concatenate([self._visits, *self._new])
+        self._visits, self._new, self._piled = np.empty(0, dtype=np.int64), [], 0
+        self._visits = distinct(piled)
 
-    def visits(self) -> tuple[list[str], Integers, Integers]:
-        """Return the names of all users, and who visited what, each once, by number."""
+    def visits(self) -> tuple[list[str], Integers]:
+        """Return the names of all users, and who visited what: user × venues + venue, sorted, each once."""
         self._compact()
-        pair = self._pairs[0] if self._pairs else np.empty(0, dtype=np.int64)
-        size = max(self.venues.size, 1)
-        return list(self._numbers), pair // size, pair % size
+        return self._users.names.to_pylist(), self._visits
 
     def read(self) -> ReadVisits:
         """Return all visits as sets."""
-        names, who, where = self.visits()
-        return ReadVisits(visit_sets(user_words(names), who, where, self.venues.size), self.rows, self.unlisted)
+        names, visits = self.visits()
+        return ReadVisits(sets_of_sorted(user_words(names), visits, self.venues.size), self.rows, self.unlisted)
+
+
+class Numbering:
+    """Numbers names from 0 in the order in which they are first met."""
+
+    def __init__(self) -> None:
+        import pyarrow as pa
+
+        self.names = pa.array([], pa.large_string())
+
+    def numbers_of(self, column: Any) -> Integers:
+        """Return the number of each name of a pyarrow column of strings; new names get the next ones."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        codes = column.dictionary_encode()
+        met = codes.dictionary.cast(pa.large_string())
+        number = np.array(pc.fill_null(pc.index_in(met, value_set=self.names), -1), dtype=np.int64)
+        new = number < 0
+        number[new] = len(self.names) + np.arange(np.count_nonzero(new))
+        self.names = pa.concat_arrays([self.names, met.filter(pa.array(new))])
+        return np.asarray(number[codes.indices.to_numpy()])
+
+
+def _gathered(batches: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    """Put small batches together: looking names up has a price per batch, a table of all names known so far."""
+    import pyarrow as pa
+
+    held: list[tuple[Any, Any]] = []
+    rows = size = 0
+    for user, venue in batches:
+        held.append((user, venue))
+        rows, size = rows + len(user), size + user.nbytes + venue.nbytes
+        if rows >= _GATHER_ROWS or size >= _GATHER_BYTES:
+            yield tuple(pa.concat_arrays(column) for column in zip(*held, strict=True))
+            held, rows, size = [], 0, 0
+    if held:
+        yield tuple(pa.concat_arrays(column) for column in zip(*held, strict=True))
 
 
 def visit_files(path: Path) -> list[Path]:
@@ -104,8 +143,7 @@ def read_visit_sets(path: Path, venues: VenueList, *, releasing: bool) -> ReadVi
     """Read a file (or the files of a folder) of visits: columns user, venue."""
     collector = VisitCollector(venues)
     for file in visit_files(path):
-        for user, venue in visit_batches(file, releasing=releasing):
-            collector.add(user, venue)
+        collector.add_all(visit_batches(file, releasing=releasing))
     read = collector.read()
     require_visits(path, read.rows, read.rows - read.unlisted)
     return read

@@ -7,8 +7,10 @@ generator: they give the same result however the users are spread over files, pr
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -24,6 +26,8 @@ T = TypeVar("T")
 
 LEAST_RATE = 2.0**-53
 """Users are sampled at multiples of this rate; at lower rates nobody is taken."""
+_AT_ONCE = 1 << 23
+"""Visits that are looked at together."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads consecutive keys
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)  # the two multipliers of the SplitMix64 finaliser
 _MIX_2 = np.uint64(0x94D049BB133111EB)
@@ -66,8 +70,28 @@ class VisitSets:
         return np.diff(self.start)
 
     def summed(self, measure: Callable[[VisitSets], T]) -> T:
-        """Measure the only piece."""
-        return measure(self)
+        """Measure some users at a time: what is made on the way stays small, however many visits there are."""
+        first, *more = self._pieces()
+        total = measure(first)
+        for piece in more:
+            total = operator.add(total, measure(piece))
+        return total
+
+    def _pieces(self) -> list[VisitSets]:
+        """Return views of the table, each of whole users and of about `_AT_ONCE` visits."""
+        if self.venue.size <= _AT_ONCE:
+            return [self]
+        wanted = np.arange(_AT_ONCE, self.venue.size, _AT_ONCE)
+        ends = np.unique(np.concatenate([[0], np.searchsorted(self.start, wanted), [self.users]]))
+        return [
+            VisitSets(
+                self.start[low : high + 1] - self.start[low],
+                self.venue[self.start[low] : self.start[high]],
+                self.user[low:high],
+                self.venues,
+            )
+            for low, high in pairwise(ends.tolist())
+        ]
 
     def counts(self) -> Integers:
         """Return how many users visited each venue."""
@@ -95,13 +119,11 @@ class VisitSets:
         large = self.size > cap
         if not large.any():
             return self
-        number = np.repeat(np.arange(self.users), self.size)
-        rows = np.flatnonzero(large[number])  # only users above the cap are sorted
-        order = np.lexsort((self._priority(rows, number, key), number[rows]))
-        begins = np.cumsum(self.size[large]) - self.size[large]
-        rank = np.arange(rows.size) - np.repeat(begins, self.size[large])
-        mask = np.ones(self.venue.size, dtype=np.bool_)
-        mask[rows[order]] = rank < cap
+        mask = np.repeat(~large, self.size)
+        rows, sizes = np.flatnonzero(~mask), self.size[large]
+        seed = np.repeat(keyed(self.user[large], key), sizes)
+        priority = mixed(seed ^ (self.venue[rows].astype(np.uint64) * _GOLDEN))
+        mask[rows] = first_of_each(priority, sizes, cap)
         return self.kept(mask)
 
     def one_each(self, key: bytes) -> Integers:
@@ -120,12 +142,6 @@ class VisitSets:
         taken = _uniform(keyed(self.user, key)) + LEAST_RATE <= rate
         return self.kept(np.repeat(taken, self.size)).counts()
 
-    def _priority(self, rows: Integers, number: Integers, key: bytes) -> Words:
-        """Return a number for each visit that follows from the key, the user and the venue."""
-        large, place = np.unique(number[rows], return_inverse=True)
-        seed = keyed(self.user[large], key)[place]
-        return mixed(seed ^ (self.venue[rows].astype(np.uint64) * _GOLDEN))
-
 
 def visit_sets(user: Words, number: Integers, venue: npt.NDArray[np.integer], venues: int) -> VisitSets:
     """Build the table from visits: user number (from 0) and venue of each; repeated visits count once.
@@ -141,13 +157,41 @@ def visit_sets(user: Words, number: Integers, venue: npt.NDArray[np.integer], ve
     """
     if venue.size and not (venue.min() >= 0 and venue.max() < venues):
         raise DataError("a visit names a venue that is not in the public list. Nothing was released or charged.")
-    pair = number.astype(np.int64) * venues + venue
-    pair.sort()
-    if pair.size:
-        pair = pair[np.concatenate([[True], pair[1:] != pair[:-1]])]
-    of = pair // venues
-    start = np.searchsorted(of, np.arange(user.size + 1))
-    return VisitSets(start, (pair - of * venues).astype(np.int32), user, venues)
+    return sets_of_sorted(user, distinct(number.astype(np.int64) * venues + venue), venues)
+
+
+def sets_of_sorted(user: Words, visits: Integers, venues: int) -> VisitSets:
+    """Build the table from visits as sorted numbers without repeats: user number × `venues` + venue."""
+    start = np.searchsorted(visits, np.arange(user.size + 1) * venues)
+    venue = np.empty(visits.size, dtype=np.int32)
+    np.remainder(visits, max(venues, 1), out=venue, casting="unsafe")
+    return VisitSets(start, venue, user, venues)
+
+
+def distinct(numbers: Integers) -> Integers:
+    """Sort numbers in place, and return each of them once (sorting is much faster here than hashing)."""
+    numbers.sort()
+    again = numbers[1:] == numbers[:-1]
+    return numbers[np.concatenate([[True], ~again])] if again.any() else numbers
+
+
+def first_of_each(priority: Words, sizes: Integers, cap: int) -> npt.NDArray[np.bool_]:
+    """Tell which visits are among the `cap` first of their user by priority; every user has at least `cap`.
+
+    Words that begin with the user's number are sorted as a whole, which is many times faster than ordering visits by
+    two keys, and show the last word that each user keeps.
+    """
+    bits = max(int(sizes.size - 1).bit_length(), 1)
+    number = np.repeat(np.arange(sizes.size, dtype=np.uint64), sizes)
+    word = (number << np.uint64(64 - bits)) | (priority >> np.uint64(bits))
+    begins = np.cumsum(sizes) - sizes
+    kept = np.asarray(word <= np.repeat(np.sort(word)[begins + cap - 1], sizes))
+    # The last bits of a priority are not in its word: who has several of the last word is looked at in full.
+    for user in np.flatnonzero(np.add.reduceat(kept, begins, dtype=np.int64) > cap):
+        own = slice(begins[user], begins[user] + sizes[user])
+        rank = np.argsort(np.argsort(priority[own], kind="stable"), kind="stable")
+        kept[own] = rank < cap
+    return kept
 
 
 def sets_of(histories: Histories, venues: int) -> VisitSets:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from geodp.cli import main
@@ -271,6 +272,16 @@ def test_numbers_and_words_name_the_same_venue_in_csv_and_parquet(tmp_path: Path
         assert read.sets.counts().tolist() == counts
 
 
+def test_names_are_numbered_as_they_are_met_across_batches() -> None:
+    from geodp.publish.visit_reading import Numbering
+
+    numbering = Numbering()
+    assert numbering.numbers_of(pa.array(["b", "a", "b"])).tolist() == [0, 1, 0]
+    assert numbering.numbers_of(pa.array(["c", "a", "c", "d"])).tolist() == [2, 1, 2, 3]
+    assert numbering.numbers_of(pa.array([], pa.string())).tolist() == []
+    assert numbering.names.to_pylist() == ["b", "a", "c", "d"]
+
+
 def test_a_long_file_is_read_in_batches_and_a_folder_file_by_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,13 +295,14 @@ def test_a_long_file_is_read_in_batches_and_a_folder_file_by_file(
     (tmp_path / "venues.csv").write_text("venue\n" + "\n".join(str(n) for n in range(20)))
     venues = read_venue_list(tmp_path / "venues.csv")
     monkeypatch.setattr(columns_file, "_BLOCK_BYTES", 1 << 14)
-    monkeypatch.setattr(visit_reading, "_COMPACT_EVERY", 2000)
+    monkeypatch.setattr(visit_reading, "_GATHER_ROWS", 1500)
+    monkeypatch.setattr(visit_reading, "_COMPACT_AT", 2000)
     most = 0
     compact = visit_reading.VisitCollector._compact
 
     def watched(self: visit_reading.VisitCollector) -> None:
         nonlocal most
-        most = max(most, sum(part.size for part in self._pairs))
+        most = max(most, self._visits.size + sum(part.size for part in self._new))
         compact(self)
 
     monkeypatch.setattr(visit_reading.VisitCollector, "_compact", watched)

@@ -36,6 +36,52 @@ def test_the_cap_looks_at_one_user_alone_and_keeps_their_own_venues(rows: list[l
         assert kept == venues_of(alone.capped(cap, b"key"), 0), "others play no part"
 
 
+@pytest.mark.parametrize("cap", [1, 20, 90])
+def test_the_cap_keeps_the_first_by_priority(cap: int) -> None:
+    """Sorting each user's visits by themselves gives the same; 2,000 users with up to 400 venues."""
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(1, 400, 2000)
+    visits = [rng.choice(1000, size, replace=False) for size in sizes]
+    whole = visit_sets(
+        user_words(np.arange(2000)), np.repeat(np.arange(2000), sizes), np.concatenate(visits).astype(np.int64), 1000
+    )
+    seed = visit_sets_module.keyed(whole.user, b"key")
+    with np.errstate(over="ignore"):
+        word = np.repeat(seed, whole.size) ^ (whole.venue.astype(np.uint64) * visit_sets_module._GOLDEN)
+        priority = visit_sets_module.mixed(word)
+    capped = whole.capped(cap, b"key")
+    for user in range(2000):
+        own = slice(whole.start[user], whole.start[user + 1])
+        first = whole.venue[own][np.argsort(priority[own])][:cap]
+        assert venues_of(capped, user) == set(first.tolist())
+
+
+@given(st.lists(st.lists(st.integers(0, 40), min_size=3, max_size=12), min_size=1, max_size=9), st.integers(1, 3))
+def test_the_first_of_each_are_exactly_as_many_even_where_priorities_begin_alike(
+    rows: list[list[int]], cap: int
+) -> None:
+    priority, sizes = np.array([word for row in rows for word in row], np.uint64), np.array([len(row) for row in rows])
+    kept = visit_sets_module.first_of_each(priority, sizes, cap)
+    for row, own in zip(rows, np.split(kept, np.cumsum(sizes)[:-1]), strict=True):
+        first = sorted(range(len(row)), key=lambda place: (row[place], place))[:cap]
+        assert np.flatnonzero(own).tolist() == sorted(first)
+
+
+@settings(deadline=None, max_examples=60)
+@given(ROWS, st.integers(1, 9))
+def test_sums_do_not_depend_on_how_many_users_are_looked_at_together(rows: list[list[int]], at_once: int) -> None:
+    whole = table(rows, 10)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(visit_sets_module, "_AT_ONCE", at_once)
+        pieces = whole._pieces()
+        assert sum(piece.users for piece in pieces) == whole.users
+        capped = whole.summed(lambda piece: piece.capped(3, b"key").counts())
+        assert capped.tolist() == whole.capped(3, b"key").counts().tolist()
+        assert whole.summed(lambda piece: piece.one_each(b"key")).tolist() == whole.one_each(b"key").tolist()
+        assert whole.summed(lambda piece: piece.sizes_up_to(4)).tolist() == whole.sizes_up_to(4).tolist()
+        assert all(piece.venue.size < at_once + whole.size.max(initial=1) for piece in pieces)
+
+
 def test_the_cap_and_the_sample_are_even() -> None:
     """20,000 users with 5 venues: kept 2, sampled 1. Each count is binomial; a deviation of 6 sd has odds of 1e-8."""
     users = 20_000
