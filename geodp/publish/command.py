@@ -23,6 +23,9 @@ Seed = Annotated[int | None, typer.Option(min=0, help="Seed of simulated noise [
 PublicRegion = Annotated[
     str | None, typer.Option(metavar="W,S,E,N", help="The public region in degrees, or a file of polygons.")
 ]
+VenueRegion = Annotated[
+    str | None, typer.Option(metavar="W,S,E,N", help="Use the venues of the list in this region only (or in a file's).")
+]
 Cap = Annotated[int | None, typer.Option(metavar="N", help="Public cap on the rows of one user that are used.")]
 LedgerPath = Annotated[
     Path | None, typer.Option("--ledger", metavar="FILE", help="Ledger to charge [default: OUT.ledger.json].")
@@ -100,6 +103,7 @@ def visits(
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of one visit, or of a user.")] = None,
     mode: Mode = "simulate",
     seed: Seed = None,
+    region: VenueRegion = None,
     cap: Cap = None,
     ledger: LedgerPath = None,
     budget: Budget = None,
@@ -115,7 +119,7 @@ def visits(
     from geodp.visits.venue_file import PARTS as LISTED
 
     fields = overrides(settings)
-    request = Request(file, out, epsilon, mode, seed, None, cap, ledger, budget, map_file, force, fields)
+    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields)
     listed = parse_columns(venue_column or [], LISTED, "--venue-column")
     levels = tuple(AreaFile.parse(text) for text in areas or [])
     public = PublicPlaces(venues, level, listed, levels, leave_out, personal_levels)
@@ -143,6 +147,7 @@ def counts(
     ] = None,
     mode: Mode = "simulate",
     seed: Seed = None,
+    region: VenueRegion = None,
     cluster: Annotated[
         str | None, typer.Option(metavar="ADDR", help="Read on a Dask cluster: tcp://host:8786, or local.")
     ] = None,
@@ -157,7 +162,7 @@ def counts(
     from geodp.publish.request import Request
 
     fields = overrides(settings)
-    request = Request(file, out, epsilon, mode, seed, None, cap, ledger, budget, map_file, force, fields)
+    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields)
     _tell(publish_counts(request, CountsOptions(venues, method, max_theta, cluster)))
 
 

@@ -118,6 +118,8 @@ def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, 
             "venue list: must be public and given in release mode: use --venues FILE. Reading it off the visits would "
             f"disclose which places were visited. {NOTHING_DONE}"
         )
+    inside = inputs.venues_within(request, listed.lon, listed.lat)
+    listed = listed if inside is None else listed.chosen(inside)
     inputs.values["venues"] = None if options.venues is None else options.venues.name
     inputs.values["number_of_venues"] = listed.size if options.venues is not None else None
     _require_places(request, method, listed)

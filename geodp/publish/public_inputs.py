@@ -8,8 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from geodp.errors import UsageError
-from geodp.geometry import Region, region_from_file, region_problems
+from geodp.geometry import Array, Region, region_from_file, region_problems
 from geodp.privacy.guarantee import Guarantee, Unit
 from geodp.publish.request import NOTHING_DONE, Request
 
@@ -52,6 +55,25 @@ class PublicInputs:
         except UsageError as error:
             raise UsageError(str(error) if NOTHING_DONE in str(error) else f"{error} {NOTHING_DONE}") from None
         return region
+
+    def venues_within(self, request: Request, lon: Array | None, lat: Array | None) -> npt.NDArray[np.bool_] | None:
+        """Tell which venues of a public list lie in the region that was asked for (None: no region, all are used)."""
+        if request.region is None:
+            return None
+        if lon is None or lat is None:
+            raise UsageError(
+                f"--region: chooses among venues by place: give --venues with columns lon and lat. {NOTHING_DONE}"
+            )
+        try:
+            region = parse_region(request.region)
+            require_sound(region)
+        except UsageError as error:
+            raise UsageError(f"{error} {NOTHING_DONE}") from None
+        self.values["region"] = _plain(region)
+        inside = region.contains(*region.projection.to_m(lon=lon, lat=lat))
+        if not inside.any():
+            raise UsageError(f"--region {request.region}: no venue of the public list lies inside. {NOTHING_DONE}")
+        return inside
 
     def honest(self, guarantee: Guarantee) -> Guarantee:
         """Return a promise that does not hold where public inputs were derived."""

@@ -128,6 +128,8 @@ def _prepare(
             areas=places.areas,
             leave_out=places.leave_out,
         )
+        inside = inputs.venues_within(request, venues.lon, venues.lat)
+        venues = venues if inside is None else venues.chosen(inside)
         hierarchy = hierarchy_of(venues)
         personal = {} if places.personal_levels is None else read_personal_levels(places.personal_levels)
     except DataError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
@@ -29,6 +30,13 @@ class VenueList:
     def size(self) -> int:
         """Number of venues."""
         return len(self.name)
+
+    def chosen(self, keep: npt.NDArray[np.bool_]) -> VenueList:
+        """Return the list with some of the venues only."""
+        import pyarrow as pa
+
+        places = (None if column is None else column[keep] for column in (self.lon, self.lat))
+        return VenueList(self.name.filter(pa.array(keep)), *places)
 
     def numbers_of(self, names: Any) -> Integers:
         """Return the number of each named venue (a pyarrow array of strings); -1 for names not in the list."""

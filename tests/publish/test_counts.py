@@ -261,6 +261,35 @@ def test_places_are_needed_for_maps_and_geometry(files: Files, capsys: pytest.Ca
     assert left(files) == set()
 
 
+def test_a_region_chooses_among_the_venues_of_the_list(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    listed = pd.read_csv(files[1])
+    west, east = listed["lon"].quantile([0.25, 0.75])
+    south, north = listed["lat"].min() - 0.01, listed["lat"].max() + 0.01
+    box = f"--region={west},{south},{east},{north}"
+    assert publish(files, "--epsilon", "1e9", "--cap", "80", "--method", "laplace_counts", box) == 0
+    told = pd.read_csv(files[0].parent / "out.csv").set_index("venue")["count"]
+    assert set(told.index) == set(listed.loc[listed["lon"].between(west, east), "venue"])
+    visits = pd.read_csv(files[0]).drop_duplicates()
+    exact = visits["venue"].value_counts().reindex(told.index, fill_value=0)
+    assert np.abs(told - exact).max() < 1e-3
+    stated = json.loads((files[0].parent / "out.csv.guarantee.json").read_text(encoding="utf-8"))
+    assert stated["public_inputs"]["number_of_venues"] == len(told)
+    assert stated["public_inputs"]["region"] == pytest.approx([west, south, east, north])
+    capsys.readouterr()
+    for words, says in (
+        (("--region", "1,2,3,4"), "no venue of the public list lies inside"),
+        (("--region", "3,2,1,4"), "west"),
+        (("--region", "here"), "west,south,east,north"),
+    ):
+        assert publish(files, "--epsilon", "1", *words, out="no.csv") == 2
+        error = capsys.readouterr().err
+        assert says in error
+        assert "Nothing was released, nothing was charged" in error
+    assert publish(files, "--epsilon", "1", box, out="no.csv", venues=False) == 2
+    assert "give --venues" in capsys.readouterr().err
+    assert not list(files[0].parent.glob("no.csv*"))
+
+
 def test_numbers_and_words_name_the_same_venue_in_csv_and_parquet(tmp_path: Path) -> None:
     listed = tmp_path / "venues.csv"
     listed.write_text("venue\n7\n12\ncafé x\n")

@@ -73,6 +73,20 @@ def test_without_a_cap_nothing_is_promised_about_a_user(
     assert "give --cap N" in capsys.readouterr().err
 
 
+def test_a_region_chooses_among_the_venues_of_the_list(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = pd.read_csv(files[1])
+    middle = listed["lon"].median()
+    box = f"--region={middle},{listed['lat'].min() - 0.01},{listed['lon'].max() + 0.01},{listed['lat'].max() + 0.01}"
+    assert publish(files, "--epsilon", "1", "--cap", "10", box) == 0
+    told = pd.read_csv(files[0].parent / "out.csv")
+    assert set(told["venue"]) <= set(listed.loc[listed["lon"] >= middle, "venue"])
+    assert "visits are to venues not in the list, left out" in capsys.readouterr().out
+    assert publish(files, "--epsilon", "1", "--cap", "10", "--region", "1,2,3,4", "--force") == 2
+    assert "no venue of the public list lies inside" in capsys.readouterr().err
+
+
 def test_a_cap_doubles_the_noise_that_is_stated(files: tuple[Path, Path]) -> None:
     spread = []
     for cap in ("10", "null"):
