@@ -221,13 +221,16 @@ class Grid:
 
     def locate(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Return each point's cell index; points on the outer edge belong to the edge cell, others get -1."""
-        x = (np.asarray(x_m, dtype=np.float64) - self.west_m) / self.cell_x_m
-        y = (np.asarray(y_m, dtype=np.float64) - self.south_m) / self.cell_y_m
+        x = np.asarray((np.asarray(x_m, dtype=np.float64) - self.west_m) / self.cell_x_m)
+        y = np.asarray((np.asarray(y_m, dtype=np.float64) - self.south_m) / self.cell_y_m)
         edge = 1e-9  # the far edge may lie a rounding error beyond columns * cell
         inside = (x >= -edge) & (x <= self.columns + edge) & (y >= -edge) & (y <= self.rows + edge)
-        column = np.clip(np.floor(x), 0, self.columns - 1).astype(np.int64)
-        row = np.clip(np.floor(y), 0, self.rows - 1).astype(np.int64)
-        return np.where(inside, row * self.columns + column, -1)
+        column = np.clip(np.floor(x, out=x), 0, self.columns - 1, out=x)  # in place: there may be many millions
+        row = np.clip(np.floor(y, out=y), 0, self.rows - 1, out=y)
+        row *= self.columns
+        row += column
+        row[~inside] = -1
+        return row.astype(np.int64)
 
     def count(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Count points per cell; points outside are not counted."""

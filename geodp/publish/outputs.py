@@ -12,6 +12,7 @@ from geodp.errors import UsageError
 
 DEGREE_DIGITS = 7
 """Decimals of longitudes and latitudes: about a centimetre."""
+_CSV_ROWS = 1 << 20  # written at once, for they become Python objects
 _FORMATS = {".csv": "csv", ".parquet": "parquet", ".geoparquet": "geoparquet", ".geojson": "geojson"}
 
 
@@ -53,7 +54,10 @@ def write_table(path: Path, table: Table, *, suffix_of: Path, stamp: dict[str, A
 
 
 def _write_csv(path: Path, table: Table, stamp: dict[str, Any]) -> None:  # noqa: ARG001 - csv has no place for it
-    _arrow(table).to_pandas().to_csv(path, index=False)
+    arrow = _arrow(table)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for begin in range(0, max(arrow.num_rows, 1), _CSV_ROWS):
+            arrow.slice(begin, _CSV_ROWS).to_pandas().to_csv(file, index=False, header=begin == 0, lineterminator="\n")
 
 
 def _write_parquet(path: Path, table: Table, stamp: dict[str, Any]) -> None:
@@ -111,4 +115,7 @@ def _geometry(*place: float) -> dict[str, Any]:
 def _arrow(table: Table) -> Any:
     import pyarrow as pa
 
-    return pa.table({name: pa.array(values) for name, values in table.columns.items()})
+    ready = (pa.Array, pa.ChunkedArray)  # these would be copied value by value
+    return pa.table(
+        {name: values if isinstance(values, ready) else pa.array(values) for name, values in table.columns.items()}
+    )

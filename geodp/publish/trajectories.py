@@ -19,7 +19,7 @@ from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
 from geodp.trajectories.reading import read_points
-from geodp.trajectories.table import Trajectories
+from geodp.trajectories.table import Trajectories, nobody
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
@@ -53,6 +53,7 @@ class SyntheticTrips(Plan):
     def draw(self, noise: Noise) -> Product:
         """Count with noise, and draw synthetic trips from it."""
         released = self._method.release(self._trajectories, self.region, noise)
+        self._trajectories = nobody()  # as large as what was made of them, and no longer needed
         text, values = self._method.expected_error()
         return Product(
             self._table(released), Accuracy(text, values), noise.releasable, lambda page: _draw_map(page, released)

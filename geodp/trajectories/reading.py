@@ -133,6 +133,8 @@ def read_trajectories(path: Path, region: Region, *, releasing: bool = False) ->
 
 def read_points(path: Path, *, releasing: bool = False) -> Points:
     """Read and check all points of a file; a row that lacks a value is an error."""
+    import pyarrow as pa
+
     found = columns_file.column_names(path)
     geometry = "geometry" in found and not {"lon", "lat"} & set(found)
     _require(path, [name for name in COLUMNS if not (geometry and name in ("lon", "lat"))], found, releasing=releasing)
@@ -145,6 +147,8 @@ def read_points(path: Path, *, releasing: bool = False) -> Points:
     if not row:
         raise DataError(f"{path.name}: has column names but no rows.")
     person, label, *numbers = (np.concatenate(column) for column in zip(*parts, strict=True))
+    parts.clear()
+    pa.default_memory_pool().release_unused()  # Arrow would keep what the batches took: as much again as the points
     people, place = users.sorted()
     return Points(path, releasing, people, labels.all(), place[person].astype(np.int32), label, *numbers)
 

@@ -215,8 +215,9 @@ class Trajectories:
         known = int(label.max()) + 1
         key = person.astype(np.int64) * known + label
         if (np.diff(key) < 0).any():
-            _, earliest, key = np.unique(key, return_index=True, return_inverse=True)
-            key = np.argsort(np.argsort(earliest))[key]  # numbers in order of first appearance
+            import pandas as pd
+
+            key = pd.factorize(key)[0]  # numbers in order of first appearance
         ascending = not (np.diff(key) < 0).any()
         tidy = ascending and not ((np.diff(key) == 0) & (np.diff(time_s) < 0)).any()
         if not tidy:

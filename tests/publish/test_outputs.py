@@ -10,6 +10,7 @@ import pytest
 import shapely
 
 from geodp.errors import UsageError
+from geodp.publish import outputs
 from geodp.publish.outputs import Table, write_table
 
 STAMP = {"mode": "simulate", "releasable": False}
@@ -32,6 +33,18 @@ def written(folder: Path, table: Table, suffix: str) -> Path:
     path = folder / f"table{suffix}"
     write_table(path, table, suffix_of=path, stamp=STAMP)
     return path
+
+
+def test_a_csv_is_the_same_however_many_rows_are_written_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Table({"user": pa.chunked_array([["a,b", None], ["c"]]), "count": np.array([1.5, 1e-7, 3.0])})
+    whole = written(tmp_path, table, ".csv").read_bytes()
+    assert whole == b'user,count\n"a,b",1.5\n,1e-07\nc,3.0\n'
+    monkeypatch.setattr(outputs, "_CSV_ROWS", 2)
+    assert written(tmp_path, table, ".csv").read_bytes() == whole
+    empty = Table({"user": pa.array([], pa.string()), "count": np.empty(0)})
+    assert written(tmp_path, empty, ".csv").read_bytes() == b"user,count\n"
 
 
 def test_csv_and_parquet_hold_the_columns(tmp_path: Path) -> None:

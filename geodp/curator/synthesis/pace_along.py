@@ -28,7 +28,7 @@ def points_along(paths: Paths, points: Integers, density: Density) -> tuple[Inte
     slowness = np.ones(density.grid.size)
     for _ in range(_ROUNDS):
         x_m, y_m = _placed(paths, points, piece, slowness)
-        now = np.bincount(density.grid.locate(x_m, y_m), minlength=density.grid.size) / x_m.size
+        now = density.grid.count(x_m, y_m) / x_m.size
         slowness *= np.clip((density.share + floor) / (now + floor), 0.5, 2.0)
     x_m, y_m = _placed(paths, points, piece, slowness)
     return first, x_m, y_m
