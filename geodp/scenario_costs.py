@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from geodp.curator.publications import Publication
-from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, plus, times
+from geodp.privacy._exact_sums import limit_units, units
+from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, plus
 from geodp.privacy.ledger import Account, chargeable
 
 if TYPE_CHECKING:
@@ -58,14 +59,15 @@ def in_force(scenario: Scenario) -> Mechanism | None:
     mechanism, budget = curator.mechanism, curator.budget
     if budget.split != "even" or budget.epsilon is None or mechanism.guarantee().unit is Unit.NOTHING:
         return mechanism
-    published = plus(0.0, *(epsilon for _, epsilon in published_charges(scenario)))
-    left = budget.epsilon - published
+    published = [epsilon for _, epsilon in published_charges(scenario)]
+    left = budget.epsilon - plus(0.0, *published)
     releases = budget.busiest(paid_times(scenario, mechanism), scenario.start_s)
     if left <= 0 or releases == 0:
         return mechanism
     share = left / releases
-    while plus(published, times(share, releases)) > budget.epsilon:
-        share = math.nextafter(share, 0.0)  # as decimals, so many shares must not exceed the whole
+    paid = sum(units(epsilon) for epsilon in published)
+    while paid + releases * units(share) > limit_units(budget.epsilon):  # the ledger's own sum
+        share = math.nextafter(share, 0.0)
     return mechanism.with_epsilon(share)
 
 

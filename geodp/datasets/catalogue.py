@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from geodp.errors import UsageError
 from geodp.loaders import TRAJECTORIES, VISITS, Loader
 from geodp.plugins import find, plugins
 
+_LOOKED_AT = 1000  # files of a folder, to tell its format
 MADE = {
     "generated_trips": (
         "made-up people who drive through a made-up town, on streets, by the quickest way",
@@ -80,19 +82,31 @@ def loader_for(path: Path, kind: str | None, fields: dict[str, Any]) -> Loader:
 
 
 def _fitting(path: Path, fields: dict[str, Any]) -> Iterator[str]:
-    """Yield the formats whose files are called so; tables with named columns last, if nothing else fits."""
-    fitting = [
-        kind
-        for kind, cls in loaders().items()
-        if any(fnmatch(path.name.lower(), part.strip().lower()) for part in cls.files.split(","))
-    ]
+    """Yield the formats whose files are called so; tables with named columns last, if nothing else fits.
+
+    A folder whose own name says nothing is known by the names of the files in it.
+    """
+    fitting = _called(path.name)
     special = [kind for kind in fitting if not kind.endswith("_table")]
+    if not special and path.is_dir():
+        inside = islice((file.name for file in path.rglob("*") if file.is_file()), _LOOKED_AT)
+        found = dict.fromkeys(kind for name in inside for kind in _called(name))
+        special = [kind for kind in found if not kind.endswith("_table")]
     if special:
         yield from special
     elif path.is_file():
         yield from [kind for kind in fitting if _has_columns(path, kind, fields)] or fitting
     else:
         yield from fitting[-1:]  # whichever: it will say that there is no such file
+
+
+def _called(name: str) -> list[str]:
+    """Return the formats whose files are called so."""
+    return [
+        kind
+        for kind, cls in loaders().items()
+        if any(fnmatch(name.lower(), part.strip().lower()) for part in cls.files.split(","))
+    ]
 
 
 def _has_columns(path: Path, kind: str, fields: dict[str, Any]) -> bool:

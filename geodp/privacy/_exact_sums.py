@@ -21,6 +21,8 @@ Limbs = npt.NDArray[np.int64]
 _DIGITS = 27
 _ONE: int = 10**_DIGITS
 _BASE = 10**9
+_HELD_DIGITS = 15  # decimals of so many digits are told apart by doubles
+_TRIES = 1000
 
 
 def units(epsilon: float, *, rounding: str = ROUND_CEILING) -> int:
@@ -49,20 +51,24 @@ def as_float(value: int) -> float:
 
 
 def divided(epsilon: float, shares: Sequence[float]) -> list[float]:
-    """Split an epsilon by shares into parts whose exact sum is the epsilon again, as a double.
+    """Split an epsilon by shares into parts that, as the decimals they are written as, add up to it exactly.
 
-    Parts are rounded to doubles; the smallest one takes what the others leave, to the unit where a double can say it.
+    All parts but the smallest are rounded to 15 digits below the epsilon's first, which a double holds. The smallest
+    takes what they leave; where it would need more digits than a double has, the largest one gives it a few more of
+    its last digit until it does not.
     """
     whole, exact = units(epsilon), [units(share) for share in shares]
-    parts = [as_float(whole * share // sum(exact)) for share in exact]
-    smallest = exact.index(min(exact))
-    others = sum(units(part) for place, part in enumerate(parts) if place != smallest)
-    rest = as_float(whole - others) if others < whole else parts[smallest]
-    near = (rest, math.nextafter(rest, math.inf), math.nextafter(rest, 0.0))
-    sums = {value: others + units(value) for value in near}
-    equal = [value for value in near if as_float(sums[value]) == epsilon] or [rest]
-    parts[smallest] = min(equal, key=lambda value: (sums[value] < whole, abs(sums[value] - whole)))
-    return parts
+    step = 10 ** max(len(str(whole)) - _HELD_DIGITS, 0)
+    smallest, largest_one = exact.index(min(exact)), exact.index(max(exact))
+    parts = [(whole * share // sum(exact) + step // 2) // step * step for share in exact]
+    parts[smallest] = 0
+    parts[smallest] = left = whole - sum(parts)
+    for more in range(0, _TRIES * step, step):
+        if left + more > 0 and units(as_float(left + more)) == left + more:
+            parts[largest_one] -= more if largest_one != smallest else 0
+            parts[smallest] += more
+            break
+    return [as_float(part) for part in parts]
 
 
 def limbs(value: int) -> Limbs:

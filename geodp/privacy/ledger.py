@@ -103,8 +103,8 @@ class Ledger:
     Parameters
     ----------
     budget_epsilon
-        What may be charged in each account but the interaction account: to a person (epsilon, epsilon per metre), an
-        item, a visit or a trip.
+        What may be charged in each account by itself but the interaction account: per person (epsilon, or epsilon per
+        metre), per item, per visit or per trip. Accounts are never added up, so it bounds none of them together.
     charges
         Rows to start from (those of a ledger file); they are not asked for again.
     per, window_s, midnight_s
@@ -160,7 +160,7 @@ class Ledger:
             Numbers of the people it costs, from 0 (as often as they occur); default everyone. Groups without a person
             in common cost each of them only their own: parallel composition over people.
         cap
-            Public cap on one person's visits: a promise about one visit (EVENT or ITEM) costs epsilon × cap. What a
+            Public cap on one person's visits or trips: a promise about one of them costs epsilon × cap. What a
             phone promises about one item is charged per item, to an account of its own, when no cap is given.
         account
             Another account than that of the unit: the interaction account; or, for a promise about one visit or trip

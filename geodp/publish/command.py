@@ -168,7 +168,10 @@ def counts(
 
 @app.command()
 def trajectories(
-    file: PrivateFile,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="IN", help="The private trips: csv, Parquet, or a published format (a folder)."),
+    ],
     out: PublishedFile,
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of one person, or of one trip.")] = None,
     unit: Annotated[
@@ -176,6 +179,10 @@ def trajectories(
     ] = None,
     variant: Annotated[
         str | None, typer.Option(metavar="NAME", help="geodp, dpt, or a baseline: grid_markov, ngram, none.")
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option("--format", metavar="KIND", help="geolife, tdrive, porto_taxi, …: read IN by this loader."),
     ] = None,
     mode: Mode = "simulate",
     seed: Seed = None,
@@ -187,13 +194,13 @@ def trajectories(
     force: Replace = False,
     settings: Fields = None,
 ) -> None:
-    """Publish trajectories (columns user, trajectory, time_s, lon, lat) as synthetic trips."""
+    """Publish trajectories (columns user, trajectory, time_s, lon, lat; or a published format) as synthetic trips."""
     from geodp.publish.request import Request
     from geodp.publish.trajectories import publish_trajectories
 
     fields = overrides(settings)
     request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields)
-    _tell(publish_trajectories(request, unit=unit, variant=variant))
+    _tell(publish_trajectories(request, unit=unit, variant=variant, kind=kind))
 
 
 def _tell(outcome: Outcome) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from geodp.errors import BudgetSpent, GeodpError, NotReleasable, OutputError
+from geodp.errors import BudgetSpent, DataError, GeodpError, NotReleasable, OutputError
 from geodp.geometry import Region
 from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.ledger import Account, chargeable
@@ -61,7 +61,7 @@ class Plan(ABC):
     per_person: Guarantee
     """What it costs each person, hence what the ledger is asked for."""
     parts: Mapping[str, float] = MappingProxyType({})
-    """Steps that its ε is split into, with ε of each; the ledger has a row for every one."""
+    """Parts of ε that the ledger shows one by one, with ε of each."""
     together: str = ""
     """Says what is promised about all rows of one person, where that differs from one unit."""
     not_hidden: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ def publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) 
     if request.releasing:
         require_releasable(noise, str(request.out))
     inputs = PublicInputs(request.releasing)
-    plan = prepare(request, inputs)
+    plan = _prepared(request, inputs, prepare)
     guarantee, per_person = inputs.honest(plan.guarantee), inputs.honest(plan.per_person)
     if request.releasing and not guarantee.holds:
         raise NotReleasable(
@@ -113,6 +113,17 @@ def publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) 
         written.append(_write_map(request.map, plan, product, statement))
     text = statement.text(written, () if request.releasing else plan.remarks)
     return Outcome(text, tuple(written), statement, tuple(inputs.warnings))
+
+
+def _prepared(request: Request, inputs: PublicInputs, prepare: Callable[[Request, PublicInputs], Plan]) -> Plan:
+    """Read and check; an error about the data ends with what was not done."""
+    try:
+        return prepare(request, inputs)
+    except DataError as error:
+        told = str(error)
+        if NOTHING_DONE in told:
+            raise
+        raise DataError(f"{told if told.endswith('.') else told + '.'} {NOTHING_DONE}") from error
 
 
 def write_product(product: Product, statement: Statement, files: Staging) -> None:

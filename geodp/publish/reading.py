@@ -119,13 +119,13 @@ def bounding_box(rows: Rows) -> Region:
 def _batches(path: Path, numbers: list[str], names: list[str], *, releasing: bool) -> Iterator[dict[str, Any]]:
     try:
         yield from columns_file.batches(path, numbers, names)
-    except DataError as error:
+    except DataError:
         if not releasing:
             raise
         raise DataError(
             f"{path.name}: cannot be read: {', '.join(numbers)} must hold numbers, in a whole csv or Parquet file. "
             f"With --mode simulate the message quotes what is wrong. {NOTHING_DONE}"
-        ) from error
+        ) from None  # not even a traceback may quote it
 
 
 def _require(path: Path, wanted: Sequence[str], found: list[str]) -> None:

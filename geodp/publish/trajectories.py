@@ -18,8 +18,9 @@ from geodp.publish.outputs import DEGREE_DIGITS, Table
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
-from geodp.trajectories.reading import read_points
+from geodp.trajectories.reading import Points, gathered_points, read_points
 from geodp.trajectories.table import Trajectories, nobody
+from geodp.world import columns_file
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
@@ -75,25 +76,60 @@ class SyntheticTrips(Plan):
         return Table(columns, "points")
 
 
-def publish_trajectories(request: Request, *, unit: str | None = None, variant: str | None = None) -> Outcome:
-    """Publish a file of trajectories (columns user, trajectory, time_s, lon, lat) as synthetic ones."""
-    return publish(request, partial(_prepare, unit=unit, variant=variant))
+def publish_trajectories(
+    request: Request, *, unit: str | None = None, variant: str | None = None, kind: str | None = None
+) -> Outcome:
+    """Publish a file of trajectories as synthetic ones.
+
+    A csv or Parquet file has the columns user, trajectory, time_s, lon, lat. Files and folders of published formats
+    (GeoLife, T-Drive, …) are read by the loader that `kind` or their name tells.
+    """
+    return publish(request, partial(_prepare, unit=unit, variant=variant, kind=kind))
 
 
-def _prepare(request: Request, inputs: PublicInputs, *, unit: str | None, variant: str | None) -> Plan:
+def _prepare(
+    request: Request, inputs: PublicInputs, *, unit: str | None, variant: str | None, kind: str | None
+) -> Plan:
     method = _build(request, unit, variant)
     if request.releasing and method.guarantee().holds and method.cap is None:
         raise UsageError(
             "unit: trajectory without a cap bounds no person's total, so a release cannot be charged to anyone: give "
             f"--cap N. {NOTHING_DONE}"
         )
+    points, dropped = _read(request, kind)
+    region = inputs.region(request, points.box)
+    trajectories, left = points.within(region)
+    return SyntheticTrips(method, trajectories, region, (*dropped, *left.remarks()))
+
+
+def _read(request: Request, kind: str | None) -> tuple[Points, list[str]]:
+    """Read a table of points as it is, a published format through its loader, which cleans; say what was dropped."""
+    path = request.source
+    if kind is None and (not path.exists() or path.name.lower().endswith(columns_file.CSV + columns_file.PARQUET)):
+        return read_points(path, releasing=request.releasing), []
+    from geodp.datasets.catalogue import loader_for
+
     try:
-        points = read_points(request.source, releasing=request.releasing)
-        region = inputs.region(request, points.box)
-        trajectories, left = points.within(region)
-    except DataError as error:
-        raise DataError(f"{error} {NOTHING_DONE}") from error
-    return SyntheticTrips(method, trajectories, region, left.remarks())
+        loader = loader_for(path, kind, {})
+    except UsageError as error:
+        raise UsageError(f"{error} {NOTHING_DONE}") from None
+    if loader.loads != "trajectories":
+        raise UsageError(f"--format {loader.kind} reads {loader.loads}, not trajectories. {NOTHING_DONE}")
+    loaded = loader.load(path)
+    try:
+        points = gathered_points(path, (_columns(batch) for batch in loaded), releasing=request.releasing)
+    except DataError:
+        if not request.releasing:
+            raise
+        raise DataError(
+            f"{path.name}: cannot be read as {loader.kind}. With --mode simulate the message says what is wrong."
+        ) from None  # not even a traceback may quote it
+    return points, [f"Read as {loader.kind}.", *loaded.dropped.lines()]
+
+
+def _columns(batch: Any) -> dict[str, Any]:
+    words = {name: batch.column(name) for name in ("user", "trajectory")}
+    return words | {name: batch.column(name).to_numpy(zero_copy_only=False) for name in ("time_s", "lon", "lat")}
 
 
 def _build(request: Request, unit: str | None, variant: str | None) -> Dpt:

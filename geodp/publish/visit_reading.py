@@ -142,8 +142,8 @@ def visit_files(path: Path) -> list[Path]:
 def read_visit_sets(path: Path, venues: VenueList, *, releasing: bool) -> ReadVisits:
     """Read a file (or the files of a folder) of visits: columns user, venue."""
     collector = VisitCollector(venues)
-    for file in visit_files(path):
-        collector.add_all(visit_batches(file, releasing=releasing))
+    files = visit_files(path)
+    collector.add_all(batch for file in files for batch in visit_batches(file, releasing=releasing))
     read = collector.read()
     require_visits(path, read.rows, read.rows - read.unlisted)
     return read
@@ -196,6 +196,8 @@ def require_visit_columns(path: Path, *, releasing: bool) -> None:
         lower = {column.lower().strip(): column for column in found}
         other = next((lower[like] for like in (name, *_LIKE[name]) if like in lower), None)
         near = " Name its columns." if releasing else f" Found: {', '.join(found)}.{did_you_mean(name, found)}"
+        if len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
+            near = " The columns are not separated by commas: save the file with commas."
         hint = near if other is None else f" Rename '{other}' to '{name}'."
         raise DataError(f"{path.name}: no column '{name}'.{hint} {NOTHING_DONE}")
 
@@ -204,13 +206,13 @@ def name_batches(path: Path, columns: list[str], *, releasing: bool) -> Iterator
     """Yield columns of names batch by batch; when releasing, an error does not quote the row at fault."""
     try:
         yield from columns_file.batches(path, [], columns)
-    except DataError as error:
+    except DataError:
         if not releasing:
             raise
         raise DataError(
             f"{path.name}: cannot be read as a whole csv or Parquet file. With --mode simulate the message quotes what "
             f"is wrong. {NOTHING_DONE}"
-        ) from error
+        ) from None  # not even a traceback may quote it
 
 
 def _require_complete(path: Path, name: str, column: Any, before: int, *, releasing: bool) -> None:

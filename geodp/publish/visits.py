@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from geodp.curator.publications._visits_publication import VisitsPublication
-from geodp.errors import DataError, ScenarioError, UsageError
+from geodp.errors import ScenarioError, UsageError
 from geodp.model import did_you_mean
 from geodp.plugins import plugins
 from geodp.privacy.guarantee import Unit
@@ -120,21 +120,17 @@ def _prepare(
     request: Request, inputs: PublicInputs, *, places: PublicPlaces, kind: str, columns: Mapping[str, str]
 ) -> Plan:
     cls = _find(kind)
-    try:
-        venues = read_venues(
-            places.path,
-            finest=places.level,
-            columns=places.columns,
-            areas=places.areas,
-            leave_out=places.leave_out,
-        )
-        inside = inputs.venues_within(request, venues.lon, venues.lat)
-        venues = venues if inside is None else venues.chosen(inside)
-        hierarchy = hierarchy_of(venues)
-        personal = {} if places.personal_levels is None else read_personal_levels(places.personal_levels)
-    except DataError as error:
-        told = str(error)
-        raise DataError(told if "Nothing was released" in told else f"{told} {NOTHING_DONE}") from None
+    venues = read_venues(
+        places.path,
+        finest=places.level,
+        columns=places.columns,
+        areas=places.areas,
+        leave_out=places.leave_out,
+    )
+    inside = inputs.venues_within(request, venues.lon, venues.lat)
+    venues = venues if inside is None else venues.chosen(inside)
+    hierarchy = hierarchy_of(venues)
+    personal = {} if places.personal_levels is None else read_personal_levels(places.personal_levels)
     method = _build(cls, request, places.level, venues, personal)
     if request.releasing and method.guarantee().holds and method.most_visits() is None:
         raise UsageError(

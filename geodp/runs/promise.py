@@ -127,6 +127,10 @@ def _total(run: RunFolder) -> str:
     charges = run.ledger
     central = central_rows(charges)
     promises = [release.guarantee for release in run.releases] + [item.per_person for item in run.publications]
+    unbounded = [item.kind for item in run.publications if item.guarantee.holds and not item.per_person.holds]
+    if unbounded:
+        named = ", ".join(f"`{kind}`" for kind in dict.fromkeys(unbounded))
+        return f"**Over the whole run** nothing bounds what one person is charged: {named} has no cap per person."
     if central.empty or not all(promise.holds for promise in promises):
         return ""
     published = central["mechanism"].isin([item.kind for item in run.publications])

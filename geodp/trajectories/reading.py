@@ -7,7 +7,7 @@ nor totals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,13 +133,18 @@ def read_trajectories(path: Path, region: Region, *, releasing: bool = False) ->
 
 def read_points(path: Path, *, releasing: bool = False) -> Points:
     """Read and check all points of a file; a row that lacks a value is an error."""
-    import pyarrow as pa
-
     found = columns_file.column_names(path)
     geometry = "geometry" in found and not {"lon", "lat"} & set(found)
     _require(path, [name for name in COLUMNS if not (geometry and name in ("lon", "lat"))], found, releasing=releasing)
+    return gathered_points(path, _batches(path, geometry=geometry, releasing=releasing), releasing=releasing)
+
+
+def gathered_points(path: Path, batches: Iterable[Mapping[str, Any]], *, releasing: bool = False) -> Points:
+    """Check and gather points that were read from a file: user and trajectory as pyarrow arrays, the rest as floats."""
+    import pyarrow as pa
+
     users, labels, parts, row = _Names(), _Names(), [], 0
-    for batch in _batches(path, geometry=geometry, releasing=releasing):
+    for batch in batches:
         _refuse_incomplete(path, batch, row, releasing=releasing)
         row += batch["lon"].size
         codes = users.number(batch["user"]), labels.number(batch["trajectory"])
@@ -181,17 +186,17 @@ class _Names:
 
 def _batches(path: Path, *, geometry: bool, releasing: bool) -> Iterator[dict[str, Any]]:
     numbers = ["time_s"] if geometry else ["time_s", "lon", "lat"]
-    words = ["user", "trajectory", *(["geometry"] if geometry else [])]
+    points = ["geometry"] if geometry else []
     try:
-        for batch in columns_file.batches(path, numbers, words):
+        for batch in columns_file.batches(path, numbers, ["user", "trajectory"], binary=points):
             yield batch | _places(path, batch.pop("geometry")) if geometry else batch
-    except DataError as error:
+    except DataError:
         if not releasing:
             raise
         raise DataError(
             f"{path.name}: cannot be read: {', '.join(numbers)} must hold numbers, in a whole csv or Parquet file. "
             "With --mode simulate the message quotes what is wrong."
-        ) from error
+        ) from None  # not even a traceback may quote it
 
 
 def _places(path: Path, column: Any) -> dict[str, Array]:
@@ -231,7 +236,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _refuse_incomplete(path: Path, batch: dict[str, Any], before: int, *, releasing: bool) -> None:
+def _refuse_incomplete(path: Path, batch: Mapping[str, Any], before: int, *, releasing: bool) -> None:
     """Refuse a batch with a row that lacks a value or lies nowhere on earth, naming the first such row."""
     lon, lat = batch["lon"], batch["lat"]
     faults = {f"no {name}": ~np.isfinite(batch[name]) for name in ("time_s", "lon", "lat")}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -199,11 +199,10 @@ def sets_of(histories: Histories, venues: int) -> VisitSets:
     return visit_sets(user_words(histories.people), histories.person, histories.venue, venues)
 
 
-def user_words(names: npt.ArrayLike) -> Words:
+def user_words(names: Sequence[object] | npt.NDArray[Any]) -> Words:
     """Return a 64-bit number for each name, the same in every process and on every machine."""
-    digests = b"".join(
-        hashlib.blake2b(str(name).encode(), digest_size=8).digest() for name in np.asarray(names).tolist()
-    )
+    listed = names.tolist() if isinstance(names, np.ndarray) else names  # as an array all would be as long as one is
+    digests = b"".join(hashlib.blake2b(str(name).encode(), digest_size=8).digest() for name in listed)
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +45,19 @@ def require_columns(path: Path, wanted: dict[str, str], found: list[str]) -> Non
         )
 
 
-def batches(path: Path, numbers: list[str], names: list[str]) -> Iterator[dict[str, Any]]:
+def batches(
+    path: Path, numbers: list[str], names: list[str], *, binary: Sequence[str] = ()
+) -> Iterator[dict[str, Any]]:
     """Yield the file's rows batch by batch: numeric columns as float arrays, names as pyarrow arrays.
 
-    A missing number is NaN.
+    A missing number is NaN. Names are words in sound UTF-8, or anything that can be written as a word (numbers, times);
+    columns of bytes (`binary`) come as they are.
     """
     read = _parquet_batches if _is_parquet(path) else _csv_batches
-    for batch in read(path, numbers, names):
+    for batch in read(path, numbers, [*names, *binary]):
         columns = {name: _as_floats(path, name, batch.column(name)) for name in numbers}
-        yield columns | {name: _as_plain(batch.column(name)) for name in names}
+        columns |= {name: _as_names(path, name, batch.column(name)) for name in names}
+        yield columns | {name: batch.column(name) for name in binary}
 
 
 def raw_batches(path: Path, columns: list[str]) -> Iterator[Any]:
@@ -78,7 +82,7 @@ def _look_at(path: Path) -> None:
             f"Give it one of the endings {', '.join(CSV + PARQUET)}."
         )
     if path.stat().st_size == 0:
-        raise DataError(f"{path.name}: the file is empty")
+        raise DataError(f"{path.name}: the file is empty.")
 
 
 def _is_parquet(path: Path) -> bool:
@@ -145,7 +149,7 @@ def _csv_batches(path: Path, numbers: list[str], names: list[str]) -> Iterator[A
         yield from reader
     except (pa.ArrowException, OSError) as error:
         rule = ""
-        if "conversion" in str(error):
+        if numbers and "conversion" in str(error):
             rule = f"\nMust hold numbers: {', '.join(numbers)} (places in degrees, times in seconds)."
         raise DataError(f"{path.name}: {error}.{rule}") from error
 
@@ -159,6 +163,22 @@ def _as_floats(path: Path, name: str, column: Any) -> Any:
         rule = " Turn dates into seconds from the start of the run." if known.is_temporal(kind) else ""
         raise DataError(f"{path.name}: column '{name}' must hold numbers; it holds {kind}.{rule}")
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def _as_names(path: Path, name: str, column: Any) -> Any:
+    import pyarrow as pa
+
+    plain, known = _as_plain(column), pa.types
+    if known.is_string(plain.type) or known.is_large_string(plain.type):
+        try:
+            plain.validate(full=True)  # Parquet holds any bytes, and calls them words
+        except pa.ArrowInvalid as error:
+            raise DataError(f"{path.name}: column '{name}' holds words that are not UTF-8.") from error
+        return plain
+    tests = (known.is_integer, known.is_floating, known.is_decimal, known.is_boolean, known.is_temporal, known.is_null)
+    if not any(test(plain.type) for test in tests):
+        raise DataError(f"{path.name}: column '{name}' must hold names: words or numbers; it holds {plain.type}.")
+    return plain
 
 
 def _as_plain(column: Any) -> Any:

@@ -1,4 +1,5 @@
 import math
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -232,6 +233,15 @@ def test_a_charge_in_parts_has_a_row_for_each_and_is_accepted_whole_or_not_at_al
     assert ledger.remaining() == 0.0
     with pytest.raises(UsageError, match="in parts is a charge to everyone"):
         ledger.charge(promise(0.1), time_s=5, mechanism="dpt", who=[1], parts={"density": 0.1})
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(0.92, 3), (1.84, 3), (math.log(20), 9), (5.82, 7)])
+def test_charges_in_parts_fit_a_budget_that_charges_in_one_piece_fit(epsilon: float, count: int) -> None:
+    shares = {"choice": 0.1, "lengths": 0.1, "departures": 0.025, "paces": 0.025, "cells": 0.375, "pairs": 0.375}
+    ledger = Ledger(float(Decimal(repr(epsilon)) * count))
+    for _ in range(count):
+        ledger.charge(promise(epsilon), time_s=0, mechanism="dpt", parts=shares)
+    assert not charge(ledger, 1e-6)
 
 
 def test_parts_are_charged_as_often_as_the_whole_and_delta_once() -> None:

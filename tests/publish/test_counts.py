@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from geodp.cli import main
@@ -223,6 +225,43 @@ def test_release_mode_quotes_nobody_when_a_file_is_broken(
     assert "clinic" in capsys.readouterr().err, "simulating, the message quotes"
 
 
+@pytest.mark.usefixtures("opendp")
+@pytest.mark.parametrize("mode", ["simulate", "release"])
+@pytest.mark.parametrize("kind", ["bytes", "list", "not utf-8"])
+def test_users_that_are_no_words_are_refused_and_not_quoted(
+    files: Files, capsys: pytest.CaptureFixture[str], mode: str, kind: str
+) -> None:
+    secret = pa.array([b"secret\xff\xfename"] * 2, pa.binary())
+    users = {
+        "bytes": secret,
+        "list": pa.array([["secret"], ["secret"]]),
+        "not utf-8": pa.StringArray.from_buffers(2, *secret.buffers()[1:]),
+    }[kind]
+    source = files[0].with_name("in.parquet")
+    pq.write_table(pa.table({"user": users, "venue": ["a", "b"]}), source)
+    assert publish((source, files[1]), "--epsilon", "1", "--cap", "2", "--mode", mode, "--debug") == 2
+    error = capsys.readouterr().err
+    assert "Nothing was released, nothing was charged" in error
+    assert "secret" not in error
+    assert ("column 'user'" in error) == (mode == "simulate")
+
+
+@pytest.mark.usefixtures("opendp")
+def test_not_even_the_traceback_of_a_release_quotes_a_row(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    files[0].write_text("user,venue\nann,cafe\nsecret name\n")
+    assert publish(files, "--epsilon", "1", "--cap", "2", "--mode", "release", "--debug") == 2
+    error = capsys.readouterr().err
+    assert "Traceback" in error
+    assert "secret" not in error
+
+
+def test_one_long_name_does_not_make_all_names_long() -> None:
+    from geodp.visits.visit_sets import user_words
+
+    words = user_words([*(str(number) for number in range(50_000)), "x" * 200_000, "a", "a\0"])
+    assert len(set(words.tolist())) == words.size
+
+
 def test_users_that_are_not_a_number_are_missing_not_one_person(
     files: Files, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -309,6 +348,27 @@ def test_names_are_numbered_as_they_are_met_across_batches() -> None:
     assert numbering.numbers_of(pa.array(["c", "a", "c", "d"])).tolist() == [2, 1, 2, 3]
     assert numbering.numbers_of(pa.array([], pa.string())).tolist() == []
     assert numbering.names.to_pylist() == ["b", "a", "c", "d"]
+
+
+def test_small_files_of_a_folder_are_looked_up_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look-up costs a table of all users so far: once per file would be slow for thousands of files."""
+    from geodp.publish.visit_reading import Numbering
+
+    (tmp_path / "venues.csv").write_text("venue\na\nb\n")
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for part in range(20):
+        (folder / f"{part:02d}.csv").write_text(f"user,venue\nu{part},a\nu{part + 1},b\n")
+    calls = []
+    numbers_of = Numbering.numbers_of
+
+    def watched(self: Numbering, column: pa.Array) -> Any:
+        calls.append(len(column))
+        return numbers_of(self, column)
+
+    monkeypatch.setattr(Numbering, "numbers_of", watched)
+    read = read_visit_sets(folder, read_venue_list(tmp_path / "venues.csv"), releasing=False)
+    assert (read.sets.users, read.sets.counts().tolist(), calls) == (21, [20, 20], [40])
 
 
 def test_a_long_file_is_read_in_batches_and_a_folder_file_by_file(

@@ -75,6 +75,65 @@ def test_every_split_of_epsilon_is_in_the_ledger(private: Path, variant: str) ->
     assert rows["total"].iloc[len(parts) - 1] == 1.3
 
 
+def geolife(folder: Path, people: int = 4) -> Path:
+    """Write a folder as GeoLife publishes it: walks of five minutes and more in the box, one fix out of order."""
+    heading = "Geolife trajectory\nWGS 84\nAltitude is in Feet\nReserved 3\n0,2,255,My Track,0,0,2,8421376\n0\n"
+    rng = np.random.default_rng(0)
+    for person in range(people):
+        lines = []
+        for fix in range(40):
+            when = 39744.25 + person / 100 + fix * 10 / 86400
+            east, north = 0.0004 * fix - 0.01 + rng.normal(0, 1e-5), 0.0002 * person
+            lines.append(f"{north:.6f},{east:.6f},0,492,{when:.10f},2008-10-23,06:00:00\n")
+        path = folder / "Data" / f"{person:03d}" / "Trajectory" / "20081023060000.plt"
+        path.parent.mkdir(parents=True)
+        path.write_text(heading + "".join([*lines, lines[20]]))
+    return folder
+
+
+def test_folders_of_a_published_format_are_read_and_cleaned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = geolife(tmp_path / "walks")
+    assert publish(source, "--epsilon", "50", BOX) == 0
+    said = capsys.readouterr().out
+    assert "Read as geolife." in said
+    assert "left out: 4 rows (time goes backwards)" in said
+    told = pd.read_csv(tmp_path / "out.csv")
+    assert list(told.columns) == ["user", "trajectory", "time_s", "lon", "lat"]
+    assert publish(next(source.rglob("*.plt")), "--epsilon", "50", BOX, out="one.csv") == 0
+
+
+def test_a_format_can_be_named_and_must_hold_trajectories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = geolife(tmp_path / "walks")
+    assert publish(source, "--epsilon", "50", "--format", "geolife", BOX) == 0
+    capsys.readouterr()
+    for words, says in (
+        (("--format", "snap_checkins"), "reads visits, not trajectories"),
+        (("--format", "geolive"), "Did you mean 'geolife'"),
+        (("--format", "tdrive"), "holds no file"),
+    ):
+        assert publish(source, "--epsilon", "50", *words, BOX, out="no.csv") == 2
+        error = capsys.readouterr().err
+        assert says in error
+        assert "Nothing was released, nothing was charged" in error
+    (tmp_path / "odd").mkdir()
+    assert publish(tmp_path / "odd", "--epsilon", "50", BOX, out="no.csv") == 2
+    assert "Name one with --format" in capsys.readouterr().err
+    assert not list(tmp_path.glob("no.csv*"))
+
+
+@pytest.mark.usefixtures("opendp")
+def test_a_release_of_a_published_format_quotes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = geolife(tmp_path / "walks")
+    assert publish(source, "--epsilon", "50", "--mode", "release", BOX) == 0
+    assert "left out" not in capsys.readouterr().out
+    next(source.rglob("*.plt")).write_text("what is this\n")
+    assert publish(source, "--epsilon", "50", "--mode", "release", BOX, "--debug", out="no.csv") == 2
+    error = capsys.readouterr().err
+    assert "walks: cannot be read as geolife. With --mode simulate the message says what is wrong." in error
+    assert "20081023060000" not in error
+    assert not list(tmp_path.glob("no.csv*"))
+
+
 def test_without_a_cap_trips_are_charged_one_by_one(private: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = private.parent / "spent.csv"
     options = ("--epsilon", "0.5", "--unit", "trajectory", "--ledger", str(ledger), "--budget", "0.8", BOX)

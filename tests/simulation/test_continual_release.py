@@ -1,5 +1,6 @@
 """A budget for a whole day: shared out evenly, in windows, or spent on a few measurements."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,10 @@ import pytest
 
 from geodp.errors import ScenarioError
 from geodp.privacy.audit.run_audit import audit_releases
+from geodp.privacy.ledger import Ledger
 from geodp.runs.run import run
 from geodp.runs.run_folder import RunFolder
+from geodp.scenario_costs import in_force
 from geodp.scenario_report import report
 from tests.simulation.test_budget_windows import HOURLY
 from tests.small import small
@@ -45,6 +48,21 @@ def test_shares_never_add_up_to_more_than_the_whole(tmp_path: Path, epsilon: flo
     assert done.ledger["total"].max() <= epsilon
     again = run(tmp_path / "run" / "scenario.yaml", tmp_path / "again", draw_map=False)
     assert again.ledger["epsilon"].tolist() == done.ledger["epsilon"].tolist()
+
+
+@pytest.mark.parametrize("epsilon", [7.7, 1.1, 2.3, 0.9])
+@pytest.mark.parametrize("published", [0.1, 0.2, 0.7, 0.05])
+def test_what_a_publication_leaves_is_enough_for_all_shares(epsilon: float, published: float) -> None:
+    """As the ledger adds up, exactly: (7.7 - 0.1)/6 in doubles, six times, and 0.1 are a little more than 7.7."""
+    counts = {"kind": "laplace_counts", "epsilon": published, "cap": 5}
+    scenario = small(day({"curator.budget": {"epsilon": epsilon, "split": "even"}, "publish": [counts]}))
+    assert "6 releases × ε" in report(scenario, "day.yaml")
+    mechanism = in_force(scenario)
+    assert mechanism is not None
+    ledger = Ledger(epsilon)
+    for cost in [published, *[mechanism.guarantee().epsilon] * 6]:
+        ledger.charge(replace(mechanism.guarantee(), epsilon=cost), time_s=0, mechanism="m")
+    assert ledger.spent() == pytest.approx(epsilon, rel=1e-12)
 
 
 def test_predictions_cost_nothing_and_say_so(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ class Publication(Plugin):
         return promise.repeated(cap) if promise.unit is Unit.POINT else promise.for_users(cap)
 
     def parts(self) -> Mapping[str, float]:
-        """Return the steps that ε is split into, with ε of each ({}: one step); the ledger has a row for every one."""
+        """Return the parts of ε that the ledger shows one by one, with ε of each ({}: it has one row for all)."""
         return {}
 
     def together(self) -> str:
