@@ -79,8 +79,8 @@ def _promise(run: RunFolder) -> str:
 
 
 def _spent(run: RunFolder) -> str:
-    """Say what each person's central account was charged, in both neighbour relations ('' if that is not all)."""
-    if not all(item.per_person.holds for item in run.publications):
+    """Say what each person's central account was charged, in both neighbour relations ('' if nothing bounds it)."""
+    if any(item.guarantee.holds and not item.per_person.holds for item in run.publications):
         return ""
     try:
         ledger = run.ledger
