@@ -56,8 +56,8 @@ class LedgerFile:
             try:
                 yield ledger
             except BudgetSpent as refused:
-                earlier = len({(row.time_s, row.mechanism) for row in ledger.charges})  # some have a row per part
-                refused.advice = f"{self.path} holds {earlier} earlier charges. Ask for less, or wait for a new budget."
+                rows = f"{before} row{'' if before == 1 else 's'}"
+                refused.advice = f"{self.path} holds {rows} of earlier charges. Ask for less, or wait for a new budget."
                 raise
             if len(ledger.charges) != before or not self.path.exists():
                 self._write(ledger)

@@ -25,7 +25,7 @@ def spend(file: LedgerFile, epsilon: float, time_s: float = 0.0) -> float:
 def test_a_second_opening_respects_what_the_first_spent(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"budget.{suffix}"
     assert [spend(LedgerFile(path, 0.3), 0.1) for _ in range(3)] == [0.1, 0.2, 0.3]
-    with pytest.raises(BudgetSpent, match="holds 3 earlier charges"):
+    with pytest.raises(BudgetSpent, match="holds 3 rows of earlier charges"):
         spend(LedgerFile(path), 0.1)
     ledger = LedgerFile(path).read()
     assert ledger.budget_epsilon == 0.3

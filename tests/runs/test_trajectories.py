@@ -77,9 +77,10 @@ def test_trips_without_a_cap_are_charged_one_by_one(tmp_path: Path) -> None:
     assert folder.metrics["epsilon_spent"] is None, "nothing bounds what a person's trips cost together"
     summary = (folder.path / "summary.md").read_text(encoding="utf-8")
     assert "nothing bounds what one person is charged: `dpt` has no cap per person" in summary
-    shown = build_map(folder, public=True)
+    shown = build_map(folder, public=False)
     assert "Nothing is promised about all trips of one user together" in shown
     assert "Spent per person" not in shown
+    assert "Spent per person" not in build_map(folder, public=True)
 
 
 def test_the_map_has_both_and_the_public_map_the_synthetic_ones_only(day: RunFolder) -> None:
