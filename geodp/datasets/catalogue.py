@@ -60,8 +60,8 @@ def _block(name: str, *lines: str) -> str:
     )
 
 
-def loader_for(path: Path, kind: str | None, fields: dict[str, Any]) -> Loader:
-    """Return the loader that is named, or the one whose files are called like this one."""
+def loader_for(path: Path, kind: str | None, fields: dict[str, Any], *, option: str = "--set") -> Loader:
+    """Return the loader that is named, or the one whose files are called like this one (`option` states its fields)."""
     if kind is None:
         fitting = list(_fitting(path, fields))
         if len(fitting) != 1:
@@ -78,7 +78,7 @@ def loader_for(path: Path, kind: str | None, fields: dict[str, Any]) -> Loader:
         from geodp.errors import ScenarioError
 
         lines = [(".".join(str(part) for part in line["loc"]), line["msg"]) for line in error.errors(include_url=False)]
-        raise ScenarioError(f"--set for {kind}", lines) from None
+        raise ScenarioError(f"{option} for {kind}", lines) from None
 
 
 def _fitting(path: Path, fields: dict[str, Any]) -> Iterator[str]:
@@ -87,7 +87,7 @@ def _fitting(path: Path, fields: dict[str, Any]) -> Iterator[str]:
     A folder whose own name says nothing is known by the names of the files in it.
     """
     fitting = _called(path.name)
-    special = [kind for kind in fitting if not kind.endswith("_table")]
+    special = [kind for kind in fitting if not kind.endswith("_table")] or told_by_columns(path)
     if not special and path.is_dir():
         inside = islice((file.name for file in path.rglob("*") if file.is_file()), _LOOKED_AT)
         found = dict.fromkeys(kind for name in inside for kind in _called(name))
@@ -98,6 +98,16 @@ def _fitting(path: Path, fields: dict[str, Any]) -> Iterator[str]:
         yield from [kind for kind in fitting if _has_columns(path, kind, fields)] or fitting
     else:
         yield from fitting[-1:]  # whichever: it will say that there is no such file
+
+
+def told_by_columns(path: Path) -> list[str]:
+    """Return the published formats that a csv or Parquet file is of by its columns, whatever it is called."""
+    from geodp.world import columns_file
+
+    if not (path.is_file() and path.stat().st_size and columns_file.is_table(path)):
+        return []
+    found = set(columns_file.column_names(path))
+    return [kind for kind, cls in loaders().items() if cls.told_by and cls.told_by <= found]
 
 
 def _called(name: str) -> list[str]:

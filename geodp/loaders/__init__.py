@@ -95,6 +95,8 @@ class Loader(Plugin):
     """Which standard table comes out."""
     files: ClassVar[str]
     """What the published files are called, patterns separated by commas: a file of such a name is in this format."""
+    told_by: ClassVar[frozenset[str]] = frozenset()
+    """Columns by which a csv file is known to be in this format, whatever it is called (none: by its name alone)."""
     datasets: ClassVar[tuple[Dataset, ...]] = ()
     """Published sets in this format."""
 

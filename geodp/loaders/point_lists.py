@@ -75,7 +75,8 @@ class PointLists(TrackLoader):
             if x.size and np.median(np.abs(x)) > 180:
                 raise DataError(
                     f"{file.name}: its coordinates are no degrees (the first is {x[0]:g},{y[0]:g}). They are plane "
-                    "units: give origin: lon,lat of the point 0,0, and unit_m."
+                    "units: set origin=LON,LAT of the point 0,0 and, if it is not a metre, unit_m (`geodp publish "
+                    "trajectories --read origin=0,0`, `geodp datasets convert --set origin=0,0`)."
                 )
             return x.copy(), y.copy()
         try:

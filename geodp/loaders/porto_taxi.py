@@ -40,6 +40,7 @@ class PortoTaxi(TrackLoader):
 
     kind: ClassVar[str] = "porto_taxi"
     files: ClassVar[str] = "train.csv, train.csv.gz, test.csv, test.csv.gz"
+    told_by: ClassVar[frozenset[str]] = frozenset({"TAXI_ID", "POLYLINE"})
     datasets: ClassVar[tuple[Dataset, ...]] = (
         Dataset(
             "porto_taxi",

@@ -77,8 +77,8 @@ class Guarantee:
     """Added to every distance, metres: a place that is rounded before the noise may move by half of this."""
 
     def __post_init__(self) -> None:
-        if self.unit is not Unit.NOTHING and not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise ValueError(f"a guarantee needs a finite epsilon greater than 0, got {self.epsilon}")
+        if self.unit is not Unit.NOTHING and not (math.isfinite(self.epsilon) and self.epsilon >= 0):
+            raise ValueError(f"a guarantee needs a finite epsilon of at least 0, got {self.epsilon}")
         if not 0 <= self.delta < 1:
             raise ValueError(f"a guarantee needs 0 <= delta < 1, got {self.delta}")
         if not self.holds and not self.why_not:

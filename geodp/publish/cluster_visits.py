@@ -8,7 +8,7 @@ sums over users; noise is drawn here, once.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -71,15 +71,15 @@ class Cluster:
             if each is not None:
                 each.close(timeout=5)
 
-    def visits(self, path: Path, venues: VenueList) -> ClusterVisits:
+    def visits(self, path: Path, venues: VenueList, called: Mapping[str, str] | None = None) -> ClusterVisits:
         """Read the files of a path on the cluster, and bring every user's visits together."""
         client = self._client
         files = [file.resolve() for file in visit_files(path)]
         for file in files:
-            require_visit_columns(file, releasing=True)  # no message says more than those of the workers
+            require_visit_columns(file, releasing=True, called=called)  # no message says more than those of the workers
         number = self._pieces(files)
         listed = client.scatter(venues, broadcast=True)
-        split = [client.submit(split_file, file, listed, number, pure=False) for file in files]
+        split = [client.submit(split_file, file, listed, number, called, pure=False) for file in files]
         tallies = self._results([client.submit(_tally, part, pure=False) for part in split])
         require_visits(path, sum(rows for rows, _ in tallies), sum(known for _, known in tallies))
         pieces = []
@@ -132,10 +132,13 @@ class ClusterVisits:
         return self._cluster.summed(measure, self._pieces)
 
 
-def split_file(path: Path, venues: VenueList, number: int) -> tuple[tuple[int, int], list[Piece]]:
+def split_file(
+    path: Path, venues: VenueList, number: int, called: Mapping[str, str] | None = None
+) -> tuple[tuple[int, int], list[Piece]]:
     """Read one file, and split its visits by user; first the numbers of rows and of rows at listed venues."""
     collector = VisitCollector(venues)
-    collector.add_all(visit_batches(path, releasing=True))  # its messages travel through the cluster's logs
+    # Messages about a file travel through the cluster's logs: they quote nothing.
+    collector.add_all(visit_batches(path, releasing=True, called=called))
     names, visits = collector.visits()
     who, venue_number = np.divmod(visits, max(venues.size, 1))
     piece_of_user = (user_words(names) % np.uint64(number)).astype(np.int64)

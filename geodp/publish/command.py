@@ -32,6 +32,13 @@ LedgerPath = Annotated[
 ]
 Budget = Annotated[float | None, typer.Option(metavar="E", help="Budget per person of a new ledger.")]
 MapFile = Annotated[Path | None, typer.Option("--map", metavar="FILE", help="Draw what was published on a map.")]
+Columns = Annotated[
+    list[str] | None, typer.Option("--column", metavar="PART=COLUMN", help="What a column is called in IN: user=uid.")
+]
+VenueColumns = Annotated[
+    list[str] | None,
+    typer.Option("--venue-column", metavar="PART=COLUMN", help="What a column is called in the list: venue=poi."),
+]
 Replace = Annotated[bool, typer.Option("--force", help="Replace existing files (never the ledger).")]
 Fields = Annotated[
     list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Set a field of the mechanism, e.g. cell_m=20.")
@@ -58,6 +65,7 @@ def positions(
     expected_workers: Annotated[
         float | None, typer.Option(metavar="N", help="Public number of people, for counts whose cells depend on it.")
     ] = None,
+    column: Columns = None,
     ledger: LedgerPath = None,
     budget: Budget = None,
     map_file: MapFile = None,
@@ -65,11 +73,11 @@ def positions(
     settings: Fields = None,
 ) -> None:
     """Publish positions (columns lon, lat and optionally user): a report per row, or noisy counts per cell."""
-    from geodp.publish.positions import publish_positions
-    from geodp.publish.request import Request
+    from geodp.publish.positions import PARTS, publish_positions
+    from geodp.publish.request import Request, parse_columns
 
-    fields = overrides(settings)
-    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields)
+    fields, called = overrides(settings), parse_columns(column, PARTS)
+    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields, called)
     _tell(publish_positions(request, mechanism=mechanism, expected_workers=expected_workers))
 
 
@@ -94,12 +102,8 @@ def visits(
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Leave out venues in no unit of a level, or in two.")
     ] = False,
-    column: Annotated[
-        list[str] | None, typer.Option(metavar="PART=COLUMN", help="Column of user or venue in IN, e.g. user=uid.")
-    ] = None,
-    venue_column: Annotated[
-        list[str] | None, typer.Option(metavar="PART=COLUMN", help="Column of venue, lon, lat, category in the list.")
-    ] = None,
+    column: Columns = None,
+    venue_column: VenueColumns = None,
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of one visit, or of a user.")] = None,
     mode: Mode = "simulate",
     seed: Seed = None,
@@ -112,18 +116,22 @@ def visits(
     settings: Fields = None,
 ) -> None:
     """Publish visits (columns user, venue): each moved to a random place of a public list of venues."""
-    from geodp.publish.request import Request
-    from geodp.publish.visit_files import PARTS, parse_columns
+    from geodp.publish.request import Request, parse_columns
+    from geodp.publish.visit_reading import PARTS
     from geodp.publish.visits import PublicPlaces, publish_visits
     from geodp.visits.area_files import AreaFile
     from geodp.visits.venue_file import PARTS as LISTED
 
-    fields = overrides(settings)
-    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields)
-    listed = parse_columns(venue_column or [], LISTED, "--venue-column")
+    fields, called = overrides(settings), parse_columns(column, PARTS)
+    listed = parse_columns(venue_column, LISTED, "--venue-column")
     levels = tuple(AreaFile.parse(text) for text in areas or [])
+    read = {"the venue list": venues, **{f"the areas of level '{area.level}'": area.path for area in levels}}
+    read |= {} if personal_levels is None else {"the personal levels": personal_levels}
+    request = Request(
+        file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields, called, read
+    )
     public = PublicPlaces(venues, level, listed, levels, leave_out, personal_levels)
-    _tell(publish_visits(request, venues=public, method=method, columns=parse_columns(column or [], PARTS, "--column")))
+    _tell(publish_visits(request, venues=public, method=method))
 
 
 @app.command()
@@ -136,7 +144,10 @@ def counts(
         Path | None, typer.Option(metavar="FILE", help="Public list of venues: venue and, for maps, lon and lat.")
     ] = None,
     method: Annotated[
-        str, typer.Option(metavar="KIND", help="grouping_smoothing, laplace_counts, fourier_counts, dpsense, uniform.")
+        str,
+        typer.Option(
+            metavar="KIND", help="grouping_smoothing, laplace_counts, fourier_counts, dpsense, uniform, zeros."
+        ),
     ] = "grouping_smoothing",
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε for all visits of one user.")] = None,
     cap: Annotated[
@@ -148,6 +159,8 @@ def counts(
     mode: Mode = "simulate",
     seed: Seed = None,
     region: VenueRegion = None,
+    column: Columns = None,
+    venue_column: VenueColumns = None,
     cluster: Annotated[
         str | None, typer.Option(metavar="ADDR", help="Read on a Dask cluster: tcp://host:8786, or local.")
     ] = None,
@@ -159,11 +172,17 @@ def counts(
 ) -> None:
     """Publish how many users visited each venue of a public list (columns user, venue)."""
     from geodp.publish.counts import CountsOptions, publish_counts
-    from geodp.publish.request import Request
+    from geodp.publish.request import Request, parse_columns
+    from geodp.publish.visit_reading import PARTS
+    from geodp.visits.venue_list import PARTS as LISTED
 
-    fields = overrides(settings)
-    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields)
-    _tell(publish_counts(request, CountsOptions(venues, method, max_theta, cluster)))
+    fields, called = overrides(settings), parse_columns(column, PARTS)
+    listed = parse_columns(venue_column, LISTED, "--venue-column")
+    read = {} if venues is None else {"the venue list": venues}
+    request = Request(
+        file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields, called, read
+    )
+    _tell(publish_counts(request, CountsOptions(venues, method, max_theta, listed, cluster)))
 
 
 @app.command()
@@ -184,6 +203,11 @@ def trajectories(
         str | None,
         typer.Option("--format", metavar="KIND", help="geolife, tdrive, porto_taxi, …: read IN by this loader."),
     ] = None,
+    reading: Annotated[
+        list[str] | None,
+        typer.Option("--read", metavar="FIELD=VALUE", help="Set a field of that loader, e.g. origin=0,0."),
+    ] = None,
+    column: Columns = None,
     mode: Mode = "simulate",
     seed: Seed = None,
     region: PublicRegion = None,
@@ -195,12 +219,13 @@ def trajectories(
     settings: Fields = None,
 ) -> None:
     """Publish trajectories (columns user, trajectory, time_s, lon, lat; or a published format) as synthetic trips."""
-    from geodp.publish.request import Request
-    from geodp.publish.trajectories import publish_trajectories
+    from geodp.publish.request import Request, parse_columns
+    from geodp.publish.trajectories import TripFormat, publish_trajectories
+    from geodp.trajectories.table import COLUMNS
 
-    fields = overrides(settings)
-    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields)
-    _tell(publish_trajectories(request, unit=unit, variant=variant, kind=kind))
+    fields, called = overrides(settings), parse_columns(column, COLUMNS)
+    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields, called)
+    _tell(publish_trajectories(request, unit=unit, variant=variant, form=TripFormat(kind, overrides(reading))))
 
 
 def _tell(outcome: Outcome) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -43,6 +43,8 @@ class CountsOptions:
     method: str = DEFAULT_METHOD
     max_theta: int | None = None
     """Public limit on the threshold of DPSense."""
+    venue_columns: Mapping[str, str] = field(default_factory=dict)
+    """What columns of the list are called where that differs from venue, lon, lat."""
     cluster: str | None = None
     """Dask scheduler that holds the visits (`local`: on this machine)."""
 
@@ -105,9 +107,9 @@ def publish_counts(request: Request, options: CountsOptions) -> Outcome:
 
 def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, cluster: Any = None) -> Plan:
     method = build(options, request)
-    listed = None if options.venues is None else read_venue_list(options.venues)
+    listed = None if options.venues is None else read_venue_list(options.venues, options.venue_columns)
     if listed is None and not request.releasing:
-        listed = venues_of(request.source, releasing=False)
+        listed = venues_of(request.source, releasing=False, called=request.columns)
         inputs.derived.append("venue list")
         inputs.warnings.append(
             f"venue list: read off the private data ({listed.size:,} venues), so no privacy guarantee holds: which "
@@ -127,8 +129,8 @@ def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, 
         if name in type(method).model_fields:
             inputs.values[name] = getattr(method, name)
     if cluster is not None:
-        return CountedVenues(method, cluster.visits(request.source, listed), listed)
-    read = read_visit_sets(request.source, listed, releasing=request.releasing)
+        return CountedVenues(method, cluster.visits(request.source, listed, request.columns), listed)
+    read = read_visit_sets(request.source, listed, releasing=request.releasing, called=request.columns)
     plan = CountedVenues(method, read.sets, listed)
     plan.remarks = (*read.remarks(), *_beyond_cap(method, read.sets))
     return plan

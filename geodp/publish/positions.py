@@ -21,6 +21,8 @@ from geodp.publish.request import NOTHING_DONE, Request, require_positive
 from geodp.publish.used_positions import used_positions
 
 DEFAULT_MECHANISM = "planar_geometric"
+PARTS = ("user", "lon", "lat")
+"""Columns of the private data."""
 _EPSILONS = ("epsilon", "epsilon_per_m")
 
 
@@ -38,7 +40,13 @@ def publish_positions(
 
 def _prepare(request: Request, inputs: PublicInputs, *, kind: str, expected_workers: float | None) -> Plan:
     mechanism = build(kind, request.epsilon, request.settings)
-    rows = read_rows(request.source, numbers=("lon", "lat"), optional=("user",), releasing=request.releasing)
+    rows = read_rows(
+        request.source,
+        numbers=("lon", "lat"),
+        optional=("user",),
+        releasing=request.releasing,
+        called=request.columns,
+    )
     inputs.warnings.extend(rows.warnings)
     region = inputs.region(request, lambda: bounding_box(rows))
     positions = used_positions(request, inputs, rows, region)

@@ -6,7 +6,7 @@ because its holder has to mend it, and neither values nor totals: messages end u
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,16 +52,27 @@ class Rows:
 
 
 def read_rows(
-    path: Path, *, numbers: Sequence[str], names: Sequence[str] = (), optional: Sequence[str] = (), releasing: bool
+    path: Path,
+    *,
+    numbers: Sequence[str],
+    names: Sequence[str] = (),
+    optional: Sequence[str] = (),
+    releasing: bool,
+    called: Mapping[str, str] | None = None,
 ) -> Rows:
-    """Read the columns wanted, and the optional ones that are there; a row that lacks a value is an error."""
+    """Read the columns wanted, and the optional ones that are there; a row that lacks a value is an error.
+
+    `called` says what columns are called in the file where that differs; one that is named there is not optional.
+    """
     import pyarrow as pa
 
+    called = called or {}
     found = columns_file.column_names(path)
-    _require(path, [*numbers, *names], found)
-    warnings = _look_for_users(path, found, releasing=releasing) if "user" in optional else []
-    wanted = [*names, *(name for name in optional if name in found)]
-    parts = list(_batches(path, list(numbers), wanted, releasing=releasing))
+    _require(path, {name: called.get(name, name) for name in (*numbers, *names, *called)}, found)
+    looking = "user" in optional and "user" not in called
+    warnings = _look_for_users(path, found, releasing=releasing) if looking else []
+    wanted = [*names, *(name for name in optional if name in called or name in found)]
+    parts = list(_batches(path, list(numbers), wanted, called, releasing=releasing))
     if not sum(len(part[numbers[0]]) for part in parts):
         raise DataError(f"{path.name}: has column names but no rows. {NOTHING_DONE}")
     rows = Rows(
@@ -74,7 +85,7 @@ def read_rows(
     for name, values in rows.numbers.items():
         require_all(rows, np.isfinite(values), f"no {name}")
     for name, values in rows.names.items():
-        require_all(rows, ~is_missing(values), f"no {name}")
+        require_all(rows, ~columns_file.is_missing(values), f"no {name}")
     return rows
 
 
@@ -116,35 +127,30 @@ def bounding_box(rows: Rows) -> Region:
     return Region(float(lon.min()), float(lat.min()), float(lon.max()), float(lat.max()))
 
 
-def _batches(path: Path, numbers: list[str], names: list[str], *, releasing: bool) -> Iterator[dict[str, Any]]:
+def _batches(
+    path: Path, numbers: list[str], names: list[str], called: Mapping[str, str], *, releasing: bool
+) -> Iterator[dict[str, Any]]:
     try:
-        yield from columns_file.batches(path, numbers, names)
+        yield from columns_file.batches(path, numbers, names, called=called)
     except DataError:
         if not releasing:
             raise
+        wanted = ", ".join(called.get(name, name) for name in numbers)
         raise DataError(
-            f"{path.name}: cannot be read: {', '.join(numbers)} must hold numbers, in a whole csv or Parquet file. "
+            f"{path.name}: cannot be read: {wanted} must hold numbers, in a whole csv or Parquet file. "
             f"With --mode simulate the message quotes what is wrong. {NOTHING_DONE}"
         ) from None  # not even a traceback may quote it
 
 
-def _require(path: Path, wanted: Sequence[str], found: list[str]) -> None:
-    missing = [name for name in wanted if name not in found]
-    if not missing:
+def _require(path: Path, wanted: Mapping[str, str], found: list[str]) -> None:
+    part, missing = next(((part, name) for part, name in wanted.items() if name not in found), (None, None))
+    if part is None:
         return
-    if any(_is_number(name) for name in found):  # then they are data, and not to be repeated
+    if columns_file.looks_like_data(found):
         raise DataError(f"{path.name}: the first line holds numbers instead of column names. {NOTHING_DONE}")
-    other = columns_file.other_name(missing[0], found)
-    hint = "" if other is None else f" Rename '{other}' to '{missing[0]}'."
-    raise DataError(f"{path.name}: no column '{missing[0]}'. Found: {', '.join(found)}.{hint} {NOTHING_DONE}")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    other = columns_file.other_name(part, found)
+    hint = "" if other is None else f" Rename '{other}' to '{part}', or say --column {part}={other}."
+    raise DataError(f"{path.name}: no column '{missing}'. Found: {', '.join(found)}.{hint} {NOTHING_DONE}")
 
 
 def _look_for_users(path: Path, found: list[str], *, releasing: bool) -> list[str]:
@@ -156,7 +162,7 @@ def _look_for_users(path: Path, found: list[str], *, releasing: bool) -> list[st
         return []
     text = (
         f"{path.name}: column '{like}' seems to name users, but only a column called 'user' is read as such; without "
-        "it every row counts as a person of its own. Rename the column, or leave it out of the file."
+        f"it every row counts as a person of its own. Say --column user={like}, or leave it out of the file."
     )
     if releasing:
         raise DataError(f"{text} {NOTHING_DONE}")
@@ -166,14 +172,3 @@ def _look_for_users(path: Path, found: list[str], *, releasing: bool) -> list[st
 def _row(path: Path, index: int) -> str:
     """Say where a row stands: a csv file by its line (the names are line 1), Parquet by its number from 1."""
     return f"line {index + 2}" if ".csv" in path.name.lower() else f"row {index + 1}"
-
-
-def is_missing(names: Any) -> Mask:
-    """Tell which names are missing: null, empty, or not a number where names are numbers."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    missing = np.asarray(names.is_null(nan_is_null=True))
-    if pa.types.is_string(names.type) or pa.types.is_large_string(names.type):
-        missing |= np.asarray(pc.fill_null(pc.equal(names, ""), True))
-    return missing

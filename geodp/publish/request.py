@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from geodp.errors import OutputError, UsageError
+from geodp.model import did_you_mean
 from geodp.publish.outputs import require_suffix
 
 NOTHING_DONE = "Nothing was released, nothing was charged."
@@ -39,6 +40,10 @@ class Request:
     force: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the mechanism."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """What columns are called in the private data, where that differs from the usual name."""
+    also_read: Mapping[str, Path] = field(default_factory=dict)
+    """Other files that are read, by what they are: they must not be written over."""
 
     @property
     def releasing(self) -> bool:
@@ -71,18 +76,39 @@ class Request:
                 raise OutputError(f"{path} exists already. Use --force to replace it, or another --out. {NOTHING_DONE}")
 
     def _require_distinct_files(self) -> None:
-        named = {
-            "the input": self.source,
-            "the output": self.out,
-            "the guarantee": self.guarantee_path,
-            "the ledger": self.ledger_path,
-            **({"the map": self.map} if self.map is not None else {}),
-        }
-        seen: dict[Path, str] = {}
-        for what, path in named.items():
+        """Refuse to write over what is read, or two things into one file."""
+        read = {"the input": self.source, **self.also_read}
+        if self.region is not None and Path(self.region).is_file():
+            read["the region"] = Path(self.region)
+        written = {"the output": self.out, "the guarantee": self.guarantee_path, "the ledger": self.ledger_path}
+        if self.map is not None:
+            written["the map"] = self.map
+        seen = {path.resolve(): what for what, path in read.items()}
+        for what, path in written.items():
             other = seen.setdefault(path.resolve(), what)
             if other != what:
                 raise UsageError(f"{path} cannot be both {other} and {what}. {NOTHING_DONE}")
+            if self.source.is_dir() and self.source.resolve() in path.resolve().parents:
+                # It would replace private data, or be read as such next time.
+                raise UsageError(
+                    f"{path}: {what} must not lie in {self.source}, the folder of the input. {NOTHING_DONE}"
+                )
+
+
+def parse_columns(texts: Sequence[str] | None, parts: Sequence[str], option: str = "--column") -> dict[str, str]:
+    """Read `PART=COLUMN` of an option."""
+    named: dict[str, str] = {}
+    for text in texts or ():
+        part, mark, column = text.partition("=")
+        if not mark or not column or part not in parts:
+            raise UsageError(
+                f"{option} {text}: write PART=COLUMN with PART one of {', '.join(parts)}.{did_you_mean(part, parts)} "
+                f"{NOTHING_DONE}"
+            )
+        if part in named:
+            raise UsageError(f"{option} {text}: {part} is named twice. {NOTHING_DONE}")
+        named[part] = column
+    return named
 
 
 def require_positive(option: str, value: float | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -76,19 +78,29 @@ class SyntheticTrips(Plan):
         return Table(columns, "points")
 
 
+@dataclass(frozen=True)
+class TripFormat:
+    """The published format of the private trips."""
+
+    kind: str | None = None
+    """Loader to use; default: told by names and columns, or none for a table with the usual columns."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the loader."""
+
+
 def publish_trajectories(
-    request: Request, *, unit: str | None = None, variant: str | None = None, kind: str | None = None
+    request: Request, *, unit: str | None = None, variant: str | None = None, form: TripFormat | None = None
 ) -> Outcome:
     """Publish a file of trajectories as synthetic ones.
 
     A csv or Parquet file has the columns user, trajectory, time_s, lon, lat. Files and folders of published formats
-    (GeoLife, T-Drive, …) are read by the loader that `kind` or their name tells.
+    (GeoLife, T-Drive, …) are read by the loader that `form`, their name or their columns tell.
     """
-    return publish(request, partial(_prepare, unit=unit, variant=variant, kind=kind))
+    return publish(request, partial(_prepare, unit=unit, variant=variant, form=form or TripFormat()))
 
 
 def _prepare(
-    request: Request, inputs: PublicInputs, *, unit: str | None, variant: str | None, kind: str | None
+    request: Request, inputs: PublicInputs, *, unit: str | None, variant: str | None, form: TripFormat
 ) -> Plan:
     method = _build(request, unit, variant)
     if request.releasing and method.guarantee().holds and method.cap is None:
@@ -96,23 +108,27 @@ def _prepare(
             "unit: trajectory without a cap bounds no person's total, so a release cannot be charged to anyone: give "
             f"--cap N. {NOTHING_DONE}"
         )
-    points, dropped = _read(request, kind)
+    points, dropped = _read(request, form)
     region = inputs.region(request, points.box)
     trajectories, left = points.within(region)
     return SyntheticTrips(method, trajectories, region, (*dropped, *left.remarks()))
 
 
-def _read(request: Request, kind: str | None) -> tuple[Points, list[str]]:
+def _read(request: Request, form: TripFormat) -> tuple[Points, list[str]]:
     """Read a table of points as it is, a published format through its loader, which cleans; say what was dropped."""
-    path = request.source
-    if kind is None and (not path.exists() or path.name.lower().endswith(columns_file.CSV + columns_file.PARQUET)):
-        return read_points(path, releasing=request.releasing), []
-    from geodp.datasets.catalogue import loader_for
+    from geodp.datasets.catalogue import loader_for, told_by_columns
 
+    path = request.source
+    if form.kind is None and (not path.exists() or (columns_file.is_table(path) and not told_by_columns(path))):
+        if form.fields:
+            raise UsageError(f"--read sets fields of a published format; {path.name} is a plain table. {NOTHING_DONE}")
+        return read_points(path, releasing=request.releasing, called=request.columns), []
     try:
-        loader = loader_for(path, kind, {})
+        loader = loader_for(path, form.kind, dict(form.fields), option="--read")
     except UsageError as error:
         raise UsageError(f"{error} {NOTHING_DONE}") from None
+    if request.columns:
+        raise UsageError(f"--column names columns of a csv or Parquet file; {loader.kind} has its own. {NOTHING_DONE}")
     if loader.loads != "trajectories":
         raise UsageError(f"--format {loader.kind} reads {loader.loads}, not trajectories. {NOTHING_DONE}")
     loaded = loader.load(path)
@@ -122,7 +138,8 @@ def _read(request: Request, kind: str | None) -> tuple[Points, list[str]]:
         if not request.releasing:
             raise
         raise DataError(
-            f"{path.name}: cannot be read as {loader.kind}. With --mode simulate the message says what is wrong."
+            f"{path.name}: cannot be read as {loader.kind} (--read FIELD=VALUE sets its fields). With --mode simulate "
+            "the message says what is wrong."
         ) from None  # not even a traceback may quote it
     return points, [f"Read as {loader.kind}.", *loaded.dropped.lines()]
 
@@ -181,7 +198,7 @@ def _draw_map(page: Page, released: Trajectories) -> None:
     shown = released.chosen(np.arange(min(released.size, max(1, whole), _MOST_DRAWN)))
     begin = np.setdiff1d(np.arange(shown.points), shown.first[1:] - 1)
     if released.size > shown.size:
-        page.notes.append(f"{shown.size:,} of {released.size:,} synthetic trips are drawn.")
+        page.note(f"{shown.size:,} of {released.size:,} synthetic trips")
     page.lines(
         SyntheticLayer(),
         (shown.x_m[begin], shown.y_m[begin]),

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from geodp.errors import DataError, UsageError
-from geodp.model import did_you_mean
-from geodp.publish.reading import is_missing
+from geodp.errors import DataError
 from geodp.publish.request import NOTHING_DONE
-from geodp.publish.visit_reading import name_batches
+from geodp.publish.visit_reading import PARTS, name_batches, require_visit_columns
 from geodp.visits.histories import Histories, Venues
 from geodp.world import columns_file
-
-PARTS = ("user", "venue")
-
-
-def parse_columns(texts: Sequence[str], parts: Sequence[str], option: str) -> dict[str, str]:
-    """Read `PART=COLUMN` of an option."""
-    named: dict[str, str] = {}
-    for text in texts:
-        part, mark, column = text.partition("=")
-        if not mark or not column or part not in parts:
-            raise UsageError(
-                f"{option} {text}: write PART=COLUMN with PART one of {', '.join(parts)}.{did_you_mean(part, parts)} "
-                f"{NOTHING_DONE}"
-            )
-        named[part] = column
-    return named
 
 
 def read_visits(
@@ -41,22 +23,14 @@ def read_visits(
     """
     import pyarrow as pa
 
-    named = {part: (columns or {}).get(part, part) for part in PARTS}
-    found = columns_file.column_names(path)
-    for part, name in named.items():
-        if name not in found:
-            other = columns_file.other_name("worker" if name == "user" else name, found)
-            hint = "" if other is None else f" Rename '{other}', or say --column {part}={other}."
-            # Not quoted in a release: where the line of names is missing, the first line is a person's visit.
-            seen = " Name its columns." if releasing else f" Found: {', '.join(found)}."
-            raise DataError(f"{path.name}: no column '{name}'.{seen}{hint} {NOTHING_DONE}")
-    parts = list(name_batches(path, [*dict.fromkeys(named.values())], releasing=releasing))
+    require_visit_columns(path, releasing=releasing, called=columns)
+    parts = list(name_batches(path, PARTS, releasing=releasing, called=columns))
     missing = {
-        name: np.concatenate([np.empty(0, np.bool_), *(is_missing(p[named[name]]) for p in parts)]) for name in PARTS
+        name: np.concatenate([np.empty(0, np.bool_), *(columns_file.is_missing(p[name]) for p in parts)])
+        for name in PARTS
     }
     user, venue = (
-        pa.chunked_array([pa.array(part[named[name]]).cast(pa.string()) for part in parts], pa.string())
-        for name in PARTS
+        pa.chunked_array([pa.array(part[name]).cast(pa.string()) for part in parts], pa.string()) for name in PARTS
     )
     if not len(user):
         raise DataError(f"{path.name}: has column names but no visits. {NOTHING_DONE}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +12,14 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.model import did_you_mean
-from geodp.publish.reading import is_missing
 from geodp.publish.request import NOTHING_DONE
 from geodp.visits.histories import Integers
 from geodp.visits.venue_list import VenueList, as_text
 from geodp.visits.visit_sets import VisitSets, distinct, sets_of_sorted, user_words
 from geodp.world import columns_file
 
+PARTS = ("user", "venue")
+"""Columns of the private data."""
 _COMPACT_AT = 1 << 24  # visits that may pile up at least before repeated ones are thrown out
 _GATHER_ROWS, _GATHER_BYTES = 1 << 22, 1 << 28
 _LIKE = {
@@ -139,11 +140,13 @@ def visit_files(path: Path) -> list[Path]:
     return found
 
 
-def read_visit_sets(path: Path, venues: VenueList, *, releasing: bool) -> ReadVisits:
-    """Read a file (or the files of a folder) of visits: columns user, venue."""
+def read_visit_sets(
+    path: Path, venues: VenueList, *, releasing: bool, called: Mapping[str, str] | None = None
+) -> ReadVisits:
+    """Read a file (or the files of a folder) of visits: columns user, venue, or what they are called there."""
     collector = VisitCollector(venues)
     files = visit_files(path)
-    collector.add_all(batch for file in files for batch in visit_batches(file, releasing=releasing))
+    collector.add_all(batch for file in files for batch in visit_batches(file, releasing=releasing, called=called))
     read = collector.read()
     require_visits(path, read.rows, read.rows - read.unlisted)
     return read
@@ -159,53 +162,56 @@ def require_visits(path: Path, rows: int, listed: int) -> None:
         )
 
 
-def venues_of(path: Path, *, releasing: bool) -> VenueList:
+def venues_of(path: Path, *, releasing: bool, called: Mapping[str, str] | None = None) -> VenueList:
     """Return the venues that were visited: derived from private data, hence for simulation only."""
     import pyarrow as pa
 
     names: set[str] = set()
     for file in visit_files(path):
-        for _, venue in visit_batches(file, releasing=releasing):
+        for _, venue in visit_batches(file, releasing=releasing, called=called):
             names.update(venue.unique().to_pylist())
     if not names:
         raise DataError(f"{path.name}: has column names but no visits. {NOTHING_DONE}")
     return VenueList(pa.array(sorted(names), pa.string()))
 
 
-def visit_batches(path: Path, *, releasing: bool) -> Iterator[tuple[Any, Any]]:
+def visit_batches(path: Path, *, releasing: bool, called: Mapping[str, str] | None = None) -> Iterator[tuple[Any, Any]]:
     """Yield users and venues as strings, batch by batch; a row that lacks one of them is an error."""
-    require_visit_columns(path, releasing=releasing)
+    require_visit_columns(path, releasing=releasing, called=called)
     read = 0
-    for part in name_batches(path, ["user", "venue"], releasing=releasing):
-        for name in ("user", "venue"):
+    for part in name_batches(path, PARTS, releasing=releasing, called=called):
+        for name in PARTS:
             _require_complete(path, name, part[name], read, releasing=releasing)
         user, venue = as_text(part["user"]), as_text(part["venue"])
         read += len(user)
         yield user, venue
 
 
-def require_visit_columns(path: Path, *, releasing: bool) -> None:
-    """Refuse a file without the columns user and venue.
+def require_visit_columns(path: Path, *, releasing: bool, called: Mapping[str, str] | None = None) -> None:
+    """Refuse a file without the columns user and venue (or what they are called there).
 
     When releasing, columns of other names are not quoted: where the line of names is missing, that is a person's visit.
     """
     found = columns_file.column_names(path)
-    for name in ("user", "venue"):
+    for part in PARTS:
+        name = (called or {}).get(part, part)
         if name in found:
             continue
         lower = {column.lower().strip(): column for column in found}
-        other = next((lower[like] for like in (name, *_LIKE[name]) if like in lower), None)
+        other = next((lower[like] for like in (part, *_LIKE[part]) if like in lower), None)
         near = " Name its columns." if releasing else f" Found: {', '.join(found)}.{did_you_mean(name, found)}"
         if len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
             near = " The columns are not separated by commas: save the file with commas."
-        hint = near if other is None else f" Rename '{other}' to '{name}'."
+        hint = near if other is None else f" Rename '{other}' to '{part}', or say --column {part}={other}."
         raise DataError(f"{path.name}: no column '{name}'.{hint} {NOTHING_DONE}")
 
 
-def name_batches(path: Path, columns: list[str], *, releasing: bool) -> Iterator[dict[str, Any]]:
+def name_batches(
+    path: Path, columns: Sequence[str], *, releasing: bool, called: Mapping[str, str] | None = None
+) -> Iterator[dict[str, Any]]:
     """Yield columns of names batch by batch; when releasing, an error does not quote the row at fault."""
     try:
-        yield from columns_file.batches(path, [], columns)
+        yield from columns_file.batches(path, (), columns, called=called)
     except DataError:
         if not releasing:
             raise
@@ -216,7 +222,7 @@ def name_batches(path: Path, columns: list[str], *, releasing: bool) -> Iterator
 
 
 def _require_complete(path: Path, name: str, column: Any, before: int, *, releasing: bool) -> None:
-    missing = is_missing(column)
+    missing = columns_file.is_missing(column)
     if not missing.any():
         return
     many = "some rows have" if releasing else f"{int(missing.sum()):,} rows or more have"

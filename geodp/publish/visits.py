@@ -105,20 +105,12 @@ class MovedVisits(Plan):
         page.points(PublishedPlaces(), released.x_m, released.y_m, marks=[mark], name="Visit", what="visits")
 
 
-def publish_visits(
-    request: Request,
-    *,
-    venues: PublicPlaces,
-    method: str = DEFAULT_METHOD,
-    columns: Mapping[str, str] | None = None,
-) -> Outcome:
-    """Publish a file of visits (columns user, venue, or as `columns` names them) over a public list of venues."""
-    return publish(request, partial(_prepare, places=venues, kind=method, columns=columns or {}))
+def publish_visits(request: Request, *, venues: PublicPlaces, method: str = DEFAULT_METHOD) -> Outcome:
+    """Publish a file of visits (columns user, venue, or as the request names them) over a public list of venues."""
+    return publish(request, partial(_prepare, places=venues, kind=method))
 
 
-def _prepare(
-    request: Request, inputs: PublicInputs, *, places: PublicPlaces, kind: str, columns: Mapping[str, str]
-) -> Plan:
+def _prepare(request: Request, inputs: PublicInputs, *, places: PublicPlaces, kind: str) -> Plan:
     cls = _find(kind)
     venues = read_venues(
         places.path,
@@ -141,7 +133,7 @@ def _prepare(
     inputs.values["levels"] = list(venues.levels)
     if places.areas:
         inputs.values["areas"] = {area.level: area.path.name for area in places.areas}
-    histories, remarks = read_visits(request.source, venues, releasing=request.releasing, columns=columns)
+    histories, remarks = read_visits(request.source, venues, releasing=request.releasing, columns=request.columns)
     method.check(histories, venues, hierarchy)
     return MovedVisits(method, histories, venues, remarks)
 

@@ -21,6 +21,8 @@ from geodp.trajectories.table import COLUMNS, Integers, Mask, Names, Trajectorie
 from geodp.world import columns_file
 
 _MOST = 0.5  # more than half outside, and more than half inside when swapped: the columns are swapped
+_LATEST_S = 1e12
+"""Beyond this (30,000 years) a number is no time in seconds, and differences of times are no longer exact."""
 _OTHER_NAMES = {"user": "worker", "trajectory": "trajectory", "time_s": "time_s", "lon": "lon", "lat": "lat"}
 Codes = npt.NDArray[np.int32]
 
@@ -107,8 +109,15 @@ class Points:
         return result, left
 
     def _backwards(self) -> int:
-        same = (np.diff(self.person) == 0) & (np.diff(self.label) == 0)
-        return int(np.count_nonzero(same & (np.diff(self.time_s) < 0)))
+        """Count the points that stand after a later one of their trajectory, also where trajectories are mixed."""
+        key = self.person.astype(np.int64) * self.labels.size + self.label
+        order = np.argsort(key, kind="stable")
+        if not ((np.diff(key[order]) == 0) & (np.diff(self.time_s[order]) < 0)).any():
+            return 0
+        # The rank of a time, lifted by the trajectory's place: one running maximum then serves all trajectories.
+        _, rank = np.unique(self.time_s, return_inverse=True)
+        lifted = np.cumsum(np.append(0, np.diff(key[order]) != 0)) * self.size + rank[order]
+        return int(np.count_nonzero(lifted < np.maximum.accumulate(lifted)))
 
     def _refuse_elsewhere(self, kept: Mask, region: Region) -> None:
         """Refuse swapped columns and a wrong region."""
@@ -131,12 +140,18 @@ def read_trajectories(path: Path, region: Region, *, releasing: bool = False) ->
     return read_points(path, releasing=releasing).within(region)
 
 
-def read_points(path: Path, *, releasing: bool = False) -> Points:
-    """Read and check all points of a file; a row that lacks a value is an error."""
+def read_points(path: Path, *, releasing: bool = False, called: Mapping[str, str] | None = None) -> Points:
+    """Read and check all points of a file; a row that lacks a value is an error.
+
+    `called` says what the columns are called in the file where that differs.
+    """
     found = columns_file.column_names(path)
-    geometry = "geometry" in found and not {"lon", "lat"} & set(found)
-    _require(path, [name for name in COLUMNS if not (geometry and name in ("lon", "lat"))], found, releasing=releasing)
-    return gathered_points(path, _batches(path, geometry=geometry, releasing=releasing), releasing=releasing)
+    named = {name: (called or {}).get(name, name) for name in COLUMNS}
+    geometry = "geometry" in found and not {named["lon"], named["lat"]} & set(found)
+    wanted = {part: name for part, name in named.items() if not (geometry and part in ("lon", "lat"))}
+    _require(path, wanted, found, releasing=releasing)
+    batches = _batches(path, wanted, geometry=geometry, releasing=releasing)
+    return gathered_points(path, batches, releasing=releasing)
 
 
 def gathered_points(path: Path, batches: Iterable[Mapping[str, Any]], *, releasing: bool = False) -> Points:
@@ -184,17 +199,18 @@ class _Names:
         return names[order], place
 
 
-def _batches(path: Path, *, geometry: bool, releasing: bool) -> Iterator[dict[str, Any]]:
+def _batches(path: Path, named: Mapping[str, str], *, geometry: bool, releasing: bool) -> Iterator[dict[str, Any]]:
     numbers = ["time_s"] if geometry else ["time_s", "lon", "lat"]
     points = ["geometry"] if geometry else []
     try:
-        for batch in columns_file.batches(path, numbers, ["user", "trajectory"], binary=points):
+        for batch in columns_file.batches(path, numbers, ["user", "trajectory"], binary=points, called=named):
             yield batch | _places(path, batch.pop("geometry")) if geometry else batch
     except DataError:
         if not releasing:
             raise
+        wanted = ", ".join(named[name] for name in numbers)
         raise DataError(
-            f"{path.name}: cannot be read: {', '.join(numbers)} must hold numbers, in a whole csv or Parquet file. "
+            f"{path.name}: cannot be read: {wanted} must hold numbers, in a whole csv or Parquet file. "
             "With --mode simulate the message quotes what is wrong."
         ) from None  # not even a traceback may quote it
 
@@ -212,37 +228,29 @@ def _places(path: Path, column: Any) -> dict[str, Array]:
     return {"lon": shapely.get_x(points), "lat": shapely.get_y(points)}
 
 
-def _require(path: Path, wanted: list[str], found: list[str], *, releasing: bool) -> None:
-    missing = [name for name in wanted if name not in found]
-    if not missing:
+def _require(path: Path, wanted: Mapping[str, str], found: list[str], *, releasing: bool) -> None:
+    part, missing = next(((part, name) for part, name in wanted.items() if name not in found), (None, None))
+    if part is None:
         return
-    if any(_is_number(name) for name in found):  # then they are data, and not to be repeated
+    if columns_file.looks_like_data(found):
         raise DataError(f"{path.name}: the first line holds numbers instead of column names {', '.join(COLUMNS)}.")
-    other = columns_file.other_name(_OTHER_NAMES[missing[0]], found)
-    hint = "" if other is None else f" Rename '{other}' to '{missing[0]}'."
+    other = columns_file.other_name(_OTHER_NAMES[part], found)
+    hint = "" if other is None else f" Rename '{other}' to '{part}', or say --column {part}={other}."
     # Not quoted in a release: where the line of names is missing, the first line is where somebody was.
     seen = "" if releasing else f"; found: {', '.join(found)}"
     raise DataError(
-        f"{path.name}: no column '{missing[0]}'. A file of trajectories has the columns {', '.join(COLUMNS)}"
-        f"{seen}.{hint}"
+        f"{path.name}: no column '{missing}'. A file of trajectories has the columns {', '.join(COLUMNS)}{seen}.{hint}"
     )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _refuse_incomplete(path: Path, batch: Mapping[str, Any], before: int, *, releasing: bool) -> None:
     """Refuse a batch with a row that lacks a value or lies nowhere on earth, naming the first such row."""
     lon, lat = batch["lon"], batch["lat"]
     faults = {f"no {name}": ~np.isfinite(batch[name]) for name in ("time_s", "lon", "lat")}
-    faults |= {f"no {name}": _is_missing(batch[name]) for name in ("user", "trajectory")}
+    faults |= {f"no {name}": columns_file.is_missing(batch[name]) for name in ("user", "trajectory")}
     with np.errstate(invalid="ignore"):
         faults["a longitude beyond ±180 or a latitude beyond ±90"] = (np.abs(lon) > 180) | (np.abs(lat) > 90)
+        faults["a time_s that is no time in seconds"] = np.abs(batch["time_s"]) > _LATEST_S
         swapped = np.count_nonzero((np.abs(lat) > 90) & (np.abs(lon) <= 90)) > _MOST * lat.size
     for fault, bad in faults.items():
         if bad.any():
@@ -251,13 +259,3 @@ def _refuse_incomplete(path: Path, batch: Mapping[str, Any], before: int, *, rel
             many = "rows have" if releasing else f"{np.count_nonzero(bad):,} rows have"
             advice = "lat and lon look swapped" if swapped and "beyond" in fault else "Remove or mend such rows"
             raise DataError(f"{path.name}: {many} {fault}, first in {where}. {advice}.")
-
-
-def _is_missing(names: Any) -> Mask:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    missing = np.asarray(names.is_null(nan_is_null=True))
-    if pa.types.is_string(names.type) or pa.types.is_large_string(names.type):
-        missing |= np.asarray(pc.fill_null(pc.equal(names, ""), True))
-    return missing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from geodp.visits.histories import Integers
 from geodp.visits.space_order import space_order
 from geodp.world import columns_file
 
+PARTS = ("venue", "lon", "lat")
+"""What a venue list holds."""
 _MARGIN = 1e-4  # degrees around the outermost venues
 
 
@@ -68,15 +71,20 @@ class VenueList:
         return None if places is None else space_order(*places)
 
 
-def read_venue_list(path: Path) -> VenueList:
-    """Read a public list (csv or Parquet): column venue, and lon and lat where it has both."""
+def read_venue_list(path: Path, called: Mapping[str, str] | None = None) -> VenueList:
+    """Read a public list (csv or Parquet): column venue, and lon and lat where it has both.
+
+    `called` says what the columns are called there where that differs; those that it names must be there.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     found = columns_file.column_names(path)
-    columns_file.require_columns(path, {"the venue list": "venue"}, found)
-    places = ["lon", "lat"] if {"lon", "lat"} <= set(found) else []
-    parts = list(columns_file.batches(path, places, ["venue"]))
+    named = {part: (called or {}).get(part, part) for part in PARTS}
+    wanted = {part: name for part, name in named.items() if part == "venue" or part in (called or {})}
+    columns_file.require_columns(path, {f"--venue-column {part}=": name for part, name in wanted.items()}, found)
+    places = ["lon", "lat"] if {named["lon"], named["lat"]} <= set(found) else []
+    parts = list(columns_file.batches(path, places, ["venue"], called=named))
     names = pa.chunked_array([as_text(part["venue"]) for part in parts], pa.string()).combine_chunks()
     if not len(names):
         raise DataError(f"{path.name}: has column names but no venues")

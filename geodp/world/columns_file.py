@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.model import did_you_mean
@@ -46,18 +49,25 @@ def require_columns(path: Path, wanted: dict[str, str], found: list[str]) -> Non
 
 
 def batches(
-    path: Path, numbers: list[str], names: list[str], *, binary: Sequence[str] = ()
+    path: Path,
+    numbers: Sequence[str],
+    names: Sequence[str],
+    *,
+    binary: Sequence[str] = (),
+    called: Mapping[str, str] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the file's rows batch by batch: numeric columns as float arrays, names as pyarrow arrays.
 
     A missing number is NaN. Names are words in sound UTF-8, or anything that can be written as a word (numbers, times);
-    columns of bytes (`binary`) come as they are.
+    columns of bytes (`binary`) come as they are. `called` says what columns are called in the file where that differs.
     """
+    of = {name: (called or {}).get(name, name) for name in (*numbers, *names, *binary)}
     read = _parquet_batches if _is_parquet(path) else _csv_batches
-    for batch in read(path, numbers, [*names, *binary]):
-        columns = {name: _as_floats(path, name, batch.column(name)) for name in numbers}
-        columns |= {name: _as_names(path, name, batch.column(name)) for name in names}
-        yield columns | {name: batch.column(name) for name in binary}
+    words = dict.fromkeys(of[name] for name in (*names, *binary))
+    for batch in read(path, list(dict.fromkeys(of[name] for name in numbers if of[name] not in words)), list(words)):
+        columns = {name: _as_floats(path, of[name], batch.column(of[name])) for name in numbers}
+        columns |= {name: _as_names(path, of[name], batch.column(of[name])) for name in names}
+        yield columns | {name: batch.column(of[name]) for name in binary}
 
 
 def raw_batches(path: Path, columns: list[str]) -> Iterator[Any]:
@@ -70,13 +80,42 @@ def plain(column: Any) -> Any:
     return _as_plain(column)
 
 
+def is_table(path: Path) -> bool:
+    """Tell by its name whether a file is csv or Parquet."""
+    return path.name.lower().endswith(PARQUET + CSV)
+
+
+def is_missing(names: Any) -> npt.NDArray[np.bool_]:
+    """Tell which names are missing: null, empty, or not a number where names are numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    missing = np.asarray(names.is_null(nan_is_null=True))
+    if pa.types.is_string(names.type) or pa.types.is_large_string(names.type):
+        missing |= np.asarray(pc.fill_null(pc.equal(names, ""), True))
+    return missing
+
+
+def looks_like_data(found: Sequence[str]) -> bool:
+    """Tell whether a line of column names holds numbers: then it is data, and not to be repeated."""
+    return any(_is_number(name) for name in found)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _look_at(path: Path) -> None:
     if path.is_dir():
         raise DataError(f"{path}: is a folder; name a csv or Parquet file")
     if not path.is_file():
         near = did_you_mean(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else ""
         raise DataError(f"{path}: no such file.{near}")
-    if not path.name.lower().endswith(PARQUET + CSV):
+    if not is_table(path):
         raise DataError(
             f"{path.name}: is neither a csv nor a Parquet file by its name. "
             f"Give it one of the endings {', '.join(CSV + PARQUET)}."
@@ -129,9 +168,12 @@ def _csv_names(path: Path) -> list[str]:
             text = stream.read(1 << 16).decode("utf-8-sig", errors="replace")
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path.name}: cannot be read ({error})") from error
-    names = next(csv.reader(io.StringIO(text.partition("\0")[0])), [])
+    try:
+        names = next(csv.reader(io.StringIO(text.partition("\0")[0])), [])
+    except csv.Error:  # ends of lines or quotes that no csv has
+        names = []
     if "\0" in text or not names or any("\ufffd" in name for name in names):
-        raise DataError(f"{path.name}: is not a csv file in UTF-8 with a line of column names")
+        raise DataError(f"{path.name}: is not a csv file in UTF-8 with a line of column names.")
     return names
 
 

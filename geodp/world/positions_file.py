@@ -111,7 +111,7 @@ class _Check:
         if self.columns.time:
             self._note("time", ~np.isfinite(batch[self.columns.time]))
         if self.columns.worker:
-            self._note("worker", _is_missing(batch[self.columns.worker]))
+            self._note("worker", columns_file.is_missing(batch[self.columns.worker]))
         x_m, y_m = self.region.projection.to_m(lon=np.where(known, lon, 0), lat=np.where(known, lat, 0))
         inside = known & self.region.contains(x_m, y_m)
         outside = known & ~inside
@@ -173,16 +173,6 @@ class _Check:
 def _row(path: Path, index: int) -> str:
     """Say where a row stands: a csv file by its line (the names are line 1), Parquet by its number from 1."""
     return f"line {index + 2}" if ".csv" in path.name.lower() else f"row {index + 1}"
-
-
-def _is_missing(names: Any) -> npt.NDArray[np.bool_]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    missing = np.asarray(names.is_null())
-    if pa.types.is_string(names.type) or pa.types.is_large_string(names.type):
-        missing |= np.asarray(pc.fill_null(pc.equal(names, ""), True))
-    return missing
 
 
 def _numbered(chunks: list[Any]) -> tuple[npt.NDArray[np.int64], Any]:

@@ -159,7 +159,7 @@ def test_point_lists_are_trajectories_of_people_of_their_own(tmp_path: Path) -> 
 def test_point_lists_in_plane_units_need_an_origin(tmp_path: Path) -> None:
     path = tmp_path / "plane.dat"
     path.write_text("#0:\n>0:1000,2000;1100,2000\n")
-    with pytest.raises(DataError, match="plane units: give origin"):
+    with pytest.raises(DataError, match="plane units: set origin=LON,LAT"):
         read(PointLists(), path)
     found, _ = read(PointLists(origin="10,50", unit_m=2), path)
     metres = (found["lat"].iloc[0] - 50) * np.pi / 180 * 6_371_008.8

@@ -40,7 +40,7 @@ def test_a_guarantee_that_fails_says_so() -> None:
         Guarantee(1.0, Unit.USER, Neighbours.REPLACE, Trust.CENTRAL, holds=False)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
+@pytest.mark.parametrize("epsilon", [-1e-9, -1.0, math.inf, math.nan])
 def test_impossible_epsilons_are_refused(epsilon: float) -> None:
     with pytest.raises(ValueError, match="epsilon"):
         Guarantee(epsilon, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL)

@@ -32,8 +32,12 @@ def files(tmp_path: Path) -> Files:
 def publish(files: Files, *words: str, out: str = "out.csv", venues: bool = True) -> int:
     source, listed = files
     public = ["--venues", str(listed)] if venues else []
+    return run_cli("publish", "counts", str(source), *public, "--out", str(source.parent / out), *words)
+
+
+def run_cli(*words: str) -> int:
     with pytest.raises(SystemExit) as done:
-        main(["publish", "counts", str(source), *public, "--out", str(source.parent / out), *words])
+        main(list(words))
     return int(done.value.code or 0)
 
 
@@ -126,13 +130,58 @@ def test_release_mode_refuses_a_derived_venue_list_and_simulate_mode_warns(
     assert not promise["holds"]
 
 
-@pytest.mark.parametrize("words", [["--set", "variant=literal"], ["--method", "zeros"]])
-def test_what_promises_nothing_is_not_released(files: Files, words: list[str]) -> None:
+def test_what_does_not_keep_its_promise_is_not_released(files: Files) -> None:
     pytest.importorskip("opendp")
-    epsilon = [] if "zeros" in words else ["--epsilon", "1"]
-    assert publish(files, *epsilon, "--mode", "release", *words) == 1
+    assert publish(files, "--epsilon", "1", "--mode", "release", "--set", "variant=literal") == 1
     assert left(files) == set()
-    assert publish(files, *epsilon, *words) == 0
+    assert publish(files, "--epsilon", "1", "--set", "variant=literal") == 0
+
+
+def test_zeros_tell_nothing_and_cost_nothing(files: Files) -> None:
+    pytest.importorskip("opendp")
+    assert publish(files, "--method", "zeros", "--mode", "release") == 0
+    assert (pd.read_csv(files[0].parent / "out.csv")["count"] == 0).all()
+    promise = stated(files)["guarantee"]
+    assert isinstance(promise, dict)
+    assert (promise["epsilon"], promise["unit"], promise["holds"]) == (0.0, "user", True)
+
+
+def test_columns_may_be_called_otherwise(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    assert publish(files, "--epsilon", "1") == 0
+    usual = (files[0].parent / "out.csv").read_text(encoding="utf-8")
+    for path, names in zip(
+        files, ({"user": "uid", "venue": "poi"}, {"venue": "poi", "lon": "x", "lat": "y"}), strict=True
+    ):
+        pd.read_csv(path).rename(columns=names).to_csv(path, index=False)
+    assert publish(files, "--epsilon", "1", "--force") == 2
+    assert "--venue-column venue=" in capsys.readouterr().err
+    listed = ["--venue-column", "venue=poi", "--venue-column", "lon=x", "--venue-column", "lat=y"]
+    assert publish(files, "--epsilon", "1", "--force", *listed) == 2
+    assert "say --column user=uid" in capsys.readouterr().err
+    words = [*listed, "--column", "user=uid", "--column", "venue=poi"]
+    assert publish(files, "--epsilon", "1", "--force", *words) == 0
+    assert (files[0].parent / "out.csv").read_text(encoding="utf-8") == usual
+    for wrong in ("uid", "person=uid", "user=", "user=poi"):
+        assert publish(files, "--epsilon", "1", "--force", *words, "--column", wrong) == 2
+
+
+def test_nothing_that_is_read_is_written_over(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    visits, venues = files
+    before = venues.read_bytes()
+    words = ["publish", "counts", str(visits), "--venues", str(venues), "--epsilon", "1", "--force"]
+    for written in (["--out", str(venues)], ["--out", str(visits.parent / "o.csv"), "--map", str(venues)]):
+        assert run_cli(*words, *written) == 2
+        assert "cannot be both the venue list and" in capsys.readouterr().err
+    folder = visits.parent / "private"
+    folder.mkdir()
+    part = folder / "part.csv"
+    part.write_bytes(visits.read_bytes())
+    for inside in (part, folder / "deeper" / "o.csv"):
+        words = ["publish", "counts", str(folder), "--venues", str(venues), "--epsilon", "1", "--force"]
+        assert run_cli(*words, "--out", str(inside)) == 2
+        assert "the folder of the input" in capsys.readouterr().err
+    assert part.read_bytes() == visits.read_bytes()
+    assert venues.read_bytes() == before
 
 
 def test_a_second_call_respects_the_ledger(files: Files, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,6 +46,39 @@ def test_synthetic_trips_have_the_columns_of_real_ones(private: Path, out: str) 
     assert not stated["releasable"]
 
 
+def test_columns_may_be_called_otherwise(private: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert publish(private, "--epsilon", "1", BOX) == 0
+    names = {"user": "driver", "trajectory": "trip", "time_s": "t", "lon": "x", "lat": "y"}
+    other = private.parent / "other.csv"
+    pd.read_csv(private).rename(columns=names).to_csv(other, index=False)
+    assert publish(other, "--epsilon", "1", BOX, out="same.csv") == 2
+    assert "say --column user=driver" in capsys.readouterr().err
+    words = [word for part, name in names.items() for word in ("--column", f"{part}={name}")]
+    assert publish(other, "--epsilon", "1", BOX, *words, out="same.csv") == 0
+    assert (private.parent / "same.csv").read_bytes() == (private.parent / "out.csv").read_bytes()
+    assert publish(other, "--epsilon", "1", BOX, *words, "--format", "tdrive", "--force") == 2
+    assert "tdrive has its own" in capsys.readouterr().err
+
+
+def test_taxi_trips_of_porto_are_known_by_their_columns(tmp_path: Path) -> None:
+    line = '"{0}","C",,,{1},1372636858,"A","False","[[-8.61,41.14],[-8.62,41.15],[-8.6{0},41.16]]"\n'
+    head = "TRIP_ID,CALL_TYPE,ORIGIN_CALL,ORIGIN_STAND,TAXI_ID,TIMESTAMP,DAY_TYPE,MISSING_DATA,POLYLINE\n"
+    path = tmp_path / "trips of july.csv"
+    path.write_text(head + "".join(line.format(number, number % 3) for number in range(1, 9)), encoding="utf-8")
+    assert publish(path, "--epsilon", "50", "--region=-8.7,41.1,-8.5,41.2") == 0
+    assert (pd.read_csv(tmp_path / "out.csv")["lon"] < -8.5).all()
+
+
+def test_point_lists_in_metres_need_their_origin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "brinkhoff.dat"
+    path.write_text("".join(f"#{n}:\n>0:{200 + n},300;{900 + n},800;\n" for n in range(9)), encoding="utf-8")
+    assert publish(path, "--epsilon", "50", BOX) == 2
+    assert "--read origin=0,0" in capsys.readouterr().err
+    assert publish(path, "--epsilon", "50", BOX, "--read", "origin=0,0") == 0
+    assert publish(path, "--epsilon", "50", BOX, "--read", "orign=0,0", out="b.csv") == 2
+    assert "--read for point_lists" in capsys.readouterr().err
+
+
 def test_equal_seeds_give_equal_files(private: Path) -> None:
     for out in ("one.csv", "two.csv"):
         assert publish(private, "--epsilon", "1", BOX, "--seed", "5", out=out) == 0
@@ -129,7 +162,7 @@ def test_a_release_of_a_published_format_quotes_nothing(tmp_path: Path, capsys: 
     next(source.rglob("*.plt")).write_text("what is this\n")
     assert publish(source, "--epsilon", "50", "--mode", "release", BOX, "--debug", out="no.csv") == 2
     error = capsys.readouterr().err
-    assert "walks: cannot be read as geolife. With --mode simulate the message says what is wrong." in error
+    assert "walks: cannot be read as geolife (--read FIELD=VALUE sets its fields)." in error
     assert "20081023060000" not in error
     assert not list(tmp_path.glob("no.csv*"))
 
@@ -236,8 +269,11 @@ def test_a_single_point_is_a_trip_too(tmp_path: Path) -> None:
 
 def test_the_map_shows_synthetic_trips_only(private: Path) -> None:
     page = private.parent / "map.html"
-    assert publish(private, "--epsilon", "1", BOX, "--map", str(page)) == 0
+    trips(people=150).frame(TOWN).to_csv(private, index=False)
+    assert publish(private, "--epsilon", "100", BOX, "--map", str(page)) == 0
     text = page.read_text(encoding="utf-8")
     assert "Synthetic trips" in text
+    made = pd.read_csv(private.parent / "out.csv")["trajectory"].nunique()
+    assert f"400 of {made:,} synthetic trips" in text, "what is left out is said"
     assert "http://" not in text.replace("http://www.w3.org", "")
     assert np.char.find(text, "person-0000") < 0

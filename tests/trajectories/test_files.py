@@ -73,6 +73,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
         ("a,1,0,50.05,10.05\na,1,1,50.05,10.05\n", "100 % would lie inside with lat and lon swapped"),
         ("a,1,0,20,20\n", "no point lies inside"),
         ("a,1,noon,10,50\n", "Must hold numbers"),
+        ("a,1,0,10.05,50.05\na,1,1e308,10.05,50.05\n", "a time_s that is no time in seconds, first in line 3"),
     ],
 )
 def test_bad_rows_are_refused_with_a_reason(tmp_path: Path, rows: str, words: str) -> None:
@@ -88,6 +89,21 @@ def test_a_file_without_the_columns_says_which_and_guesses(tmp_path: Path) -> No
     (tmp_path / "empty.csv").write_bytes(b"")
     with pytest.raises(DataError, match="empty"):
         read_points(tmp_path / "empty.csv")
+
+
+@pytest.mark.parametrize("content", [b"user,trajectory\rtime_s,lon\rlat,1\r", bytes(range(1, 256)) * 8])
+def test_bytes_that_are_no_csv_are_bad_input(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "odd.csv").write_bytes(content)
+    with pytest.raises(DataError, match="odd.csv: "):
+        read_points(tmp_path / "odd.csv")
+
+
+def test_points_out_of_order_are_counted_also_where_trips_are_mixed(tmp_path: Path) -> None:
+    """Of trip 1 the times 0, 2, 1, 3 stand in this order, of trip 2 the times 9, 8, 7: three came too late."""
+    rows = "".join(f"a,{trip},{time},10.05,50.0{time}\n" for trip, time in zip("1212121", "0928173", strict=True))
+    found, left = read_trajectories(saved(tmp_path, rows), REGION)
+    assert left.unordered == 3
+    assert found.time_s.tolist() == [0, 1, 2, 3, 7, 8, 9]
 
 
 def test_a_release_tells_no_values(tmp_path: Path) -> None:

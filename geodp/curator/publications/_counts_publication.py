@@ -97,6 +97,10 @@ class CappedCounts(NoisyCounts):
         """Return Δ and the key by which everyone's venues beyond it are left out."""
         return min(self.cap, visits.venues), draw_key(noise)
 
+    def beyond_cap(self) -> str:
+        """Say what the cap leaves out."""
+        return f"Everyone counts at {self.cap:,} venues at most; what lies beyond is missing."
+
     def finished(self, count: Array) -> Array:
         """Apply the post-processing that is asked for."""
         return np.maximum(count, 0.0) if self.nonnegative else count

@@ -117,7 +117,7 @@ class FourierCounts(CappedCounts):
         facts = released.facts
         text = (
             f"{facts['coefficients']:.0f} coefficients are kept; their noise is ±{facts['noise_scale']:.4g} (standard "
-            "deviation) at a venue, and what they cannot follow is smoothed away."
+            f"deviation) at a venue, and what they cannot follow is smoothed away. {self.beyond_cap()}"
         )
         return text, dict(facts)
 

@@ -51,7 +51,7 @@ class LaplaceCounts(CappedCounts):
     def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:
         """E|Lap(b)| = b, with b = cap/ε."""
         scale = released.facts["noise_scale"]
-        return f"The noise on a count is ±{scale:.4g} on average.", {"mean_error": scale}
+        return f"The noise on a count is ±{scale:.4g} on average. {self.beyond_cap()}", {"noise_error": scale}
 
     def audit_cases(self) -> list[AuditCase]:
         """Take a user with as many venues as the cap; where the cap is observed, a user with more than anyone else."""

@@ -42,9 +42,8 @@ class Uniform(CappedCounts):
     def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:
         """Say what the noise does; how unlike the venues are is not known."""
         scale = released.facts["noise_scale"]
-        return f"The mean count is off by ±{scale:.4g} on average; single venues may be anywhere.", {
-            "mean_error": scale
-        }
+        text = f"The noise on the mean count is ±{scale:.4g} on average; single venues may be anywhere."
+        return f"{text} {self.beyond_cap()}", {"noise_error": scale}
 
     def audit_cases(self) -> list[AuditCase]:
         """Take a user with as many venues as the cap."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from geodp.curator.publications._counts_publication import CountsPublication
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.guarantee import Guarantee
+from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise
 from geodp.visits.histories import Integers
 from geodp.visits.venue_counts import VenueCounts
@@ -20,7 +20,7 @@ class Zeros(CountsPublication):
 
     Guarantee
     ---------
-    It reads nothing, so nothing has to be promised and nothing is charged.
+    It reads nothing: ε = 0 for all visits of one user (added or removed), and nothing is charged.
 
     Reference
     ---------
@@ -30,8 +30,8 @@ class Zeros(CountsPublication):
     kind: ClassVar[str] = "zeros"
 
     def guarantee(self) -> Guarantee:
-        """Promise nothing: nothing is told."""
-        return Guarantee.none("it publishes zeros and says nothing about anybody")
+        """Promise ε = 0: nothing is told about anybody."""
+        return Guarantee(0.0, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL)
 
     def release(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> VenueCounts:  # noqa: ARG002
         """Publish zeros."""
@@ -42,5 +42,5 @@ class Zeros(CountsPublication):
         return "Every count is off by itself.", {}
 
     def audit_cases(self) -> list[AuditCase]:
-        """Nothing is claimed."""
+        """Name no pair: nothing is drawn, and every pair gives the same zeros."""
         return []

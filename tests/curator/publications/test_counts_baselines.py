@@ -36,11 +36,12 @@ def test_nobody_counts_at_more_venues_than_the_cap() -> None:
     assert LaplaceCounts(epsilon=0.1, nonnegative=True).release(sets, noise()).count.min() == 0.0
 
 
-def test_all_promise_epsilon_for_a_user_and_zeros_promise_nothing() -> None:
+def test_all_promise_epsilon_for_a_user_and_zeros_an_epsilon_of_nothing() -> None:
     for method in (LaplaceCounts(epsilon=0.3), FourierCounts(epsilon=0.3), Uniform(epsilon=0.3)):
         promise = method.guarantee()
         assert (promise.epsilon, promise.unit, promise.neighbours) == (0.3, Unit.USER, Neighbours.ADD_REMOVE)
-    assert Zeros().guarantee().unit is Unit.NOTHING
+    promise = Zeros().guarantee()
+    assert (promise.epsilon, promise.unit, promise.neighbours) == (0.0, Unit.USER, Neighbours.ADD_REMOVE)
     assert Zeros().release(table([[0]], 3), noise()).count.tolist() == [0, 0, 0]
 
 
