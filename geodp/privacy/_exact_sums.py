@@ -59,7 +59,8 @@ def divided(epsilon: float, shares: Sequence[float]) -> list[float]:
     """
     whole, exact = units(epsilon), [units(share) for share in shares]
     step = 10 ** max(len(str(whole)) - _HELD_DIGITS, 0)
-    smallest, largest_one = exact.index(min(exact)), exact.index(max(exact))
+    order = sorted(range(len(exact)), key=exact.__getitem__)
+    smallest, largest_one = order[0], order[-1]  # two different ones, also where all are equal
     parts = [(whole * share // sum(exact) + step // 2) // step * step for share in exact]
     parts[smallest] = 0
     parts[smallest] = left = whole - sum(parts)

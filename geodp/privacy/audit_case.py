@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,3 +38,20 @@ class AuditCase:
     raw: Callable[[Array], Array] | None = None
     """Doubles, one row per output, whose bits are searched for lattices, such as the distances of a reported point from
     the two places; default: the outputs themselves."""
+
+
+@dataclass(frozen=True)
+class TranscriptCase:
+    """A pair of neighbouring inputs on which the release itself is followed, question by question.
+
+    For releases whose cost is the sum of what they ask (composition). Where randomness that nobody sees makes a
+    question cheaper (sampling few users), following it says too much, and only samples can tell.
+    """
+
+    name: str
+    claimed: float
+    """Epsilon claimed for the whole release."""
+    release: Callable[[Noise, bool], Sequence[npt.ArrayLike]]
+    """`release(noise, present)`: all that is published, on the input with or without the person."""
+    runs: int = 4
+    """Releases on either input; what is asked later depends on earlier answers, so there are several."""

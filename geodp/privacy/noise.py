@@ -9,7 +9,7 @@ output can refute any epsilon; Mironov 2012). Everything it touches is stamped n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +58,15 @@ class Noise(Protocol):
 
         One row of logits is shared by `size` draws; with a matrix there is one draw per row.
         """
+        ...
+
+
+@runtime_checkable
+class AnsweringNoise(Protocol):
+    """Noise of an auditor: it is told what it hides, and gives the answer itself."""
+
+    def laplace_answer(self, values: npt.NDArray[Any], scale: float) -> Array:
+        """Return the values with Laplace noise of a scale."""
         ...
 
 

@@ -55,6 +55,12 @@ def test_parts_of_an_epsilon_come_to_it_again(epsilon: float, shares: list[float
     assert np.allclose(parts, epsilon * np.array(shares) / sum(shares), rtol=1e-9)
 
 
+def test_equal_parts_come_to_the_whole_again() -> None:
+    """Found by chance: with equal shares the part that gives and the one that takes must not be the same."""
+    parts = divided(2048.2051198100703, [1.0, 1.0])
+    assert sum(units(part) for part in parts) == units(2048.2051198100703)
+
+
 def test_plain_parts_stay_the_decimals_they_are() -> None:
     assert divided(1.0, [0.45, 0.22, 0.33]) == [0.45, 0.22, 0.33]
     assert divided(40.0, [0.45, 0.22, 0.33]) == [18.0, 8.8, 13.2]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from geodp.geometry import Region
 from geodp.plugins import Plugin
-from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.audit_case import AuditCase, TranscriptCase
 from geodp.privacy.guarantee import Guarantee, Unit
 from geodp.privacy.noise import Noise
 
@@ -106,6 +106,10 @@ class Publication(Plugin):
     def parts(self) -> Mapping[str, float]:
         """Return the parts of ε that the ledger shows one by one, with ε of each ({}: it has one row for all)."""
         return {}
+
+    def transcript_cases(self) -> list[TranscriptCase]:
+        """Name neighbouring inputs on which the whole release is followed, question by question (none by default)."""
+        return []
 
     def together(self) -> str:
         """Say what a promise about single visits is worth to a person with many ('' when it is about people)."""

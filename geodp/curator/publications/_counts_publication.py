@@ -10,8 +10,10 @@ import numpy as np
 from pydantic import Field
 
 from geodp.curator.publications import Publication, Published, Records
+from geodp.curator.publications._counts_audit import followed_releases
 from geodp.errors import NotReleasable
 from geodp.geometry import Array
+from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise
 from geodp.visits.histories import Integers
@@ -79,6 +81,10 @@ class NoisyCounts(CountsPublication):
         """Refuse to release what is not private."""
         if self.flaw() and noise.releasable:
             raise NotReleasable(f"{self.kind}, as it is set, is not private: {self.flaw()}. It must not be released.")
+
+    def transcript_cases(self) -> list[TranscriptCase]:
+        """Follow whole releases on small tables with one user more or less."""
+        return followed_releases(self)
 
     def told(self, count: Array, **facts: float) -> VenueCounts:
         """Return what is published."""

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from geodp.curator.publications import Publication, Published, Records
-from geodp.curator.publications._dpt_audit import canary_cases
+from geodp.curator.publications._dpt_audit import canary_cases, followed_releases
 from geodp.curator.synthesis.density import DENSITY
 from geodp.curator.synthesis.prefix_tree import level_parts
 from geodp.curator.synthesis.purse import Purse, Receipt, split
@@ -20,7 +20,7 @@ from geodp.curator.synthesis.trip_synthesis import NUMBER, SHARES, TripModel, Tr
 from geodp.curator.synthesis.walks import Direction
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Region
-from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.audit_case import AuditCase, TranscriptCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise
 from geodp.trajectories.table import Trajectories
@@ -190,6 +190,10 @@ class Dpt(Publication):
     def audit_cases(self) -> list[AuditCase]:
         """Name canary trips whose presence the noisy counts must hide."""
         return [] if self.variant == "none" else canary_cases(self)
+
+    def transcript_cases(self) -> list[TranscriptCase]:
+        """Follow whole releases in small worlds with one person, or one trip, more or less."""
+        return [] if self.variant == "none" else followed_releases(self)
 
     def expected_error(self) -> tuple[str, dict[str, float]]:
         """Say how large the noise is, from public facts alone, in words and numbers."""

@@ -15,7 +15,7 @@ from geodp.curator.publications._grouping_audit import grouping_cases
 from geodp.curator.publications._threshold import choose_threshold, thresholds
 from geodp.errors import UsageError
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.audit_case import AuditCase, TranscriptCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
 from geodp.visits.histories import Integers
@@ -189,6 +189,10 @@ class GroupingSmoothing(CappedCounts):
         return f"{text}. Everyone counts at {facts['cap']:.0f} venues at most; what lies beyond is missing.", dict(
             facts
         )
+
+    def transcript_cases(self) -> list[TranscriptCase]:
+        """Follow whole releases; not with row sampling, whose cost is small only because nobody knows who is taken."""
+        return [] if self.orders_by_sample and self.sampling == "row" else super().transcript_cases()
 
     def audit_cases(self) -> list[AuditCase]:
         """Take a user with as many venues as the cap, in the sample, its scale and the groups together."""

@@ -34,7 +34,7 @@ class NoisyHistogram:
         A bin counts where it and its neighbours together stand out of the noise of three bins (two standard deviations,
         √6·b each): otherwise the noise of empty bins far out would make trips that are far too long.
         """
-        around = np.convolve(self.counts, np.ones(3), mode="same")
+        around = np.convolve(np.pad(self.counts, 1), np.ones(3), mode="valid")
         sure = around > 2 * np.sqrt(6.0) * self.scale
         if not sure.any():
             sure[np.argmax(around)] = True

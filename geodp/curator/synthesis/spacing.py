@@ -52,7 +52,7 @@ def noisy_spacing(trajectories: Trajectories, purse: Purse, widest_m: float, mos
     column = np.clip(np.searchsorted(_SPACING_EDGES_M, spacing_m, side="right") - 1, 0, size[1] - 1)
     counts = np.bincount(row * size[1] + column, minlength=size[0] * size[1])
     noisy = purse.counts(SPACING, counts).reshape(size)
-    around = np.convolve(noisy.sum(axis=0), np.ones(3), mode="same")
+    around = np.convolve(np.pad(noisy.sum(axis=0), 1), np.ones(3), mode="valid")
     sure = around > 2 * np.sqrt(2.0 * 3 * size[0]) * purse.scale(SPACING)
     if not sure.any():
         sure[np.argmax(around)] = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from geodp.privacy.audit.exact import ROUNDING_SLACK, exact_epsilon
 from geodp.privacy.audit.histogram import histogram_events
 from geodp.privacy.audit.lattice import TESTS as RAW_BIT_TESTS
 from geodp.privacy.audit.lattice import raw_bit_events
-from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.audit.transcript import spent_along
+from geodp.privacy.audit_case import AuditCase, TranscriptCase
 from geodp.privacy.noise import Noise
 
 LEAST_SAMPLES = 1000
@@ -34,16 +35,20 @@ class PairAudit:
     """Tests on raw bits; they are among `findings` too where they count."""
     exact: float | None
     """Epsilon of the exact channel, for a finite mechanism."""
+    transcript: float | None = None
+    """The most that the release itself asked of this pair, question by question."""
 
     @property
     def best(self) -> Finding:
-        """The finding that certifies most; the exact channel counts when it refutes.
+        """The finding that certifies most; the exact channel and the transcript count when they refute.
 
-        Otherwise it is only what the mechanism says of itself, and what was drawn is the better witness.
+        Otherwise they are only what the mechanism says of itself, and what was drawn is the better witness.
         """
         if self.exact is not None and self._exact_refutes:
             return Finding("exact channel", "either", self.exact)
-        return max(self.findings, key=lambda finding: finding.certified)
+        if self.transcript is not None and self._transcript_refutes:
+            return Finding("transcript", "either", self.transcript)
+        return max(self.findings, key=lambda finding: finding.certified, default=Finding("none", "either", 0.0))
 
     @property
     def certified(self) -> float:
@@ -58,11 +63,16 @@ class PairAudit:
     @property
     def refuted(self) -> bool:
         """Whether more is certainly spent than was claimed."""
-        return self._exact_refutes or any(finding.certified > self.claimed for finding in self.findings)
+        drawn = any(finding.certified > self.claimed for finding in self.findings)
+        return drawn or self._exact_refutes or self._transcript_refutes
 
     @property
     def _exact_refutes(self) -> bool:
         return self.exact is not None and self.exact > self.claimed + ROUNDING_SLACK
+
+    @property
+    def _transcript_refutes(self) -> bool:
+        return self.transcript is not None and self.transcript > self.claimed * (1 + ROUNDING_SLACK) + ROUNDING_SLACK
 
 
 @dataclass(frozen=True)
@@ -119,6 +129,15 @@ def audit_cases(
         pairs.append(examine(case, with_, without, alpha=alpha, raw_bits_bind=noise.releasable))
         bind = bind or noise.releasable
     return Audit(kind, samples, confidence, tuple(pairs), bind)
+
+
+def follow_cases(audit: Audit, cases: Sequence[TranscriptCase], noise_for: NoiseFor) -> Audit:
+    """Add pairs on which the release itself is followed: these need no samples, and no share of alpha."""
+    followed = [
+        PairAudit(case.name, case.claimed, (), (), None, spent_along(case, noise_for(f"{audit.kind}.followed.{index}")))
+        for index, case in enumerate(cases)
+    ]
+    return replace(audit, pairs=(*audit.pairs, *followed))
 
 
 def require_sound(samples: int, confidence: float) -> None:

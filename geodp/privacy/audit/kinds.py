@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from geodp.errors import ScenarioError, UsageError
 from geodp.model import did_you_mean
 from geodp.plugins import Plugin, plugins
-from geodp.privacy.audit.auditor import Audit, NoiseFor, audit_cases
+from geodp.privacy.audit.auditor import Audit, NoiseFor, audit_cases, follow_cases
 from geodp.privacy.noise import Noise, SimulatedNoise, noise_source
 from geodp.streams import Streams
 
@@ -37,8 +37,9 @@ def audit_kind(
     `mode` is where the noise comes from: `simulate` follows from the seed, `release` is OpenDP's and has none.
     """
     plugin = build(kind, settings or {})
-    cases = plugin.audit_cases()
-    return audit_cases(kind, cases, noise_by_name(mode, seed), samples=samples, confidence=confidence)
+    noise_for = noise_by_name(mode, seed)
+    audit = audit_cases(kind, plugin.audit_cases(), noise_for, samples=samples, confidence=confidence)
+    return follow_cases(audit, plugin.transcript_cases() if hasattr(plugin, "transcript_cases") else [], noise_for)
 
 
 def noise_by_name(mode: str, seed: int) -> NoiseFor:

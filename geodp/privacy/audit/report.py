@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from geodp.privacy.audit.auditor import Audit, PairAudit
@@ -14,15 +15,16 @@ def text_of(audit: Audit) -> str:
     worst = audit.worst
     if worst is None:
         return f"{audit.kind}: claims nothing, so there is nothing to refute."
-    pairs = "1 pair" if len(audit.pairs) == 1 else f"{len(audit.pairs)} pairs"
+    sampled = sum(bool(pair.findings) for pair in audit.pairs)
+    pairs = "1 pair" if sampled == 1 else f"{sampled} pairs"
     lines = [
-        f"{audit.kind}: {worst.name}" + (f" (the worst of {pairs})" if len(audit.pairs) > 1 else ""),
+        f"{audit.kind}: {worst.name}" + (f" (the worst of {len(audit.pairs)} pairs)" if len(audit.pairs) > 1 else ""),
         f"  claimed    ε = {worst.claimed:.4g} at this pair",
         f"  certified  ε ≥ {worst.certified:.4g} ({worst.certified / worst.claimed:.0%} of the claim; "
         f"{worst.best.test}; {audit.confidence:.6g} confidence over {pairs} and all tests)",
         f"  verdict    {verdict(audit)}",
     ]
-    return "\n".join([*lines, *_exact_line(worst), *_raw_bits_line(audit)])
+    return "\n".join([*lines, *_exact_line(worst), *_transcript_line(audit), *_raw_bits_line(audit)])
 
 
 def verdict(audit: Audit) -> str:
@@ -52,12 +54,28 @@ def _pair(pair: PairAudit) -> dict[str, Any]:
         "refuted": pair.refuted,
         "test": pair.best.test,
         "exact": None if pair.exact is None else _finite(pair.exact),
+        "transcript": None if pair.transcript is None else _finite(pair.transcript),
         "raw_bits": _finite(pair.raw_bits_certified),
     }
 
 
 def _exact_line(worst: PairAudit) -> list[str]:
     return [] if worst.exact is None else [f"  exact      ε = {worst.exact:.6g} from the channel itself, no sampling"]
+
+
+def _transcript_line(audit: Audit) -> list[str]:
+    """Say what whole releases asked of their data, and where it was most."""
+    followed = [pair for pair in audit.pairs if pair.transcript is not None]
+    if not followed:
+        return []
+    most = max(followed, key=lambda pair: (pair.transcript or 0.0) / pair.claimed)
+    if most.transcript == math.inf:
+        return [
+            f"  followed   {most.name}: the questions, their noise or the output change although all answers were the "
+            "same: something is read that was not paid for"
+        ]
+    line = f"  followed   ε = {most.transcript:.6g} of {most.claimed:.6g} asked of the data, question by question"
+    return [f"{line} ({most.name}; the most of {len(followed)} pairs)"]
 
 
 def _raw_bits_line(audit: Audit) -> list[str]:

@@ -150,6 +150,13 @@ def test_nobody_a_single_point_and_a_crowd_in_one_place_can_be_published(variant
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
+def test_trips_may_be_limited_to_their_ends(variant: Any) -> None:
+    released = Dpt(variant=variant, epsilon=20.0, most_points=2).release(trips(people=20), TOWN, simulated())
+    assert released.size
+    assert released.counts.max() <= 2
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_every_point_lies_in_the_region_and_none_is_true(variant: Any) -> None:
     world = trips()
     released = Dpt(variant=variant, epsilon=5.0).release(world, TOWN, simulated())

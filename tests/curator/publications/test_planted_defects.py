@@ -1,0 +1,183 @@
+"""Defects planted in the publications themselves: `geodp audit` must find every one of them, and none without them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import geodp.curator.publications.dpsense as dpsense_file
+import geodp.curator.publications.fourier_counts as fourier_file
+import geodp.curator.publications.grouping_smoothing as grouping_file
+import geodp.curator.publications.laplace_counts as laplace_file
+import geodp.curator.publications.uniform as uniform_file
+import geodp.curator.synthesis.purse as purse_file
+import geodp.curator.synthesis.trip_synthesis as trips_file
+from geodp.curator.publications._counts_publication import capped_counts
+from geodp.curator.publications.dpt import Dpt
+from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
+from geodp.curator.synthesis.density import noisy_density
+from geodp.curator.synthesis.purse import Purse
+from geodp.curator.synthesis.shapes import noisy_shapes
+from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS
+from geodp.curator.synthesis.trip_synthesis import NUMBER
+from geodp.privacy.audit.kinds import audit_kind
+from geodp.privacy.primitives import exponential_mechanism, laplace_counts
+from geodp.visits.visit_sets import VisitSets
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+SAMPLES = 1000
+
+
+def _in_file(file: Any, name: str, function: Any) -> Plant:
+    return lambda patch: patch.setattr(file, name, function)
+
+
+def _noise(factor: float) -> Any:
+    """Return noise on counts that is too narrow by a factor."""
+    return lambda values, *, epsilon, sensitivity, noise: laplace_counts(
+        values, epsilon=epsilon, sensitivity=sensitivity / factor, noise=noise
+    )
+
+
+def _choice(factor: float) -> Any:
+    """Return an exponential mechanism that spends too much by a factor."""
+    return lambda scores, *, epsilon, **more: exponential_mechanism(scores, epsilon=factor * epsilon, **more)
+
+
+def _unpaid_total(values: Any, *, epsilon: float, sensitivity: float, noise: Any) -> Any:
+    """Return noise that forgets the cap on single totals."""
+    wide = 1.0 if np.size(values) == 1 else sensitivity
+    return laplace_counts(values, epsilon=epsilon, sensitivity=wide, noise=noise)
+
+
+def _exact_factor(self: GroupingSmoothing, visits: Any, cap: int, noise: Any) -> float:
+    sizes = visits.summed(partial(VisitSets.sizes_up_to, most=cap))
+    return float(np.dot(sizes, np.arange(cap + 1)) / max(sizes[1:].sum(), 1))
+
+
+def _threshold(*arguments: Any, epsilon: float, noise: Any) -> int:
+    from geodp.curator.publications._threshold import choose_threshold
+
+    return choose_threshold(*arguments, epsilon=90 * epsilon, noise=noise)
+
+
+def _true_order(self: GroupingSmoothing, visits: Any, cap: int, key: bytes, noise: Any) -> Any:
+    return visits.summed(partial(capped_counts, cap=cap, key=key)).astype(np.float64)
+
+
+_smoothed, _fourier, _counts = GroupingSmoothing.smoothed, fourier_file.FourierCounts.noisy, Purse.counts
+
+
+def _without_noise(self: Purse, part: str, values: Any, sensitivity: float = 1.0) -> Any:
+    _counts(self, part, values, sensitivity)
+    return np.asarray(values, dtype=np.float64)
+
+
+def _exact_number(self: Purse, part: str, values: Any, sensitivity: float = 1.0) -> Any:
+    return (_without_noise if part == NUMBER else _counts)(self, part, values, sensitivity)
+
+
+def _one_end(self: Purse, part: str, values: Any, sensitivity: float = 1.0) -> Any:
+    return _counts(self, part, values, 1.0 if part in (COARSE_ENDS, FINE_ENDS) else sensitivity)
+
+
+def _longest_of_the_data(trajectories: Any, region: Any, purse: Any, *, total: float, most_points: int) -> Any:
+    longest = min(most_points, int(trajectories.counts.max(initial=2)))
+    return noisy_density(trajectories, region, purse, total=total, most_points=longest)
+
+
+def _width_of_the_data(trajectories: Any, purse: Any, number: float, widest_m: float) -> Any:
+    width = float(np.ptp(trajectories.x_m)) if trajectories.points else widest_m
+    return noisy_shapes(trajectories, purse, number, max(width, 100.0))
+
+
+TRIP = {"unit": "trajectory"}
+CAPPED_TRIP = {"unit": "trajectory", "trajectories_per_person": 3}
+GEODP = {"variant": "geodp"}
+DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
+    "LPA: noise for half the cap": ("laplace_counts", {}, _in_file(laplace_file, "laplace_counts", _noise(2))),
+    "LPA: the cap is not applied": (
+        "laplace_counts",
+        {},
+        _in_file(laplace_file, "capped_counts", lambda piece, cap, key: piece.counts()),
+    ),
+    "uniform: the cap is forgotten": ("uniform", {}, _in_file(uniform_file, "laplace_counts", _unpaid_total)),
+    "FPA: noise for a quarter of the cap": (
+        "fourier_counts",
+        {},
+        _in_file(fourier_file.FourierCounts, "noisy", lambda self, v, cap, noise: _fourier(self, v, cap // 4, noise)),
+    ),
+    "FPA: the number of coefficients at 9 ε": (
+        "fourier_counts",
+        {},
+        _in_file(fourier_file, "exponential_mechanism", _choice(90)),
+    ),
+    "GS: noise for one venue": (
+        "grouping_smoothing",
+        {},
+        _in_file(GroupingSmoothing, "smoothed", lambda self, c, o, w, cap, n: _smoothed(self, c, o, w, 1, n)),
+    ),
+    "GS: ordered by the true counts": ("grouping_smoothing", {}, _in_file(GroupingSmoothing, "sample", _true_order)),
+    "GS: the total has noise for one": (
+        "grouping_smoothing",
+        {},
+        _in_file(grouping_file, "laplace_counts", _unpaid_total),
+    ),
+    "GS: the exact mean of rows": ("grouping_smoothing", {}, _in_file(GroupingSmoothing, "factor", _exact_factor)),
+    "GS: the threshold at 9 ε": ("grouping_smoothing", GEODP, _in_file(grouping_file, "choose_threshold", _threshold)),
+    "DPSense: half the noise": ("dpsense", {}, _in_file(dpsense_file, "laplace_counts", _noise(2))),
+    "DPSense-S: the choice at 9 ε": (
+        "dpsense",
+        {"scaling": True},
+        _in_file(dpsense_file, "exponential_mechanism", _choice(90)),
+    ),
+    "trips: no noise": ("dpt", {}, _in_file(Purse, "counts", _without_noise)),
+    "trips: noise for two thirds": ("dpt", TRIP, _in_file(purse_file, "laplace_counts", _noise(1.5))),
+    "trips: noise a twentieth short": ("dpt", {}, _in_file(purse_file, "laplace_counts", _noise(1.05))),
+    "trips: their exact number": ("dpt", {}, _in_file(Purse, "counts", _exact_number)),
+    "trips: the cap is not applied": ("dpt", {}, _in_file(Dpt, "bounded", lambda self, trips, region: trips)),
+    "trips: one pushes out another": ("dpt", CAPPED_TRIP, _in_file(Dpt, "crowd", lambda self: 1)),
+    "trips: two ends for one": ("dpt", TRIP, _in_file(Purse, "counts", _one_end)),
+    "trips: the longest one of the data": ("dpt", {}, _in_file(trips_file, "noisy_density", _longest_of_the_data)),
+    "trips: the width of the data": ("dpt", {}, _in_file(trips_file, "noisy_shapes", _width_of_the_data)),
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_every_planted_defect_is_refuted(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, settings, plant = DEFECTS[defect]
+    plant(monkeypatch)
+    assert audit_kind(kind, settings, samples=SAMPLES).refuted
+
+
+SOUND = [
+    *((kind, settings) for kind, settings, _ in {(k, str(s)): (k, s, p) for k, s, p in DEFECTS.values()}.values()),
+    *(("grouping_smoothing", {"sampling": sampling}) for sampling in ("none", "row")),
+    *(("grouping_smoothing", {"grouping": grouping}) for grouping in ("sampled", "random", "space")),
+    *(("fourier_counts", {"coefficients": number}) for number in (1, 7)),
+    ("dpsense", {"variant": "literal"}),
+    ("dpsense", {"max_theta": 2}),
+    *(("dpt", {"variant": variant, "levels": 3}) for variant in ("dpt", "grid_markov")),
+    ("dpt", {"variant": "dpt", "levels": 3, "epsilon": 40.0, **CAPPED_TRIP}),
+    ("dpt", {"epsilon": 40.0}),
+]
+
+
+@pytest.mark.parametrize(("kind", "settings"), SOUND)
+def test_without_a_defect_whole_releases_ask_for_what_they_claim(kind: str, settings: dict[str, Any]) -> None:
+    """Following a release has no chance in it: what is asked is at most ε, on every pair."""
+    audit = audit_kind(kind, settings, samples=SAMPLES)
+    followed = [pair for pair in audit.pairs if pair.transcript is not None]
+    assert followed or settings.get("sampling") == "row"
+    assert all((pair.transcript or 0.0) <= pair.claimed * (1 + 1e-9) for pair in followed)
+    assert not audit.refuted
+
+
+@pytest.mark.parametrize("kind", ["laplace_counts", "fourier_counts", "grouping_smoothing"])
+def test_a_cap_read_off_the_data_is_found_out(kind: str) -> None:
+    followed = [pair for pair in audit_kind(kind, {"variant": "literal"}, samples=SAMPLES).pairs if pair.transcript]
+    assert any(pair.refuted for pair in followed)

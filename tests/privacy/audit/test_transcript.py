@@ -1,0 +1,103 @@
+"""Releases followed question by question: sound ones come out at what they claim, whatever reads more is found out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from geodp.errors import GeodpError
+from geodp.privacy.audit.auditor import audit_cases, follow_cases
+from geodp.privacy.audit.report import as_dict, text_of
+from geodp.privacy.audit.transcript import spent_along
+from geodp.privacy.audit_case import TranscriptCase
+from geodp.privacy.noise import Noise, SimulatedNoise
+from geodp.privacy.primitives import exponential_mechanism, laplace_counts
+
+Release = Callable[[Noise, int], list[np.ndarray]]
+
+
+def simulated(seed: int = 0) -> SimulatedNoise:
+    return SimulatedNoise(np.random.default_rng(seed))
+
+
+def two_steps(noise: Noise, people: int) -> list[np.ndarray]:
+    """Choose one of three bins by a score that one person moves by 1 (ε = 0.4), and count in it (ε = 0.6)."""
+    scores = np.array([1.0 * people, 2.0, 0.0])
+    best = exponential_mechanism(scores, epsilon=0.4, sensitivity=1.0, noise=noise, one_directional=True)
+    secret = noise.uniform(3)
+    counts = laplace_counts(np.array([people, 5]), epsilon=0.6, sensitivity=1.0, noise=noise)
+    return [best, secret, np.maximum(counts, 0.0)]
+
+
+def spent(release: Release, *, people: int = 3) -> float:
+    case = TranscriptCase("one more", 1.0, lambda noise, present: release(noise, people + present), runs=5)
+    return spent_along(case, simulated())
+
+
+def test_a_release_costs_what_its_questions_cost_together() -> None:
+    """log e^{0.4(n+1)}/(e^{0.4(n+1)}+…) against n: the largest change of a log-probability, and |1|·0.6."""
+
+    def law(people: int) -> np.ndarray:
+        logits = 0.4 * np.array([people, 2.0, 0.0])
+        return np.asarray(logits - np.log(np.exp(logits).sum()))
+
+    assert spent(two_steps) == pytest.approx(np.abs(law(4) - law(3)).max() + 0.6)
+    assert spent(two_steps) < 1.0
+
+
+def _exact_output(noise: Noise, people: int) -> list[np.ndarray]:
+    return [*two_steps(noise, people), np.array([people > 3])]
+
+
+def _scale_of_the_data(noise: Noise, people: int) -> list[np.ndarray]:
+    return [laplace_counts(np.array([0]), epsilon=1.0, sensitivity=float(people), noise=noise)]
+
+
+def _one_question_more(noise: Noise, people: int) -> list[np.ndarray]:
+    return [noise.uniform(2) for _ in range(people)][:1]
+
+
+def _as_many_numbers_as_people(noise: Noise, people: int) -> list[np.ndarray]:
+    return [noise.uniform(people)[:1]]
+
+
+@pytest.mark.parametrize("release", [_exact_output, _scale_of_the_data, _one_question_more, _as_many_numbers_as_people])
+def test_what_depends_on_data_beside_the_answers_is_told_apart(release: Release) -> None:
+    assert spent(release) == math.inf
+
+
+def test_choices_from_shared_scores_cost_each_time() -> None:
+    def release(noise: Noise, people: int) -> list[np.ndarray]:
+        return [noise.choose(np.array([0.1 * people, 0.0]), 7)]
+
+    one = np.log1p(np.exp(-0.1 * 3)) - np.log1p(np.exp(-0.1 * 4))
+    other = np.log1p(np.exp(0.1 * 4)) - np.log1p(np.exp(0.1 * 3))
+    assert spent(release) == pytest.approx(7 * max(one, other))
+
+
+def test_noise_apart_from_what_it_hides_cannot_be_followed() -> None:
+    with pytest.raises(GeodpError, match="apart from what it hides"):
+        spent(lambda noise, people: [people + noise.laplace(1.0, 1)])
+
+
+def test_transcripts_refute_in_an_audit_and_say_so() -> None:
+    nothing = audit_cases("mine", [], lambda _: simulated(), samples=1000)
+    sound, broken = (
+        TranscriptCase(name, claimed, lambda noise, present: two_steps(noise, 3 + present))
+        for name, claimed in (("sound", 1.0), ("broken", 0.7))
+    )
+    audit = follow_cases(nothing, [sound], lambda _: simulated())
+    assert not audit.refuted
+    assert "followed   ε = 0.8" in text_of(audit)
+    audit = follow_cases(nothing, [sound, broken], lambda _: simulated())
+    assert audit.refuted
+    assert audit.worst is not None
+    assert (audit.worst.name, audit.worst.best.test) == ("broken", "transcript")
+    assert as_dict(audit)["pairs"][1]["transcript"] == pytest.approx(audit.worst.certified)
+    unpaid = TranscriptCase("unpaid", 1.0, lambda noise, present: [np.array([present])])
+    audit = follow_cases(nothing, [unpaid], lambda _: simulated())
+    assert audit.refuted
+    assert "something is read that was not paid for" in text_of(audit)
