@@ -11,6 +11,7 @@ from geodp.errors import UsageError
 from geodp.figures.kinds import FigureKind
 
 if TYPE_CHECKING:
+    from geodp.visits.histories import Integers
     from geodp.visits.modelled_visits import ModelledVisits
     from geodp.visits.visit_sets import VisitSets
 
@@ -27,6 +28,8 @@ class CountFigure(FigureKind):
     """Its column of users."""
     venue_column: str = "venue"
     """Its column of venues."""
+    places_path: str | None = None
+    """Where its venues are (csv: `venue_column`, lon, lat), for methods that group by neighbourhood."""
     repeats: int = Field(default=3, ge=1)
     """How often noise is drawn."""
 
@@ -41,6 +44,21 @@ class CountFigure(FigureKind):
         if self.shape not in known:
             raise UsageError(f"no shape called '{self.shape}'. There are: {', '.join(known)}.")
         return modelled_visits(known[self.shape], np.random.default_rng(0))
+
+    def order(self) -> Integers | None:
+        """Return the venues of a real file in an order in which neighbours are near each other, if places are known."""
+        import pandas as pd
+
+        from geodp.visits.venue_list import VenueList
+
+        if self.path is None or self.places_path is None:
+            return None
+        used = np.unique(pd.read_parquet(self.path, columns=[self.venue_column])[self.venue_column].to_numpy())
+        places = pd.read_csv(self.places_path).drop_duplicates(self.venue_column).set_index(self.venue_column)
+        placed = places.reindex(used)
+        if placed[["lon", "lat"]].isna().any(axis=None):
+            raise UsageError(f"{self.places_path}: some venues of {self.path} have no place")
+        return VenueList(used, placed["lon"].to_numpy(float), placed["lat"].to_numpy(float)).order()
 
     def _real(self) -> VisitSets:
         import pandas as pd

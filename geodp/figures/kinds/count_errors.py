@@ -13,12 +13,13 @@ from geodp.figures.kinds._count_tables import CountFigure
 if TYPE_CHECKING:
     import pandas as pd
 
+    from geodp.visits.histories import Integers
     from geodp.visits.modelled_visits import ModelledVisits
     from geodp.visits.visit_sets import VisitSets
 
 
 class CountErrors(CountFigure):
-    """MAE and MRE of publications of counts against ε; every line is a publication, all with the same noise seeds.
+    """Errors of publications of counts against ε; every line is a publication, all with the same noise seeds.
 
     `cap: longest` in a line stands for the longest row of the table, the Δ of the paper: the same number for all
     lines, taken as public.
@@ -29,7 +30,8 @@ class CountErrors(CountFigure):
     epsilons: tuple[float, ...] = (0.1, 0.693, 1.099)
     """Values of ε (ln 2 is 0.693, ln 3 is 1.099)."""
     y: tuple[str, ...] = ("mae", "mre_percent")
-    """Quantities: `mae` (users), `mre_percent` (of the count, or of 0.1 % of the users)."""
+    """Quantities: `mae` (users), `mre_percent` (of the count, or of 0.1 % of the users), `topk_mae` (users, at the 50
+    venues with the most)."""
     lines: dict[str, dict[str, Any]] = Field(default_factory=lambda: {"LPA": {"kind": "laplace_counts", "cap": 20}})
     """Name of a line → the publication, with its fields."""
 
@@ -37,22 +39,27 @@ class CountErrors(CountFigure):
         """Publish with every line at every ε."""
         import pandas as pd
 
-        table = self.table()
+        table, order = self.table(), self.order()
         rows = [
             row
             for name, fields in self.lines.items()
             for epsilon in self.epsilons
-            for row in self._rows(table, name, fields, epsilon)
+            for row in self._rows(table, order, name, fields, epsilon)
         ]
         frame = pd.DataFrame(rows, columns=list(POINT_COLUMNS))
         return frame[frame["y_name"].isin(self.y)]
 
     def _rows(
-        self, table: VisitSets | ModelledVisits, name: str, fields: dict[str, Any], epsilon: float
+        self,
+        table: VisitSets | ModelledVisits,
+        order: Integers | None,
+        name: str,
+        fields: dict[str, Any],
+        epsilon: float,
     ) -> list[tuple[Any, ...]]:
         from geodp.plugins import plugin
         from geodp.privacy.noise import SimulatedNoise
-        from geodp.visits.count_scores import absolute_errors, relative_errors
+        from geodp.visits.count_scores import absolute_errors, relative_errors, top_venues
 
         settings = {key: value for key, value in fields.items() if key != "kind"}
         if settings.get("cap") == "longest":
@@ -61,12 +68,17 @@ class CountErrors(CountFigure):
             settings["epsilon"] = epsilon
         method = plugin(fields["kind"], "publication", **settings)
         true, rows = table.counts(), []
+        top = top_venues(true)
         for repeat in range(self.repeats):
             noise = SimulatedNoise(np.random.default_rng([1, repeat]))
-            told = method.release(table, noise).count
-            mae = float(absolute_errors(told, true).mean())
+            told = method.release(table, noise, order).count
+            errors = absolute_errors(told, true)
             mre = 100 * float(relative_errors(told, true, table.users).mean())
-            rows += [("mae", name, epsilon, repeat, mae), ("mre_percent", name, epsilon, repeat, mre)]
+            rows += [
+                ("mae", name, epsilon, repeat, float(errors.mean())),
+                ("mre_percent", name, epsilon, repeat, mre),
+                ("topk_mae", name, epsilon, repeat, float(errors[top].mean())),
+            ]
         return rows
 
     def line_names(self) -> tuple[str, ...]:
