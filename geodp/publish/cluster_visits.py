@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import GeodpError, UsageError
+from geodp.keyed_choice import user_words
 from geodp.publish.request import NOTHING_DONE
 from geodp.publish.visit_reading import (
     VisitCollector,
@@ -27,7 +28,7 @@ from geodp.publish.visit_reading import (
 )
 from geodp.visits.histories import Integers
 from geodp.visits.venue_list import VenueList
-from geodp.visits.visit_sets import VisitSets, user_words, visit_sets
+from geodp.visits.visit_sets import VisitSets, visit_sets
 
 T = TypeVar("T")
 Piece = tuple[list[str], Integers, npt.NDArray[np.int32]]

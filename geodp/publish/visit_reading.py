@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from geodp.errors import DataError
+from geodp.keyed_choice import user_words
 from geodp.model import did_you_mean
 from geodp.publish.request import NOTHING_DONE
 from geodp.visits.histories import Integers
 from geodp.visits.venue_list import VenueList, as_text
-from geodp.visits.visit_sets import VisitSets, distinct, sets_of_sorted, user_words
+from geodp.visits.visit_sets import VisitSets, distinct, sets_of_sorted
 from geodp.world import columns_file
 
 PARTS = ("user", "venue")

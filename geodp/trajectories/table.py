@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
+from geodp.keyed_choice import GOLDEN, keyed, mixed, user_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,9 +153,19 @@ class Trajectories:
         rank[order] = np.arange(self.size) - begin[self.person[order]]
         return rank
 
-    def capped(self, cap: int) -> Trajectories:
-        """Return the trajectories in which everyone keeps their first `cap`."""
-        return self.chosen(self.rank < cap)
+    def capped(self, cap: int, key: bytes = b"") -> Trajectories:
+        """Return the trajectories in which everyone keeps `cap` of theirs, by chance: early trips are no better.
+
+        The key, the person and the departures of the person's own trajectories decide. One trajectory more takes the
+        place of at most one other.
+        """
+        seed = keyed(user_words(self.people), key)[self.person]
+        chance = mixed(seed ^ (self.departures_s.view(np.uint64) * GOLDEN))
+        order = np.lexsort((np.arange(self.size), chance, self.person))
+        begin = np.searchsorted(self.person[order], np.arange(len(self.people)))
+        kept = np.zeros(self.size, dtype=np.bool_)
+        kept[order] = np.arange(self.size) - begin[self.person[order]] < cap
+        return self if kept.all() else self.chosen(kept)
 
     def inside(self, region: Region) -> Trajectories:
         """Return the trajectories without the points outside the region."""

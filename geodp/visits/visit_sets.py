@@ -6,31 +6,26 @@ generator: they give the same result however the users are spread over files, pr
 
 from __future__ import annotations
 
-import hashlib
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array
-from geodp.privacy.noise import Noise
+from geodp.keyed_choice import GOLDEN, Words, keyed, mixed, user_words
 from geodp.visits.histories import Histories, Integers
 
-Words = npt.NDArray[np.uint64]
 T = TypeVar("T")
 
 LEAST_RATE = 2.0**-53
 """Users are sampled at multiples of this rate; at lower rates nobody is taken."""
 _AT_ONCE = 1 << 23
 """Visits that are looked at together."""
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads consecutive keys
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)  # the two multipliers of the SplitMix64 finaliser
-_MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
 class VisitTable(Protocol):
@@ -122,7 +117,7 @@ class VisitSets:
         mask = np.repeat(~large, self.size)
         rows, sizes = np.flatnonzero(~mask), self.size[large]
         seed = np.repeat(keyed(self.user[large], key), sizes)
-        priority = mixed(seed ^ (self.venue[rows].astype(np.uint64) * _GOLDEN))
+        priority = mixed(seed ^ (self.venue[rows].astype(np.uint64) * GOLDEN))
         mask[rows] = first_of_each(priority, sizes, cap)
         return self.kept(mask)
 
@@ -197,35 +192,6 @@ def first_of_each(priority: Words, sizes: Integers, cap: int) -> npt.NDArray[np.
 def sets_of(histories: Histories, venues: int) -> VisitSets:
     """Return who visited what, without repeats."""
     return visit_sets(user_words(histories.people), histories.person, histories.venue, venues)
-
-
-def user_words(names: Sequence[object] | npt.NDArray[Any]) -> Words:
-    """Return a 64-bit number for each name, the same in every process and on every machine."""
-    listed = names.tolist() if isinstance(names, np.ndarray) else names  # as an array all would be as long as one is
-    digests = b"".join(hashlib.blake2b(str(name).encode(), digest_size=8).digest() for name in listed)
-    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
-
-
-def draw_key(noise: Noise) -> bytes:
-    """Draw a secret key of 256 bits from the noise source."""
-    words = (noise.uniform(8) * 2.0**32).astype("<u4")
-    return words.tobytes()
-
-
-def keyed(user: Words, key: bytes) -> Words:
-    """Return 64 bits per user that follow from the key and the user (keyed BLAKE2b: unpredictable without the key)."""
-    text = np.ascontiguousarray(user, dtype="<u8").tobytes()
-    digests = b"".join(
-        hashlib.blake2b(text[at : at + 8], digest_size=8, key=key).digest() for at in range(0, len(text), 8)
-    )
-    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
-
-
-def mixed(state: Words) -> Words:
-    """Spread 64-bit words evenly (the finaliser of SplitMix64)."""
-    state = (state ^ (state >> np.uint64(30))) * _MIX_1
-    state = (state ^ (state >> np.uint64(27))) * _MIX_2
-    return state ^ (state >> np.uint64(31))
 
 
 def _uniform(words: Words) -> Array:

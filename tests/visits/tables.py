@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from geodp.visits.visit_sets import VisitSets, user_words, visit_sets
+from geodp.keyed_choice import user_words
+from geodp.visits.visit_sets import VisitSets, visit_sets
 
 
 def table(rows: Sequence[Sequence[int]], venues: int) -> VisitSets:

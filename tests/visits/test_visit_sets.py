@@ -4,9 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geodp.errors import DataError
+from geodp.keyed_choice import GOLDEN, draw_key, keyed, mixed, user_words
 from geodp.privacy.noise import SimulatedNoise
 from geodp.visits import visit_sets as visit_sets_module
-from geodp.visits.visit_sets import VisitSets, draw_key, user_words, visit_sets
+from geodp.visits.visit_sets import VisitSets, visit_sets
 from tests.visits.tables import table
 
 ROWS = st.lists(st.lists(st.integers(0, 9), max_size=12), max_size=8)
@@ -45,10 +46,10 @@ def test_the_cap_keeps_the_first_by_priority(cap: int) -> None:
     whole = visit_sets(
         user_words(np.arange(2000)), np.repeat(np.arange(2000), sizes), np.concatenate(visits).astype(np.int64), 1000
     )
-    seed = visit_sets_module.keyed(whole.user, b"key")
+    seed = keyed(whole.user, b"key")
     with np.errstate(over="ignore"):
-        word = np.repeat(seed, whole.size) ^ (whole.venue.astype(np.uint64) * visit_sets_module._GOLDEN)
-        priority = visit_sets_module.mixed(word)
+        word = np.repeat(seed, whole.size) ^ (whole.venue.astype(np.uint64) * GOLDEN)
+        priority = mixed(word)
     capped = whole.capped(cap, b"key")
     for user in range(2000):
         own = slice(whole.start[user], whole.start[user + 1])

@@ -13,13 +13,14 @@ from geodp.curator.publications import Publication, Published, Records
 from geodp.curator.publications._counts_audit import followed_releases
 from geodp.errors import NotReleasable
 from geodp.geometry import Array
+from geodp.keyed_choice import draw_key
 from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise
 from geodp.visits.histories import Integers
 from geodp.visits.space_order import space_order
 from geodp.visits.venue_counts import VenueCounts
-from geodp.visits.visit_sets import VisitSets, VisitTable, draw_key, sets_of
+from geodp.visits.visit_sets import VisitSets, VisitTable, sets_of
 
 OBSERVED = "the noise follows the largest number of venues that any user visited, which is private itself"
 

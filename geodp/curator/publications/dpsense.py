@@ -12,13 +12,14 @@ from geodp.curator.publications._counts_publication import NoisyCounts
 from geodp.curator.publications._dpsense_audit import dpsense_cases
 from geodp.curator.publications._threshold import normalised, quality, thresholds
 from geodp.geometry import Array
+from geodp.keyed_choice import draw_key
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import exponential_mechanism, laplace_counts
 from geodp.privacy.release_noise import lattice_step
 from geodp.visits.histories import Integers
 from geodp.visits.venue_counts import VenueCounts
-from geodp.visits.visit_sets import VisitSets, VisitTable, draw_key
+from geodp.visits.visit_sets import VisitSets, VisitTable
 
 FACTORS = np.round(np.arange(1.0, 2.005, 0.01), 2)
 """The candidates for the factor α of DPSense-S."""

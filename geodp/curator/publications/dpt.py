@@ -20,6 +20,7 @@ from geodp.curator.synthesis.trip_synthesis import NUMBER, SHARES, TripModel, Tr
 from geodp.curator.synthesis.walks import Direction
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Region
+from geodp.keyed_choice import draw_key
 from geodp.privacy.audit_case import AuditCase, TranscriptCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise
@@ -59,11 +60,12 @@ class Dpt(Publication):
     unit: Literal["person", "trajectory"] = "person"
     """What ε hides: everything a person did, or one trip."""
     trajectories_per_person: int | None = Field(default=None, ge=1)
-    """Everyone keeps at most so many trips, their first ones: a public number. Default 10 for `unit: person`; none for
-    `unit: trajectory`, which then promises nothing about a person."""
+    """Everyone keeps at most so many trips, drawn at random from their own: a public number. Default 10 for
+    `unit: person`; none for `unit: trajectory`, which then promises nothing about a person."""
     variant: Literal["geodp", "dpt", "grid_markov", "ngram", "none"] = "geodp"
     """`geodp`: ends, lengths, detours and densities of whole trips; `dpt`: prefix trees; the baselines `grid_markov`
-    and `ngram`; `none`: the trips as they are. Not private."""
+    and `ngram` (trips end where its tree says, which makes them shorter than real ones); `none`: the trips as they are.
+    Not private."""
     tokens_per_trajectory: float = Field(default=20.0, ge=1)
     """Most that one trip adds to the counts of one depth of the trees (l): longer trips count less per move."""
     finest_m: float = Field(default=100.0, gt=0)
@@ -156,7 +158,7 @@ class Dpt(Publication):
         self, trajectories: Trajectories, region: Region, noise: Noise
     ) -> tuple[Trajectories, tuple[Receipt, ...]]:
         """Publish synthetic trips, and say what every part of them cost."""
-        used = self.bounded(trajectories, region)
+        used = self.bounded(trajectories, region, b"" if self.cap is None else draw_key(noise))
         if self.variant == "none":
             if noise.releasable:
                 raise NotReleasable(f"dpt with variant none promises nothing: {_AS_THEY_ARE}. It must not be released.")
@@ -175,11 +177,11 @@ class Dpt(Publication):
         used = {"trajectories_per_person": method.cap, "period_s": method.period_s}
         return Published(released.frame(records.region), facts={"epsilon_of_parts": paid, "used": used})
 
-    def bounded(self, trajectories: Trajectories, region: Region) -> Trajectories:
-        """Return the trips that count: inside the region, within the cap."""
+    def bounded(self, trajectories: Trajectories, region: Region, key: bytes = b"") -> Trajectories:
+        """Return the trips that count: inside the region, and of each person those that the key chooses."""
         if not region.contains(trajectories.x_m, trajectories.y_m).all():
             raise DataError("some points lie outside the region: leave them out first. Nothing was drawn.")
-        return trajectories if self.cap is None else trajectories.capped(self.cap)
+        return trajectories if self.cap is None else trajectories.capped(self.cap, key)
 
     def fitted(self, trajectories: Trajectories, region: Region, purse: Purse) -> TreeModel | TripModel:
         """Count everything that the model needs, with noise from the purse alone."""

@@ -15,12 +15,13 @@ from geodp.curator.publications._grouping_audit import grouping_cases
 from geodp.curator.publications._threshold import choose_threshold, thresholds
 from geodp.errors import UsageError
 from geodp.geometry import Array
+from geodp.keyed_choice import draw_key
 from geodp.privacy.audit_case import AuditCase, TranscriptCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
 from geodp.visits.histories import Integers
 from geodp.visits.venue_counts import VenueCounts
-from geodp.visits.visit_sets import LEAST_RATE, VisitSets, VisitTable, draw_key
+from geodp.visits.visit_sets import LEAST_RATE, VisitSets, VisitTable
 
 _SCALE_SHARE = 0.05  # of ε, for the mean number of venues per user; a fifth of it for the number of users
 _CHOICE_SHARE = 0.1  # of ε, for the threshold (as DPSense)

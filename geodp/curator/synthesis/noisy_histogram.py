@@ -71,5 +71,5 @@ def whole_edges(last: int, factor: float) -> Array:
 
 
 def departure_edges(period_s: float = DAY_S, bins: int = 48) -> Array:
-    """Return even bins over the period (a day): half an hour each."""
+    """Return even bins over the period (a day)."""
     return np.linspace(0.0, period_s, bins + 1)

@@ -18,6 +18,7 @@ from geodp.geometry import Array
 from geodp.trajectories.table import Trajectories
 
 DEPARTURES, PACES = "departures", "paces"
+_LEAST_BINS, _MOST_BINS = 4, 48
 _PACE_EDGES_S = growing_edges(0.5, 7200.0, 1.3)
 
 
@@ -36,9 +37,16 @@ class Timing:
         return np.asarray(departure_s[owner] + pace_s[owner] * (np.arange(owner.size) - first[owner]))
 
 
-def noisy_timing(trajectories: Trajectories, points: Integers, purse: Purse, period_s: float) -> Timing:
-    """Count departures by time of the period, and the mean time between points (of which there are `points`)."""
-    edges = departure_edges(period_s)
+def noisy_timing(
+    trajectories: Trajectories, points: Integers, purse: Purse, *, total: float, period_s: float
+) -> Timing:
+    """Count departures by time of the period, and the mean time between points (of which there are `points`).
+
+    Departures are counted in as many bins as the noise allows: a mean bin of `total` trips (a noisy number) is to hold
+    four times the scale of its noise.
+    """
+    bins = int(np.clip(total / (4 * purse.scale(DEPARTURES)), _LEAST_BINS, _MOST_BINS))
+    edges = departure_edges(period_s, bins)
     departures = noisy_histogram(DEPARTURES, np.mod(trajectories.departures_s, period_s), edges, purse)
     pace_s = trajectories.durations_s / np.maximum(points - 1, 1)
     return Timing(departures, noisy_histogram(PACES, pace_s, _PACE_EDGES_S, purse))

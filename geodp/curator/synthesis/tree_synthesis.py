@@ -87,7 +87,7 @@ def fitted_trees(trajectories: Trajectories, region: Region, purse: Purse, setti
     tokens = tokens_of(trajectories, systems)
     points = tokens.moves + 1
     lengths = noisy_histogram(LENGTHS, points.astype(np.float64), length_edges(settings.most_points), purse)
-    timing = noisy_timing(trajectories, points, purse, settings.period_s)
+    timing = noisy_timing(trajectories, points, purse, total=lengths.total, period_s=settings.period_s)
     # One weight per trajectory for all depths: weights per depth would bias where trips end.
     weights = floored(np.minimum(1.0, settings.bound / tokens.counts), scale)
     trees = grown(tokens, weights, purse, order=settings.order, bound=settings.bound, prune=settings.prune)

@@ -81,6 +81,6 @@ def fitted_trips(trajectories: Trajectories, region: Region, purse: Purse, setti
         noisy_spacing(trajectories, purse, widest_m, settings.most_points),
         noisy_density(trajectories, region, purse, total=number, most_points=settings.most_points),
         noisy_ends(trajectories, region, purse, number),
-        noisy_timing(trajectories, trajectories.counts, purse, settings.period_s),
+        noisy_timing(trajectories, trajectories.counts, purse, total=number, period_s=settings.period_s),
         region,
     )

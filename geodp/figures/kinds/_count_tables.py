@@ -63,7 +63,8 @@ class CountFigure(FigureKind):
     def _real(self) -> VisitSets:
         import pandas as pd
 
-        from geodp.visits.visit_sets import user_words, visit_sets
+        from geodp.keyed_choice import user_words
+        from geodp.visits.visit_sets import visit_sets
 
         frame = pd.read_parquet(str(self.path), columns=[self.user_column, self.venue_column])
         users, who = np.unique(frame[self.user_column].to_numpy(), return_inverse=True)

@@ -139,7 +139,7 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
     "trips: noise for two thirds": ("dpt", TRIP, _in_file(purse_file, "laplace_counts", _noise(1.5))),
     "trips: noise a twentieth short": ("dpt", {}, _in_file(purse_file, "laplace_counts", _noise(1.05))),
     "trips: their exact number": ("dpt", {}, _in_file(Purse, "counts", _exact_number)),
-    "trips: the cap is not applied": ("dpt", {}, _in_file(Dpt, "bounded", lambda self, trips, region: trips)),
+    "trips: the cap is not applied": ("dpt", {}, _in_file(Dpt, "bounded", lambda self, trips, region, key=b"": trips)),
     "trips: one pushes out another": ("dpt", CAPPED_TRIP, _in_file(Dpt, "crowd", lambda self: 1)),
     "trips: two ends for one": ("dpt", TRIP, _in_file(Purse, "counts", _one_end)),
     "trips: the longest one of the data": ("dpt", {}, _in_file(trips_file, "noisy_density", _longest_of_the_data)),

@@ -1,0 +1,38 @@
+"""Departures of synthetic trips: as fine as the noise allows, so that rush hours show even where it is wide."""
+
+import numpy as np
+import pytest
+
+from geodp.curator.synthesis.purse import Purse
+from geodp.curator.synthesis.timing import DEPARTURES, PACES, noisy_timing
+from geodp.privacy.noise import SimulatedNoise
+from geodp.trajectories.table import Trajectories
+
+HOUR_S = 3600.0
+
+
+def commuters(count: int = 4000) -> Trajectories:
+    """Return trips of two points: half of them depart from 6 to 9 o'clock, half from 16 to 19."""
+    rng = np.random.default_rng(0)
+    departures = HOUR_S * (np.where(np.arange(count) % 2, 6, 16) + rng.uniform(0, 3, count))
+    time_s = np.column_stack([departures, departures + 600]).ravel()
+    people = np.array([f"{number}" for number in range(count)], dtype=np.object_)
+    places = np.zeros(2 * count)
+    return Trajectories(people, np.arange(0, 2 * count + 1, 2), np.arange(count), time_s, places, places)
+
+
+@pytest.mark.parametrize(("scale", "bins"), [(1.0, 48), (40.0, 25), (150.0, 6), (5000.0, 4)])
+def test_rush_hours_show_where_the_noise_lets_them(scale: float, bins: int) -> None:
+    """In noise of scale 150 half-hours of 333 trips would drown; bins of 4 hours hold 600 and more."""
+    world = commuters()
+    purse = Purse(SimulatedNoise(np.random.default_rng(1)), dict.fromkeys((DEPARTURES, PACES), 1 / scale))
+    timing = noisy_timing(world, world.counts, purse, total=4000.0, period_s=86_400.0)
+    assert timing.departures.counts.size == bins
+    if scale > 1000:
+        return
+    first = np.arange(0, 2 * 5000 + 1, 2)
+    hours = timing.times(first, np.random.default_rng(2))[first[:-1]] / HOUR_S
+    wide = 24 / bins
+    for begin in (6, 16):
+        there = np.mean((hours >= begin - wide) & (hours <= begin + 3 + wide))
+        assert there == pytest.approx(0.5, abs=0.2)
