@@ -45,7 +45,8 @@ class TranscriptCase:
     """A pair of neighbouring inputs on which the release itself is followed, question by question.
 
     For releases whose cost is the sum of what they ask (composition). Where randomness that nobody sees makes a
-    question cheaper (sampling few users), following it says too much, and only samples can tell.
+    question cheaper (sampling few users), following it says too much, and only samples can tell. What is read unpaid
+    is seen where it makes a difference on the pair at hand, so pairs are to be extreme.
     """
 
     name: str

@@ -31,6 +31,14 @@ def laplace_counts(counts: npt.ArrayLike, *, epsilon: float, sensitivity: float,
     values = _finite_counts(counts)
     if noise.releasable:
         _require_lattice(values, scale)
+    return with_laplace(values, scale, noise)
+
+
+def with_laplace(values: npt.NDArray[Any], scale: float, noise: Noise) -> Array:
+    """Return values with Laplace noise of a public scale, in one step, so that an auditor can follow it.
+
+    For mechanisms that split ε over whole counts themselves; `laplace_counts` checks more.
+    """
     if isinstance(noise, AnsweringNoise):
         return noise.laplace_answer(values, scale)
     noisy = noise.laplace(scale, values.size).reshape(values.shape)

@@ -123,7 +123,7 @@ def _prepared(request: Request, inputs: PublicInputs, prepare: Callable[[Request
         told = str(error)
         if NOTHING_DONE in told:
             raise
-        raise DataError(f"{told if told.endswith('.') else told + '.'} {NOTHING_DONE}") from error
+        raise DataError(f"{told if told.endswith(('.', '?')) else told + '.'} {NOTHING_DONE}") from error
 
 
 def write_product(product: Product, statement: Statement, files: Staging) -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from geodp.geometry import Array, Region
 from geodp.plugins import Plugin
-from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.audit_case import AuditCase, TranscriptCase
 from geodp.privacy.guarantee import Guarantee, Neighbours
 from geodp.privacy.noise import Noise
 from geodp.release import Cells
@@ -72,6 +72,13 @@ class Mechanism(Plugin):
     @abstractmethod
     def audit_cases(self) -> list[AuditCase]:
         """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""
+
+    def transcript_cases(self) -> list[TranscriptCase]:
+        """Name snapshots on which the whole release is followed, question by question."""
+        from geodp.curator.mechanisms._followed import followed_releases
+        from geodp.privacy.guarantee import Unit
+
+        return [] if self.guarantee().unit is Unit.NOTHING else followed_releases(self)
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:  # noqa: ARG002
         """Return the expected absolute noise per released count, for `geodp check`."""

@@ -13,6 +13,7 @@ from geodp.geometry import Array, Region
 from geodp.plugins import PublicFacts
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise
+from geodp.privacy.primitives import with_laplace
 
 MAX_CELLS = 25_000_000
 GUIDELINE = 10.0
@@ -43,7 +44,8 @@ class Decomposition(Mechanism):
         workers, s = snapshot.expected_workers, sensitivity(snapshot.neighbours)
         if self.count_share > 0:
             here = int(np.count_nonzero(snapshot.region.contains(snapshot.x_m, snapshot.y_m)))
-            workers = max(1.0, here + float(noise.laplace(s / (self.count_share * self.epsilon), 1)[0]))
+            scale = s / (self.count_share * self.epsilon)
+            workers = max(1.0, float(with_laplace(np.array([here]), scale, noise)[0]))
         region = snapshot.region
         return PublicFacts(workers, 0.0, 1.0, 0.0, region.width_m, region.height_m, s)
 

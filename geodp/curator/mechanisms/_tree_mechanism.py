@@ -17,6 +17,7 @@ from geodp.geometry import Array, Grid, Region
 from geodp.plugins import PublicFacts
 from geodp.privacy.guarantee import Neighbours
 from geodp.privacy.noise import Noise
+from geodp.privacy.primitives import with_laplace
 from geodp.release import LatticeCells
 
 MAX_HEIGHT = 10
@@ -68,7 +69,7 @@ class TreeMechanism(Decomposition):
         boxes, parent = roots, np.arange(roots.size)
         for depth, epsilon in enumerate(self._level_epsilons(height)):
             scale = change / epsilon
-            count = table.within(boxes) + noise.laplace(scale, boxes.size)
+            count = with_laplace(table.within(boxes), scale, noise)
             levels.append(Level(boxes, parent, count, scale))
             if depth < height:
                 boxes, parent = _quarters(boxes, *self._cuts(boxes, table, depth, height, change, noise))

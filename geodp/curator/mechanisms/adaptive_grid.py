@@ -26,6 +26,7 @@ from geodp.plugins import PublicFacts
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.guarantee import Neighbours
 from geodp.privacy.noise import Noise
+from geodp.privacy.primitives import with_laplace
 from geodp.release import AdaptiveCells, locate_in_two_levels
 
 _LEAST_PER_SIDE = 10  # coarse cells per side, at least
@@ -141,7 +142,7 @@ class AdaptiveGrid(Decomposition):
         change = sensitivity(snapshot.neighbours)
         coarse_scale, fine_scale = change / first_epsilon, change / second_epsilon
         x, y = snapshot.x_m, snapshot.y_m
-        coarse_count = coarse.count(x, y) + noise.laplace(coarse_scale, coarse.size)
+        coarse_count = with_laplace(coarse.count(x, y), coarse_scale, noise)
         per_side = self._per_side(coarse_count, fine_scale, coarse)
         first = np.concatenate([[0], np.cumsum(per_side**2)])
         if first[-1] > MAX_CELLS:
@@ -150,7 +151,7 @@ class AdaptiveGrid(Decomposition):
                 "smaller epsilon or first_level, or a larger least_cell_m"
             )
         cell = locate_in_two_levels(coarse, per_side, first, x, y)
-        fine_count = np.bincount(cell[cell >= 0], minlength=int(first[-1])) + noise.laplace(fine_scale, int(first[-1]))
+        fine_count = with_laplace(np.bincount(cell[cell >= 0], minlength=int(first[-1])), fine_scale, noise)
         return TwoLevels(coarse, coarse_count, coarse_scale, per_side, first, fine_count, fine_scale)
 
     def _split(self) -> tuple[float, float]:

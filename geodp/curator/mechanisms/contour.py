@@ -13,6 +13,7 @@ from geodp.geometry import Array, Region
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise
+from geodp.privacy.primitives import with_laplace
 from geodp.release import Contours
 
 
@@ -41,7 +42,7 @@ class Contour(ContourPlot):
         """Count, add noise to every cell, smooth and choose the lines."""
         grid = self._grid(snapshot)
         scale = self._scale(snapshot.neighbours)
-        count = grid.count(snapshot.x_m, snapshot.y_m) + noise.laplace(scale, grid.size)
+        count = with_laplace(grid.count(snapshot.x_m, snapshot.y_m), scale, noise)
         guarantee = self.guarantee(snapshot.neighbours, snapshot.counts)
         return self._plot(snapshot, grid, count, scale, guarantee)
 

@@ -26,6 +26,7 @@ from geodp.plugins import PublicFacts
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.guarantee import Neighbours
 from geodp.privacy.noise import Noise
+from geodp.privacy.primitives import with_laplace
 from geodp.release import LatticeCells
 
 _LAPLACE_SPREAD = 5.0  # variance of a sample variance of q Laplace variables: about 5 σ⁴ / q
@@ -78,9 +79,9 @@ class DpCube(Decomposition):
     ) -> tuple[NoisyGrid, Boxes, Estimates]:
         """Return the noisy fine grid, the parts cut out of it, and their noisy counts."""
         fine_scale, part_scale = (change / epsilon for epsilon in self._split())
-        noisy = NoisyGrid(true + noise.laplace(fine_scale, true.size).reshape(true.shape), fine_scale)
+        noisy = NoisyGrid(with_laplace(true, fine_scale, noise), fine_scale)
         boxes = Boxes(*np.array(list(self._parts(noisy, roots)), dtype=np.int64).T)
-        count = LatticeTable.of(true).within(boxes) + noise.laplace(part_scale, boxes.size)
+        count = with_laplace(LatticeTable.of(true).within(boxes), part_scale, noise)
         return noisy, boxes, Estimates.measured(count, part_scale)
 
     def _split(self) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from geodp.plugins import PublicFacts
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.guarantee import Neighbours
 from geodp.privacy.noise import Noise
+from geodp.privacy.primitives import with_laplace
 from geodp.release import GridCells
 
 
@@ -54,7 +55,7 @@ class UniformGrid(Decomposition):
             south_m=south_m,
             east_m=east_m,
             north_m=north_m,
-            count=grid.count(snapshot.x_m, snapshot.y_m) + noise.laplace(scale, grid.size),
+            count=with_laplace(grid.count(snapshot.x_m, snapshot.y_m), scale, noise),
             noise_scale=np.full(grid.size, scale),
             grid=grid,
             **self._release_facts(snapshot),

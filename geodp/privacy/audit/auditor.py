@@ -15,7 +15,7 @@ from geodp.privacy.audit.exact import ROUNDING_SLACK, exact_epsilon
 from geodp.privacy.audit.histogram import histogram_events
 from geodp.privacy.audit.lattice import TESTS as RAW_BIT_TESTS
 from geodp.privacy.audit.lattice import raw_bit_events
-from geodp.privacy.audit.transcript import spent_along
+from geodp.privacy.audit.transcript import CannotFollow, spent_along
 from geodp.privacy.audit_case import AuditCase, TranscriptCase
 from geodp.privacy.noise import Noise
 
@@ -132,11 +132,17 @@ def audit_cases(
 
 
 def follow_cases(audit: Audit, cases: Sequence[TranscriptCase], noise_for: NoiseFor) -> Audit:
-    """Add pairs on which the release itself is followed: these need no samples, and no share of alpha."""
-    followed = [
-        PairAudit(case.name, case.claimed, (), (), None, spent_along(case, noise_for(f"{audit.kind}.followed.{index}")))
-        for index, case in enumerate(cases)
-    ]
+    """Add pairs on which the release itself is followed: these need no samples, and no share of alpha.
+
+    Releases of plug-ins that draw their noise apart from what it hides are not followed.
+    """
+    followed = []
+    for index, case in enumerate(cases):
+        try:
+            spent = spent_along(case, noise_for(f"{audit.kind}.followed.{index}"))
+        except CannotFollow:
+            continue
+        followed.append(PairAudit(case.name, case.claimed, (), (), None, spent))
     return replace(audit, pairs=(*audit.pairs, *followed))
 
 

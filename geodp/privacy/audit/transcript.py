@@ -37,6 +37,10 @@ class _ToldApart(Exception):
     """The two inputs ask different things: what is asked depends on data, unpaid."""
 
 
+class CannotFollow(GeodpError):
+    """Noise was drawn apart from what it hides: only samples can tell what such a release gives away."""
+
+
 class _Followed:
     """Noise that is told what it hides, so that it can give the answers itself."""
 
@@ -46,7 +50,7 @@ class _Followed:
 
     def laplace(self, scale: npt.ArrayLike, size: int) -> NoReturn:  # noqa: ARG002
         """Refuse noise by itself."""
-        raise GeodpError("noise was drawn apart from what it hides: use laplace_counts, so that it can be followed")
+        raise CannotFollow("noise was drawn apart from what it hides: use laplace_counts, so that it can be followed")
 
     geometric = gaussian = laplace
 

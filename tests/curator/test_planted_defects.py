@@ -1,4 +1,4 @@
-"""Defects planted in the publications themselves: `geodp audit` must find every one of them, and none without them."""
+"""Defects planted in mechanisms and publications themselves: `geodp audit` finds every one, and none without them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import geodp.curator.mechanisms.adaptive_grid as adaptive_file
+import geodp.curator.mechanisms.contour as contour_file
+import geodp.curator.mechanisms.dpcube as dpcube_file
 import geodp.curator.publications.dpsense as dpsense_file
 import geodp.curator.publications.fourier_counts as fourier_file
 import geodp.curator.publications.grouping_smoothing as grouping_file
@@ -16,6 +19,7 @@ import geodp.curator.publications.laplace_counts as laplace_file
 import geodp.curator.publications.uniform as uniform_file
 import geodp.curator.synthesis.purse as purse_file
 import geodp.curator.synthesis.trip_synthesis as trips_file
+from geodp.curator.mechanisms._tree_mechanism import TreeMechanism
 from geodp.curator.publications._counts_publication import capped_counts
 from geodp.curator.publications.dpt import Dpt
 from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
@@ -25,7 +29,7 @@ from geodp.curator.synthesis.shapes import noisy_shapes
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS
 from geodp.curator.synthesis.trip_synthesis import NUMBER
 from geodp.privacy.audit.kinds import audit_kind
-from geodp.privacy.primitives import exponential_mechanism, laplace_counts
+from geodp.privacy.primitives import exponential_mechanism, laplace_counts, with_laplace
 from geodp.visits.visit_sets import VisitSets
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -95,10 +99,34 @@ def _width_of_the_data(trajectories: Any, purse: Any, number: float, widest_m: f
     return noisy_shapes(trajectories, purse, number, max(width, 100.0))
 
 
+def _half_as_wide(values: Any, scale: float, noise: Any) -> Any:
+    return with_laplace(values, scale / 2, noise)
+
+
+def _empty_cells_stay_empty(values: Any, scale: float, noise: Any) -> Any:
+    return np.where(values == 0, 0.0, with_laplace(values, scale, noise))
+
+
+def _exact(values: Any, scale: float, noise: Any) -> Any:
+    return values.astype(np.float64)
+
+
 TRIP = {"unit": "trajectory"}
 CAPPED_TRIP = {"unit": "trajectory", "trajectories_per_person": 3}
 GEODP = {"variant": "geodp"}
 DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
+    "contour: half the noise": ("contour", {}, _in_file(contour_file, "with_laplace", _half_as_wide)),
+    "adaptive grid: truly empty cells": (
+        "adaptive_grid",
+        {},
+        _in_file(adaptive_file, "with_laplace", _empty_cells_stay_empty),
+    ),
+    "quadtree: all of ε on every level": (
+        "quadtree",
+        {},
+        _in_file(TreeMechanism, "_level_epsilons", lambda self, height: [self.epsilon] * (height + 1)),
+    ),
+    "cube: exact counts": ("dpcube", {}, _in_file(dpcube_file, "with_laplace", _exact)),
     "LPA: noise for half the cap": ("laplace_counts", {}, _in_file(laplace_file, "laplace_counts", _noise(2))),
     "LPA: the cap is not applied": (
         "laplace_counts",
@@ -159,6 +187,9 @@ SOUND = [
     *(("grouping_smoothing", {"sampling": sampling}) for sampling in ("none", "row")),
     *(("grouping_smoothing", {"grouping": grouping}) for grouping in ("sampled", "random", "space")),
     *(("fourier_counts", {"coefficients": number}) for number in (1, 7)),
+    ("adaptive_grid", {"count_share": 0.1}),
+    *(("kd_tree", {"epsilon": epsilon}) for epsilon in (0.4, 5.0)),
+    *((kind, {}) for kind in ("uniform_grid", "kalman_counts")),
     ("dpsense", {"variant": "literal"}),
     ("dpsense", {"max_theta": 2}),
     *(("dpt", {"variant": variant, "levels": 3}) for variant in ("dpt", "grid_markov")),
