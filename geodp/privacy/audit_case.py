@@ -12,6 +12,10 @@ from geodp.privacy.noise import Noise
 
 Array = npt.NDArray[np.float64]
 
+LARGE_EPSILON = 1000.0
+"""Releases are followed at this ε, too: with hardly any noise sizes and choices are as fine as they get, and whatever
+was read beside the answers shows in them."""
+
 
 @dataclass(frozen=True)
 class AuditCase:

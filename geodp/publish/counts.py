@@ -107,6 +107,8 @@ def publish_counts(request: Request, options: CountsOptions) -> Outcome:
 
 def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, cluster: Any = None) -> Plan:
     method = build(options, request)
+    if options.venue_columns and options.venues is None:
+        raise UsageError(f"--venue-column names columns of the venue list: give --venues FILE. {NOTHING_DONE}")
     listed = None if options.venues is None else read_venue_list(options.venues, options.venue_columns)
     if listed is None and not request.releasing:
         listed = venues_of(request.source, releasing=False, called=request.columns)

@@ -68,7 +68,8 @@ def read_rows(
 
     called = called or {}
     found = columns_file.column_names(path)
-    _require(path, {name: called.get(name, name) for name in (*numbers, *names, *called)}, found)
+    wanted_columns = {name: called.get(name, name) for name in (*numbers, *names, *called)}
+    _require(path, wanted_columns, found, releasing=releasing)
     looking = "user" in optional and "user" not in called
     warnings = _look_for_users(path, found, releasing=releasing) if looking else []
     wanted = [*names, *(name for name in optional if name in called or name in found)]
@@ -142,7 +143,7 @@ def _batches(
         ) from None  # not even a traceback may quote it
 
 
-def _require(path: Path, wanted: Mapping[str, str], found: list[str]) -> None:
+def _require(path: Path, wanted: Mapping[str, str], found: list[str], *, releasing: bool) -> None:
     part, missing = next(((part, name) for part, name in wanted.items() if name not in found), (None, None))
     if part is None:
         return
@@ -150,7 +151,9 @@ def _require(path: Path, wanted: Mapping[str, str], found: list[str]) -> None:
         raise DataError(f"{path.name}: the first line holds numbers instead of column names. {NOTHING_DONE}")
     other = columns_file.other_name(part, found)
     hint = "" if other is None else f" Rename '{other}' to '{part}', or say --column {part}={other}."
-    raise DataError(f"{path.name}: no column '{missing}'. Found: {', '.join(found)}.{hint} {NOTHING_DONE}")
+    # Not quoted in a release: where the line of names is missing, the first line is where somebody is.
+    seen = "" if releasing else f" Found: {', '.join(found)}."
+    raise DataError(f"{path.name}: no column '{missing}'.{seen}{hint} {NOTHING_DONE}")
 
 
 def _look_for_users(path: Path, found: list[str], *, releasing: bool) -> list[str]:

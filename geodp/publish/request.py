@@ -107,6 +107,9 @@ def parse_columns(texts: Sequence[str] | None, parts: Sequence[str], option: str
             )
         if part in named:
             raise UsageError(f"{option} {text}: {part} is named twice. {NOTHING_DONE}")
+        same = next((other for other, name in named.items() if name == column), None)
+        if same is not None and {part, same} != {"user", "trajectory"}:  # people with one trip each have one name
+            raise UsageError(f"{option} {text}: the column is {same} already. {NOTHING_DONE}")
         named[part] = column
     return named
 

@@ -110,10 +110,13 @@ class Points:
 
     def _backwards(self) -> int:
         """Count the points that stand after a later one of their trajectory, also where trajectories are mixed."""
+        if self.releasing:
+            return 0  # told to nobody
         key = self.person.astype(np.int64) * self.labels.size + self.label
-        order = np.argsort(key, kind="stable")
-        if not ((np.diff(key[order]) == 0) & (np.diff(self.time_s[order]) < 0)).any():
+        change, back = np.diff(key), np.diff(self.time_s) < 0
+        if (change >= 0).all() and not (back & (change == 0)).any():
             return 0
+        order = np.argsort(key, kind="stable")
         # The rank of a time, lifted by the trajectory's place: one running maximum then serves all trajectories.
         _, rank = np.unique(self.time_s, return_inverse=True)
         lifted = np.cumsum(np.append(0, np.diff(key[order]) != 0)) * self.size + rank[order]

@@ -81,7 +81,8 @@ def read_venue_list(path: Path, called: Mapping[str, str] | None = None) -> Venu
 
     found = columns_file.column_names(path)
     named = {part: (called or {}).get(part, part) for part in PARTS}
-    wanted = {part: name for part, name in named.items() if part == "venue" or part in (called or {})}
+    placed = bool({"lon", "lat"} & set(called or {}))  # who names one of them wants both
+    wanted = {part: name for part, name in named.items() if part == "venue" or placed}
     columns_file.require_columns(path, {f"--venue-column {part}=": name for part, name in wanted.items()}, found)
     places = ["lon", "lat"] if {named["lon"], named["lat"]} <= set(found) else []
     parts = list(columns_file.batches(path, places, ["venue"], called=named))

@@ -30,7 +30,7 @@ def measure() -> Iterator[Figure]:
     for method in METHODS:
         yield Figure(f"counts_gowalla_{method}_s", gowalla[method], at_most=20.0)
         yield Figure(
-            f"counts_gowalla_{method}_one_run_s", gowalla[method], against=YARDSTICK, yardstick=gowalla[YARDSTICK]
+            f"counts_gowalla_{method}_beside_numpy_s", gowalla[method], against=YARDSTICK, yardstick=gowalla[YARDSTICK]
         )
     yield Figure("counts_gowalla_mb", peak_mb, at_most=2000.0, note="all three in one process")
     checkin, peak_mb = _published(CHECKIN, ["gs"], repeats=1)

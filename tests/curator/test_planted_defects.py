@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,13 +24,18 @@ from geodp.curator.mechanisms._tree_mechanism import TreeMechanism
 from geodp.curator.publications._counts_publication import capped_counts
 from geodp.curator.publications.dpt import Dpt
 from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
+from geodp.curator.publications.zeros import Zeros
 from geodp.curator.synthesis.density import noisy_density
 from geodp.curator.synthesis.purse import Purse
 from geodp.curator.synthesis.shapes import noisy_shapes
-from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS
+from geodp.curator.synthesis.timing import noisy_timing
+from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, noisy_ends
 from geodp.curator.synthesis.trip_synthesis import NUMBER
+from geodp.errors import DataError
 from geodp.privacy.audit.kinds import audit_kind
 from geodp.privacy.primitives import exponential_mechanism, laplace_counts, with_laplace
+from geodp.trajectories.table import Trajectories
+from geodp.visits.venue_counts import VenueCounts
 from geodp.visits.visit_sets import VisitSets
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -111,6 +117,47 @@ def _exact(values: Any, scale: float, noise: Any) -> Any:
     return values.astype(np.float64)
 
 
+def _half_a_bound(self: Purse, part: str, values: Any, sensitivity: float = 1.0) -> Any:
+    return _counts(self, part, values, sensitivity / 2 if part == "cells" else sensitivity)
+
+
+def _true_number_for(function: Any) -> Any:
+    """Return a step that takes the true number of trips for the noisy one."""
+    return lambda trajectories, *more, total, **fields: function(
+        trajectories, *more, total=float(trajectories.size), **fields
+    )
+
+
+def _ends_by_true_number(trajectories: Any, region: Any, purse: Any, total: float) -> Any:
+    return noisy_ends(trajectories, region, purse, max(1.0, float(trajectories.size)))
+
+
+def _trips_by_place(self: Trajectories, cap: int, key: bytes = b"") -> Trajectories:
+    """Keep trips by where they stand in the table instead of by what they are."""
+    chance = np.random.default_rng(3).random(self.size)
+    order = np.lexsort((chance, self.person))
+    begin = np.searchsorted(self.person[order], np.arange(len(self.people)))
+    kept = np.zeros(self.size, dtype=np.bool_)
+    kept[order] = np.arange(self.size) - begin[self.person[order]] < cap
+    return self.chosen(kept)
+
+
+def _visits_by_place(self: VisitSets, cap: int, key: bytes) -> VisitSets:
+    """Keep visits by where their user stands in the table."""
+    return _capped(replace(self, user=np.arange(self.users, dtype=np.uint64)), cap, key)
+
+
+def _true_zeros(self: Zeros, visits: Any, noise: Any, order: Any = None) -> VenueCounts:
+    return VenueCounts(visits.summed(VisitSets.counts).astype(np.float64), self.kind, self.guarantee())
+
+
+def _refused(piece: VisitSets, *, cap: int, key: bytes) -> Any:
+    if piece.size.max(initial=0) >= 30 and piece.users > 5:
+        raise DataError("somebody has too many venues")
+    return capped_counts(piece, cap=cap, key=key)
+
+
+_capped = VisitSets.capped
 TRIP = {"unit": "trajectory"}
 CAPPED_TRIP = {"unit": "trajectory", "trajectories_per_person": 3}
 GEODP = {"variant": "geodp"}
@@ -133,7 +180,19 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
         {},
         _in_file(laplace_file, "capped_counts", lambda piece, cap, key: piece.counts()),
     ),
+    "LPA: users are told apart by their place": (
+        "laplace_counts",
+        {"cap": 2},
+        _in_file(VisitSets, "capped", _visits_by_place),
+    ),
+    "LPA: refused because of one user": ("laplace_counts", {}, _in_file(laplace_file, "capped_counts", _refused)),
+    "zeros: the true counts": ("zeros", {}, _in_file(Zeros, "release", _true_zeros)),
     "uniform: the cap is forgotten": ("uniform", {}, _in_file(uniform_file, "laplace_counts", _unpaid_total)),
+    "FPA: noise for half the cap": (
+        "fourier_counts",
+        {},
+        _in_file(fourier_file.FourierCounts, "noisy", lambda self, v, cap, noise: _fourier(self, v, cap // 2, noise)),
+    ),
     "FPA: noise for a quarter of the cap": (
         "fourier_counts",
         {},
@@ -171,6 +230,19 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
     "trips: one pushes out another": ("dpt", CAPPED_TRIP, _in_file(Dpt, "crowd", lambda self: 1)),
     "trips: two ends for one": ("dpt", TRIP, _in_file(Purse, "counts", _one_end)),
     "trips: the longest one of the data": ("dpt", {}, _in_file(trips_file, "noisy_density", _longest_of_the_data)),
+    "trips: departures as fine as the true number": (
+        "dpt",
+        {},
+        _in_file(trips_file, "noisy_timing", _true_number_for(noisy_timing)),
+    ),
+    "trips: densities as fine as the true number": (
+        "dpt",
+        {},
+        _in_file(trips_file, "noisy_density", _true_number_for(noisy_density)),
+    ),
+    "trips: ends as fine as the true number": ("dpt", {}, _in_file(trips_file, "noisy_ends", _ends_by_true_number)),
+    "trips: kept by their place in the table": ("dpt", {}, _in_file(Trajectories, "capped", _trips_by_place)),
+    "trees: noise for half the bound": ("dpt", {"variant": "dpt"}, _in_file(Purse, "counts", _half_a_bound)),
     "trips: the width of the data": ("dpt", {}, _in_file(trips_file, "noisy_shapes", _width_of_the_data)),
 }
 
@@ -195,6 +267,8 @@ SOUND = [
     *(("dpt", {"variant": variant, "levels": 3}) for variant in ("dpt", "grid_markov")),
     ("dpt", {"variant": "dpt", "levels": 3, "epsilon": 40.0, **CAPPED_TRIP}),
     ("dpt", {"epsilon": 40.0}),
+    ("dpt", {"unit": "trajectory", "trajectories_per_person": 200}),
+    ("dpsense", {"choice_share": 0.999}),
 ]
 
 

@@ -163,6 +163,12 @@ def test_columns_may_be_called_otherwise(files: Files, capsys: pytest.CaptureFix
     assert (files[0].parent / "out.csv").read_text(encoding="utf-8") == usual
     for wrong in ("uid", "person=uid", "user=", "user=poi"):
         assert publish(files, "--epsilon", "1", "--force", *words, "--column", wrong) == 2
+    assert publish(files, "--epsilon", "1", "--force", "--column", "user=uid", "--column", "venue=uid") == 2
+    assert "the column is user already" in capsys.readouterr().err
+    assert publish(files, "--epsilon", "1", "--force", *words[:4], *words[6:]) == 2
+    assert "no column 'lat'" in capsys.readouterr().err, "who names a longitude wants places"
+    assert publish(files, "--epsilon", "1", "--force", *words, venues=False) == 2
+    assert "give --venues FILE" in capsys.readouterr().err
 
 
 def test_nothing_that_is_read_is_written_over(files: Files, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Region
-from geodp.privacy.audit_case import TranscriptCase
+from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
 from geodp.privacy.guarantee import Neighbours
 from geodp.privacy.noise import Noise
 
@@ -28,15 +28,17 @@ def followed_releases(mechanism: Mechanism) -> list[TranscriptCase]:
     crowd = [(float(x), float(y)) for x, y in rng.normal((-400.0, 300.0), 250.0, (40, 2))]
     corner: Place = (_TOWN.box_m[2] - 1.0, _TOWN.box_m[1] + 1.0)
     pairs = {
-        "a worker in the crowd": ([*crowd, crowd[0]], crowd, Neighbours.ADD_REMOVE),
-        "a worker in an empty corner": ([*crowd, corner], crowd, Neighbours.ADD_REMOVE),
+        "a worker in the crowd": ([crowd[0], *crowd], crowd, Neighbours.ADD_REMOVE),
+        "a worker in an empty corner": ([corner, *crowd], crowd, Neighbours.ADD_REMOVE),
         "the only worker": ([corner], [], Neighbours.ADD_REMOVE),
         "a worker who moved": ([*crowd, crowd[0]], [*crowd, corner], Neighbours.REPLACE),
     }
+    tried = {"": mechanism, f" (ε = {LARGE_EPSILON:g})": mechanism.with_epsilon(LARGE_EPSILON)}
     return [
         TranscriptCase(
-            name, mechanism.guarantee(neighbours).epsilon, partial(_released, mechanism, with_, without, neighbours)
+            name + at, method.guarantee(neighbours).epsilon, partial(_released, method, with_, without, neighbours)
         )
+        for at, method in tried.items()
         for name, (with_, without, neighbours) in pairs.items()
     ]
 

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase, TranscriptCase
+from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.visits.visit_sets import VisitSets, visit_sets
 
 if TYPE_CHECKING:
-    from geodp.curator.publications._counts_publication import CappedCounts, NoisyCounts
+    from geodp.curator.publications._counts_publication import CappedCounts
     from geodp.curator.publications.fourier_counts import FourierCounts
     from geodp.curator.publications.laplace_counts import LaplaceCounts
 
 MOST = 8
 """Venues of a small list."""
-_MOST_FOLLOWED = 60
-"""Venues of the lists on which whole releases are followed."""
 
 
 def side_by_side(rows: Sequence[Sequence[int]], venues: int, trials: int) -> VisitSets:
@@ -37,37 +34,6 @@ def side_by_side(rows: Sequence[Sequence[int]], venues: int, trials: int) -> Vis
         (trial * venues + venue).reshape(-1),
         venues * trials,
     )
-
-
-def followed_releases(mechanism: NoisyCounts) -> list[TranscriptCase]:
-    """Return pairs of small tables on which the whole release is followed, with one user more who changes most.
-
-    That is a user with more venues than anyone else (beyond the cap), one at a venue of their own, or the only one.
-    """
-    venues = int(np.clip(2 * getattr(mechanism, "cap", MOST) + 3, MOST, _MOST_FOLLOWED))
-    others = [[0], [0, 1], range(4), range(2, 5), range(1, MOST, 2)]
-    pairs = {
-        "a user at every venue": (others, range(venues)),
-        "a user where nobody else is": (others, [venues - 1]),
-        "the only user": ([], range(venues)),
-    }
-    return [
-        TranscriptCase(name, mechanism.epsilon, partial(_released, mechanism, rows, [*rows, more], venues))
-        for name, (rows, more) in pairs.items()
-    ]
-
-
-def _released(
-    mechanism: NoisyCounts,
-    without: Sequence[Sequence[int]],
-    with_: Sequence[Sequence[int]],
-    venues: int,
-    noise: Noise,
-    present: bool,
-) -> list[Any]:
-    table = side_by_side(with_ if present else without, venues, 1)
-    released = mechanism.release(table, noise, np.arange(venues))
-    return [released.count, sorted(released.facts), [released.facts[name] for name in sorted(released.facts)]]
 
 
 def everyone_or_one_more(mechanism: CappedCounts, epsilon: float) -> AuditCase:

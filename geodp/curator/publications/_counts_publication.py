@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from geodp.curator.publications import Publication, Published, Records
-from geodp.curator.publications._counts_audit import followed_releases
+from geodp.curator.publications._counts_followed import followed_releases
 from geodp.errors import NotReleasable
 from geodp.geometry import Array
 from geodp.keyed_choice import draw_key
@@ -53,6 +53,10 @@ class CountsPublication(Publication):
         }
         return Published(told, truth, released.facts)
 
+    def transcript_cases(self) -> list[TranscriptCase]:
+        """Follow whole releases on small tables with one user more or less."""
+        return followed_releases(self)
+
     @property
     def uses_places(self) -> bool:
         """Whether the places of the venues are needed."""
@@ -82,10 +86,6 @@ class NoisyCounts(CountsPublication):
         """Refuse to release what is not private."""
         if self.flaw() and noise.releasable:
             raise NotReleasable(f"{self.kind}, as it is set, is not private: {self.flaw()}. It must not be released.")
-
-    def transcript_cases(self) -> list[TranscriptCase]:
-        """Follow whole releases on small tables with one user more or less."""
-        return followed_releases(self)
 
     def told(self, count: Array, **facts: float) -> VenueCounts:
         """Return what is published."""

@@ -62,11 +62,11 @@ def _factor_case(mechanism: DPSense) -> AuditCase:
 
 
 def _exact_case(name: str, claimed: float, with_: Array, without: Array) -> AuditCase:
-    ratio = np.log(with_ / without)
+    ratio = _logs(with_) - _logs(without)
     return AuditCase(
         name,
         claimed,
-        lambda noise, present, samples: noise.choose(np.log(with_ if present else without), samples).astype(np.float64),
+        lambda noise, present, samples: noise.choose(_logs(with_ if present else without), samples).astype(np.float64),
         lambda chosen: ratio[chosen.astype(np.int64)],
         threshold=float(ratio.max()),
         exact=lambda: (with_, without),
@@ -79,7 +79,7 @@ def _whole_case(mechanism: DPSense) -> AuditCase:
     epsilon = mechanism.budgets()[1]
 
     def draw(noise: Noise, present: bool, samples: int) -> Array:
-        chosen = noise.choose(np.log(with_ if present else without), samples)
+        chosen = noise.choose(_logs(with_ if present else without), samples)
         counts = np.empty((samples, VENUES))
         for index, theta in enumerate(THETA):
             some = chosen == index
@@ -92,6 +92,11 @@ def _whole_case(mechanism: DPSense) -> AuditCase:
         chosen, counts = outputs[:, 0].astype(np.int64), outputs[:, 1:]
         theta = THETA[chosen][:, None]
         moved = (np.abs(counts) - np.abs(counts - theta / VENUES)).sum(axis=1) * epsilon / theta[:, 0]
-        return np.asarray(moved + np.log(with_ / without)[chosen])
+        return np.asarray(moved + (_logs(with_) - _logs(without))[chosen])
 
     return AuditCase("a user at every venue", mechanism.epsilon, draw, score, threshold=0.6 * mechanism.epsilon)
+
+
+def _logs(probability: Array) -> Array:
+    """Return logarithms that are finite, also of what is too unlikely for a double."""
+    return np.log(np.maximum(probability, 1e-300))

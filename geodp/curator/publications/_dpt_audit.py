@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,15 +11,13 @@ import numpy.typing as npt
 
 from geodp.curator.synthesis.purse import Purse
 from geodp.geometry import Array, Region
-from geodp.privacy.audit_case import AuditCase, TranscriptCase
+from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.trajectories.table import Trajectories
 
 if TYPE_CHECKING:
     from geodp.curator.publications.dpt import Dpt
 
-TimedTrip = tuple[int, Array, float]
-"""Person, places (m) and time of the first of them (s)."""
 _TOWN = Region(-0.02, -0.02, 0.02, 0.02)
 _EVERYTHING_STANDS_OUT = 1e9
 _CROWD = 3
@@ -103,47 +100,3 @@ def _counted(publication: Dpt, trips: Sequence[tuple[int, Array]]) -> tuple[Arra
     publication.fitted(publication.bounded(world, _TOWN), _TOWN, witness)
     scale = np.concatenate([np.full(values.size, witness.scales[part]) for part, values in witness.seen.items()])
     return np.concatenate(list(witness.seen.values())), scale
-
-
-def followed_releases(publication: Dpt) -> list[TranscriptCase]:
-    """Return pairs of small worlds on which the whole release is followed, down to the synthetic trips.
-
-    The person (or trip) that comes and goes is more extreme than all others: the longest trip, the farthest places, the
-    latest time, more trips than count; or it stands still in a corner. Under a cap on trips one trip more, made before
-    all others, pushes another one out.
-    """
-    west, south, east, north = _TOWN.box_m
-    others = [
-        (who, _trip((-700.0 + 150 * who, -300.0), (100.0 * who, 900.0 - 200 * trip), 3 + who + trip), 600.0 * trip)
-        for who in range(6)
-        for trip in range(2)
-    ]
-    across = _trip((west + 1, south + 1), (east - 1, north - 1), publication.most_points + 10)
-    corner = _trip((east - 5, south + 5), (east - 5, south + 5), 2)
-    many = int(publication.cap or 1) + 2 if publication.unit == "person" else 1
-    pairs = {
-        "a person beyond all others": (others, [(99, across, 9e6 + 86_000.0 * trip) for trip in range(many)]),
-        "a person who stands still in a corner": (others, [(99, corner, 50.0 * trip) for trip in range(many)]),
-        "the only person": ([], [(99, across, 0.0)]),
-    }
-    if publication.unit == "trajectory" and publication.cap is not None:
-        busy = [(99, _trip((0.0, 0.0), (500.0, 80.0 * trip), 4), 500.0 + trip) for trip in range(publication.cap)]
-        pairs["a trip that pushes another one out"] = ([*others, *busy], [(99, across, -1000.0)])
-    return [
-        TranscriptCase(name, publication.epsilon, partial(_released, publication, rest, [*more, *rest]), runs=2)
-        for name, (rest, more) in pairs.items()
-    ]
-
-
-def _released(
-    publication: Dpt, without: Sequence[TimedTrip], with_: Sequence[TimedTrip], noise: Noise, present: bool
-) -> list[npt.ArrayLike]:
-    trips = sorted(with_ if present else without, key=lambda trip: trip[0])
-    first = np.append(0, np.cumsum([len(places) for _, places, _ in trips])).astype(np.int64)
-    places = np.concatenate([np.empty((0, 2)), *(places for _, places, _ in trips)])
-    time_s = np.concatenate([np.empty(0), *(begin + 60.0 * np.arange(len(places)) for _, places, begin in trips)])
-    people = np.array([str(who) for who in range(100)], dtype=np.object_)
-    person = np.array([who for who, _, _ in trips], dtype=np.int64)
-    world = Trajectories(people, first, person, time_s, places[:, 0], places[:, 1])
-    told = publication.release(world, _TOWN, noise)
-    return [told.first, told.time_s, told.x_m, told.y_m]

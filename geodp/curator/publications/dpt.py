@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from geodp.curator.publications import Publication, Published, Records
-from geodp.curator.publications._dpt_audit import canary_cases, followed_releases
+from geodp.curator.publications._dpt_audit import canary_cases
+from geodp.curator.publications._dpt_followed import followed_releases
 from geodp.curator.synthesis.density import DENSITY
 from geodp.curator.synthesis.prefix_tree import level_parts
 from geodp.curator.synthesis.purse import Purse, Receipt, split
@@ -30,6 +32,24 @@ _AS_THEY_ARE = "the trajectories themselves are published"
 DEFAULT_CAP = 10
 _MOST_SPREAD = 300_000
 """Noise on the number of trips (a standard deviation) beyond which a release would be noise, and fill the memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class PaidModel:
+    """A model of trips, what every part of it cost, and chance for drawing from it, which costs nothing."""
+
+    model: TreeModel | TripModel
+    receipts: tuple[Receipt, ...]
+    rng: np.random.Generator
+
+    @property
+    def number(self) -> int:
+        """Noisy number of trips."""
+        return self.model.lengths.total if isinstance(self.model, TreeModel) else self.model.number
+
+    def drawn(self, count: int | None = None) -> Trajectories:
+        """Draw as many synthetic trips as the noisy number of real ones, or `count`."""
+        return self.model.drawn(self.rng, count)
 
 
 class Dpt(Publication):
@@ -158,15 +178,20 @@ class Dpt(Publication):
         self, trajectories: Trajectories, region: Region, noise: Noise
     ) -> tuple[Trajectories, tuple[Receipt, ...]]:
         """Publish synthetic trips, and say what every part of them cost."""
-        used = self.bounded(trajectories, region, b"" if self.cap is None else draw_key(noise))
         if self.variant == "none":
             if noise.releasable:
                 raise NotReleasable(f"dpt with variant none promises nothing: {_AS_THEY_ARE}. It must not be released.")
-            return used, ()
+            return self.bounded(trajectories, region), ()
+        model = self.modelled(trajectories, region, noise)
+        return model.drawn(), model.receipts
+
+    def modelled(self, trajectories: Trajectories, region: Region, noise: Noise) -> PaidModel:
+        """Learn all that synthetic trips follow from; here, and nowhere else, are people looked at."""
+        used = self.bounded(trajectories, region, b"" if self.cap is None else draw_key(noise))
         purse = Purse(noise, self.parts(), self.crowd())
         model = self.fitted(used, region, purse)
         purse.require_within(self.epsilon)
-        return model.drawn(purse.generator()), tuple(purse.receipts)
+        return PaidModel(model, tuple(purse.receipts), purse.generator())
 
     def publish(self, records: Records, noise: Noise) -> Published:
         """Publish synthetic trips of a run; which parts ε was spent on is public."""

@@ -42,5 +42,5 @@ class Zeros(CountsPublication):
         return "Every count is off by itself.", {}
 
     def audit_cases(self) -> list[AuditCase]:
-        """Name no pair: nothing is drawn, and every pair gives the same zeros."""
+        """Name no pair to sample: nothing is drawn."""
         return []

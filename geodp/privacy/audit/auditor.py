@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -56,6 +57,13 @@ class PairAudit:
         return self.best.certified
 
     @property
+    def share(self) -> float:
+        """What is certainly spent, as a share of the claim."""
+        if self.claimed == 0:
+            return math.inf if self.certified > 0 else 0.0
+        return self.certified / self.claimed
+
+    @property
     def raw_bits_certified(self) -> float:
         """Epsilon that the last bits alone certainly spend, whether they count or not."""
         return max((finding.certified for finding in self.raw_bits), default=0.0)
@@ -89,7 +97,7 @@ class Audit:
     @property
     def worst(self) -> PairAudit | None:
         """The audited pair: the one with the most certified for what is claimed (None: nothing is claimed)."""
-        return max(self.pairs, key=lambda pair: (pair.refuted, pair.certified / pair.claimed), default=None)
+        return max(self.pairs, key=lambda pair: (pair.refuted, pair.share), default=None)
 
     @property
     def refuted(self) -> bool:

@@ -20,7 +20,7 @@ def text_of(audit: Audit) -> str:
     lines = [
         f"{audit.kind}: {worst.name}" + (f" (the worst of {len(audit.pairs)} pairs)" if len(audit.pairs) > 1 else ""),
         f"  claimed    ε = {worst.claimed:.4g} at this pair",
-        f"  certified  ε ≥ {worst.certified:.4g} ({worst.certified / worst.claimed:.0%} of the claim; "
+        f"  certified  ε ≥ {worst.certified:.4g} ({worst.share:.0%} of the claim; "
         f"{worst.best.test}; {audit.confidence:.6g} confidence over {pairs} and all tests)",
         f"  verdict    {verdict(audit)}",
     ]
@@ -68,11 +68,11 @@ def _transcript_line(audit: Audit) -> list[str]:
     followed = [pair for pair in audit.pairs if pair.transcript is not None]
     if not followed:
         return []
-    most = max(followed, key=lambda pair: (pair.transcript or 0.0) / pair.claimed)
+    most = max(followed, key=lambda pair: (pair.refuted, (pair.transcript or 0.0) / max(pair.claimed, 1e-300)))
     if most.transcript == math.inf:
         return [
-            f"  followed   {most.name}: the questions, their noise or the output change although all answers were the "
-            "same: something is read that was not paid for"
+            f"  followed   {most.name}: the questions, their noise or the output change (or it fails) although all "
+            "answers were the same: something is read that was not paid for"
         ]
     line = f"  followed   ε = {most.transcript:.6g} of {most.claimed:.6g} asked of the data, question by question"
     return [f"{line} ({most.name}; the most of {len(followed)} pairs)"]

@@ -4,7 +4,7 @@ A release asks its data for numbers and gets noisy answers; all else must follow
 input, and then on its neighbour with the answers of the first run put into its mouth. Three things can go wrong, and
 none of them needs samples to be seen: the questions cost more together than is claimed (composition, with the noise
 that was really asked for), a question or its noise changes with the data (then so does what it may answer), or the
-output differs although all answers were the same: something was read that nobody paid for.
+output differs although all answers were the same (or there is none): something was read that nobody paid for.
 """
 
 from __future__ import annotations
@@ -105,8 +105,11 @@ class Retold(_Followed):
         """Choose as before; the most that a choice may tell is the largest change of a log-probability."""
         now = _log_probabilities(logits)
         earlier = self._earlier("choose", now.shape, 1.0)
+        draws = len(now) if now.ndim > 1 else 1 if size is None else size
+        if earlier.answer.size != draws:
+            raise _ToldApart
         most = np.abs(earlier.true - now).max(axis=-1)
-        self.spent += float(most.sum() if now.ndim > 1 else most * (1 if size is None else size))
+        self.spent += float(most.sum() if now.ndim > 1 else most * draws)
         return np.array(earlier.answer)
 
     def uniform(self, size: int) -> Array:
@@ -130,11 +133,17 @@ def spent_along(case: TranscriptCase, noise: Noise) -> float:
 
 def _spent_once(case: TranscriptCase, noise: Noise, first: bool) -> float:
     overheard = Overheard(noise)
-    told = case.release(overheard, first)
+    try:
+        told = case.release(overheard, first)
+    except CannotFollow:
+        raise
+    except Exception:  # noqa: BLE001 - as below
+        case.release(Overheard(noise), not first)  # raises where it fails on both: then nothing is told apart
+        return math.inf
     retold = Retold(overheard)
     try:
         again = case.release(retold, not first)
-    except _ToldApart:
+    except Exception:  # noqa: BLE001 - whatever it is, it happens on one input only, which tells the two apart
         return math.inf
     return retold.spent if retold.finished and _same(told, again) else math.inf
 

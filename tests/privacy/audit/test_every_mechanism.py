@@ -27,10 +27,8 @@ def test_it_is_not_refuted_at_100_000_samples(kind: str) -> None:
     """A sound mechanism survives with probability 0.95 at least, and with this seed for certain."""
     audit = audit_kind(kind)
     assert not audit.refuted, text_of(audit)
-    assert bool(audit.pairs) == (claims(kind) and kind != "zeros"), (
-        "whoever promises something names audit cases, and nobody else does"
-    )
-    if audit.worst is not None:
+    assert bool(audit.pairs) == claims(kind), "whoever promises something names audit cases, and nobody else does"
+    if audit.worst is not None and audit.worst.claimed > 0:
         assert audit.worst.certified > 0.5 * audit.worst.claimed, "the audit has no power: choose worse neighbours"
 
 

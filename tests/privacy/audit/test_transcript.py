@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from geodp.errors import GeodpError
+from geodp.errors import DataError, GeodpError
 from geodp.privacy.audit.auditor import audit_cases, follow_cases
 from geodp.privacy.audit.report import as_dict, text_of
 from geodp.privacy.audit.transcript import spent_along
@@ -64,9 +64,34 @@ def _as_many_numbers_as_people(noise: Noise, people: int) -> list[np.ndarray]:
     return [noise.uniform(people)[:1]]
 
 
-@pytest.mark.parametrize("release", [_exact_output, _scale_of_the_data, _one_question_more, _as_many_numbers_as_people])
+def _as_many_choices_as_people(noise: Noise, people: int) -> list[np.ndarray]:
+    return [noise.choose(np.zeros(4), people)]
+
+
+def _refused_to_many(noise: Noise, people: int) -> list[np.ndarray]:
+    if people > 3:
+        raise DataError("too many")
+    return two_steps(noise, 0)
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        _exact_output,
+        _scale_of_the_data,
+        _one_question_more,
+        _as_many_numbers_as_people,
+        _as_many_choices_as_people,
+        _refused_to_many,
+    ],
+)
 def test_what_depends_on_data_beside_the_answers_is_told_apart(release: Release) -> None:
     assert spent(release) == math.inf
+
+
+def test_what_fails_on_both_inputs_is_an_error() -> None:
+    with pytest.raises(DataError, match="too many"):
+        spent(_refused_to_many, people=7)
 
 
 def test_choices_from_shared_scores_cost_each_time() -> None:
