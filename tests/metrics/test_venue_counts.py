@@ -62,7 +62,8 @@ def test_a_run_scores_every_publication_of_counts_and_charges_each(tmp_path: Pat
     assert exact["count"].mean() == pytest.approx(zeros)
     ledger = pd.read_parquet(tmp_path / "run" / "ledger.parquet")
     charged = ledger[ledger["mechanism"].isin([item["kind"] for item in PUBLISHED])]
-    assert sorted(charged["mechanism"]) == ["dpsense", "grouping_smoothing", "laplace_counts"]
+    assert sorted(charged["mechanism"]) == ["dpsense", "grouping_smoothing", "laplace_counts", "zeros"]
+    assert charged.set_index("mechanism").loc["zeros", "epsilon"] == 0
 
 
 def test_runs_without_counts_have_no_such_numbers(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ class Zeros(CountsPublication):
 
     Guarantee
     ---------
-    It reads nothing: ε = 0 for all visits of one user (added or removed), and nothing is charged.
+    It reads nothing: ε = 0 for all visits of one user (added or removed) is what it costs.
 
     Reference
     ---------

@@ -42,7 +42,8 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "refuted": audit.refuted,
         "samples": audit.samples,
         "confidence": audit.confidence,
-        "pairs": [_pair(pair) for pair in audit.pairs],
+        "pairs": [_pair(pair) for pair in audit.pairs if pair.transcript is None],
+        "followed": [_followed(pair) for pair in audit.pairs if pair.transcript is not None],
     }
 
 
@@ -54,9 +55,13 @@ def _pair(pair: PairAudit) -> dict[str, Any]:
         "refuted": pair.refuted,
         "test": pair.best.test,
         "exact": None if pair.exact is None else _finite(pair.exact),
-        "transcript": None if pair.transcript is None else _finite(pair.transcript),
         "raw_bits": _finite(pair.raw_bits_certified),
     }
+
+
+def _followed(pair: PairAudit) -> dict[str, Any]:
+    asked = _finite(math.inf if pair.transcript is None else pair.transcript)
+    return {"name": pair.name, "claimed": pair.claimed, "asked": asked, "refuted": pair.refuted}
 
 
 def _exact_line(worst: PairAudit) -> list[str]:
@@ -97,4 +102,4 @@ def _finite(value: float) -> float:
 
     e^709 is about the largest double, so no ratio of two probabilities that doubles can hold is larger.
     """
-    return float(min(value, LARGEST_EPSILON))
+    return float(value) if math.isfinite(value) else LARGEST_EPSILON

@@ -11,7 +11,7 @@ from geodp.curator.mechanisms.contour import Contour
 from geodp.plugins import _registered
 from geodp.privacy.guarantee import Neighbours
 
-KEYS = {"kind", "claimed", "certified", "refuted", "samples", "confidence", "pairs"}
+KEYS = {"kind", "claimed", "certified", "refuted", "samples", "confidence", "pairs", "followed"}
 
 
 def audit(*words: str) -> int:
@@ -52,6 +52,8 @@ def test_a_sound_kind_is_not_refuted(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert written["refuted"] is False
     assert (written["samples"], written["confidence"]) == (20000, 0.95)
     assert [pair["name"] for pair in written["pairs"]] == ["one worker in a cell"]
+    assert written["followed"][0]["asked"] == pytest.approx(1.0), "the release itself asks for all of ε"
+    assert not any(pair["refuted"] for pair in written["followed"])
 
 
 def test_a_liar_is_refuted_with_exit_code_1(liar: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

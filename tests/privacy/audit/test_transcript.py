@@ -121,7 +121,8 @@ def test_transcripts_refute_in_an_audit_and_say_so() -> None:
     assert audit.refuted
     assert audit.worst is not None
     assert (audit.worst.name, audit.worst.best.test) == ("broken", "transcript")
-    assert as_dict(audit)["pairs"][1]["transcript"] == pytest.approx(audit.worst.certified)
+    assert as_dict(audit)["pairs"] == []
+    assert as_dict(audit)["followed"][1]["asked"] == pytest.approx(audit.worst.certified)
     unpaid = TranscriptCase("unpaid", 1.0, lambda noise, present: [np.array([present])])
     audit = follow_cases(nothing, [unpaid], lambda _: simulated())
     assert audit.refuted
