@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _TIME_DIGITS = 3
 _MOST_DRAWN, _MOST_STEPS = 400, 18_000
+_PIXELS = 2000
 
 
 class SyntheticTrips(Plan):
@@ -194,8 +195,9 @@ def _draw_map(page: Page, released: Trajectories) -> None:
     class SyntheticLayer(ReportsLayer):
         title: ClassVar[str] = "Synthetic trips"
 
-    whole = int(np.searchsorted(released.first, _MOST_STEPS, side="right")) - 1  # whole trips, as far as they fit
-    shown = released.chosen(np.arange(min(released.size, max(1, whole), _MOST_DRAWN)))
+    some = _simplified(released.chosen(np.arange(min(released.size, _MOST_DRAWN))))
+    whole = int(np.searchsorted(some.first, _MOST_STEPS, side="right")) - 1  # whole trips, as far as they fit
+    shown = some.chosen(np.arange(min(some.size, max(1, whole))))
     begin = np.setdiff1d(np.arange(shown.points), shown.first[1:] - 1)
     if released.size > shown.size:
         page.note(f"{shown.size:,} of {released.size:,} synthetic trips")
@@ -208,3 +210,18 @@ def _draw_map(page: Page, released: Trajectories) -> None:
         ids=shown.owner[begin],
         what="steps of synthetic trips",
     )
+
+
+def _simplified(trips: Trajectories) -> Trajectories:
+    """Leave out points that lie on the way anyway (less than a pixel off it on a usual screen)."""
+    import shapely
+
+    kept = np.zeros(trips.points, dtype=np.bool_)
+    kept[trips.first[:-1]] = kept[trips.first[1:] - 1] = True
+    tolerance_m = max(np.ptp(trips.x_m), np.ptp(trips.y_m), 1.0) / _PIXELS
+    for number in np.flatnonzero(trips.counts > 2):
+        own = slice(trips.first[number], trips.first[number + 1])
+        places = np.column_stack([trips.x_m[own], trips.y_m[own]])
+        corners = shapely.get_coordinates(shapely.simplify(shapely.linestrings(places), tolerance_m))
+        kept[own] |= (places[:, None] == corners[None, 1:-1]).all(axis=2).any(axis=1)
+    return trips.keeping(kept)
