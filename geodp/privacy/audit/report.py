@@ -73,7 +73,12 @@ def _transcript_line(audit: Audit) -> list[str]:
     followed = [pair for pair in audit.pairs if pair.transcript is not None]
     if not followed:
         return []
-    most = max(followed, key=lambda pair: (pair.refuted, (pair.transcript or 0.0) / max(pair.claimed, 1e-300)))
+    least = min(pair.claimed for pair in followed)  # of the release as it is set, where nothing else is found
+
+    def telling(pair: PairAudit) -> tuple[bool, bool, float]:
+        return pair.refuted, pair.claimed == least, (pair.transcript or 0.0) / max(pair.claimed, 1e-300)
+
+    most = max(followed, key=telling)
     if most.transcript == math.inf:
         return [
             f"  followed   {most.name}: the questions, their noise or the output change (or it fails) although all "
