@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import GeodpError, UsageError
-from geodp.keyed_choice import user_words
+from geodp.privacy.keyed_choice import user_words
 from geodp.publish.request import NOTHING_DONE
 from geodp.publish.visit_reading import (
     VisitCollector,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.keyed_choice import user_words
 from geodp.model import did_you_mean
+from geodp.privacy.keyed_choice import user_words
 from geodp.publish.request import NOTHING_DONE
 from geodp.visits.histories import Integers
 from geodp.visits.venue_list import VenueList, as_text

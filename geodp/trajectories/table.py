@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
-from geodp.keyed_choice import GOLDEN, keyed, mixed, user_words
+from geodp.privacy.keyed_choice import GOLDEN, keyed, mixed, user_words
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array
-from geodp.keyed_choice import GOLDEN, Words, keyed, mixed, user_words
+from geodp.privacy.keyed_choice import GOLDEN, Words, keyed, mixed, user_words
 from geodp.visits.histories import Histories, Integers
 
 T = TypeVar("T")

@@ -311,7 +311,7 @@ def test_not_even_the_traceback_of_a_release_quotes_a_row(files: Files, capsys: 
 
 
 def test_one_long_name_does_not_make_all_names_long() -> None:
-    from geodp.keyed_choice import user_words
+    from geodp.privacy.keyed_choice import user_words
 
     words = user_words([*(str(number) for number in range(50_000)), "x" * 200_000, "a", "a\0"])
     assert len(set(words.tolist())) == words.size

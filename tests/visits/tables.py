@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from geodp.keyed_choice import user_words
+from geodp.privacy.keyed_choice import user_words
 from geodp.visits.visit_sets import VisitSets, visit_sets
 
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geodp.errors import DataError
-from geodp.keyed_choice import GOLDEN, draw_key, keyed, mixed, user_words
+from geodp.privacy.keyed_choice import GOLDEN, draw_key, keyed, mixed, user_words
 from geodp.privacy.noise import SimulatedNoise
 from geodp.visits import visit_sets as visit_sets_module
 from geodp.visits.visit_sets import VisitSets, visit_sets

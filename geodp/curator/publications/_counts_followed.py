@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geodp.keyed_choice import user_words
 from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
+from geodp.privacy.keyed_choice import user_words
 from geodp.privacy.noise import Noise
 from geodp.visits.visit_sets import VisitSets, visit_sets
 

@@ -13,9 +13,9 @@ from geodp.curator.publications import Publication, Published, Records
 from geodp.curator.publications._counts_followed import followed_releases
 from geodp.errors import NotReleasable
 from geodp.geometry import Array
-from geodp.keyed_choice import draw_key
 from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.visits.histories import Integers
 from geodp.visits.space_order import space_order

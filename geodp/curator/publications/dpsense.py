@@ -12,8 +12,8 @@ from geodp.curator.publications._counts_publication import NoisyCounts
 from geodp.curator.publications._dpsense_audit import dpsense_cases
 from geodp.curator.publications._threshold import normalised, quality, thresholds
 from geodp.geometry import Array
-from geodp.keyed_choice import draw_key
 from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import exponential_mechanism, laplace_counts
 from geodp.privacy.release_noise import lattice_step

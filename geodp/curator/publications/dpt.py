@@ -22,9 +22,9 @@ from geodp.curator.synthesis.trip_synthesis import NUMBER, SHARES, TripModel, Tr
 from geodp.curator.synthesis.walks import Direction
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Region
-from geodp.keyed_choice import draw_key
 from geodp.privacy.audit_case import AuditCase, TranscriptCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.trajectories.table import Trajectories
 
@@ -84,8 +84,8 @@ class Dpt(Publication):
     `unit: person`; none for `unit: trajectory`, which then promises nothing about a person."""
     variant: Literal["geodp", "dpt", "grid_markov", "ngram", "none"] = "geodp"
     """`geodp`: ends, lengths, detours and densities of whole trips; `dpt`: prefix trees; the baselines `grid_markov`
-    and `ngram` (trips end where its tree says, which makes them shorter than real ones); `none`: the trips as they are.
-    Not private."""
+    and `ngram` (trips end where its noisy tree says: far too late at a small ε, somewhat early at a large one); `none`:
+    the trips as they are. Not private."""
     tokens_per_trajectory: float = Field(default=20.0, ge=1)
     """Most that one trip adds to the counts of one depth of the trees (l): longer trips count less per move."""
     finest_m: float = Field(default=100.0, gt=0)

@@ -15,8 +15,8 @@ from geodp.curator.publications._grouping_audit import grouping_cases
 from geodp.curator.publications._threshold import choose_threshold, thresholds
 from geodp.errors import UsageError
 from geodp.geometry import Array
-from geodp.keyed_choice import draw_key
 from geodp.privacy.audit_case import AuditCase, TranscriptCase
+from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
 from geodp.visits.histories import Integers

@@ -34,7 +34,7 @@ class NoisyHistogram:
         A bin counts where it and its neighbours together stand out of the noise of three bins (two standard deviations,
         √6·b each): otherwise the noise of empty bins far out would make trips that are far too long.
         """
-        around = np.convolve(np.pad(self.counts, 1), np.ones(3), mode="valid")
+        around = sums_of_three(self.counts)
         sure = around > 2 * np.sqrt(6.0) * self.scale
         if not sure.any():
             sure[np.argmax(around)] = True
@@ -53,6 +53,11 @@ def noisy_histogram(part: str, values: Array, edges: Array, purse: Purse) -> Noi
     within = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, edges.size - 2)
     counts = np.bincount(within, minlength=edges.size - 1).astype(np.float64)
     return NoisyHistogram(edges, purse.counts(part, counts), purse.scale(part))
+
+
+def sums_of_three(counts: Array) -> Array:
+    """Return each bin together with its neighbours, of which the outermost have one."""
+    return np.convolve(np.pad(counts, 1), np.ones(3), mode="valid")
 
 
 def growing_edges(first: float, last: float, factor: float) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.curator.synthesis.consistency import fitted_total, whole_counts
-from geodp.curator.synthesis.noisy_histogram import growing_edges
+from geodp.curator.synthesis.noisy_histogram import growing_edges, sums_of_three
 from geodp.curator.synthesis.purse import Purse
 from geodp.geometry import Array
 from geodp.trajectories.table import Trajectories
@@ -48,7 +48,7 @@ def noisy_shapes(trajectories: Trajectories, purse: Purse, total: float, widest_
     counts = np.bincount(row * size[1] + column, minlength=size[0] * size[1])
     noisy = purse.counts(SHAPES, counts).reshape(size)
     # Lengths that do not stand out, with their neighbours, from the noise of three rows are taken for empty.
-    around = np.convolve(noisy.sum(axis=1), np.ones(3), mode="same")
+    around = sums_of_three(noisy.sum(axis=1))
     sure = around > 2 * np.sqrt(2.0 * 3 * size[1]) * purse.scale(SHAPES)
     if not sure.any():
         sure[np.argmax(around)] = True

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.curator.synthesis.consistency import fitted_total, whole_counts
-from geodp.curator.synthesis.noisy_histogram import growing_edges
+from geodp.curator.synthesis.noisy_histogram import growing_edges, sums_of_three
 from geodp.curator.synthesis.purse import Purse
 from geodp.curator.synthesis.reference_systems import Integers
 from geodp.geometry import Array
@@ -52,7 +52,7 @@ def noisy_spacing(trajectories: Trajectories, purse: Purse, widest_m: float, mos
     column = np.clip(np.searchsorted(_SPACING_EDGES_M, spacing_m, side="right") - 1, 0, size[1] - 1)
     counts = np.bincount(row * size[1] + column, minlength=size[0] * size[1])
     noisy = purse.counts(SPACING, counts).reshape(size)
-    around = np.convolve(np.pad(noisy.sum(axis=0), 1), np.ones(3), mode="valid")
+    around = sums_of_three(noisy.sum(axis=0))
     sure = around > 2 * np.sqrt(2.0 * 3 * size[0]) * purse.scale(SPACING)
     if not sure.any():
         sure[np.argmax(around)] = True

@@ -63,7 +63,7 @@ class CountFigure(FigureKind):
     def _real(self) -> VisitSets:
         import pandas as pd
 
-        from geodp.keyed_choice import user_words
+        from geodp.privacy.keyed_choice import user_words
         from geodp.visits.visit_sets import visit_sets
 
         frame = pd.read_parquet(str(self.path), columns=[self.user_column, self.venue_column])
