@@ -14,6 +14,7 @@ from geodp.attacks import Attack
 from geodp.curator.publications import Publication
 from geodp.geometry import Region, region_from_file
 from geodp.model import Model
+from geodp.names import require_name
 from geodp.plugins import Plugin, PublicFacts, Slot
 from geodp.privacy.guarantee import Neighbours, plus
 from geodp.scenario_sections import (
@@ -81,9 +82,7 @@ class Scenario(Model):
     @field_validator("name")
     @classmethod
     def _a_folder_name(cls, value: str) -> str:
-        if not re.fullmatch(r"[\w.-]+", value) or value.startswith("."):
-            raise ValueError(f"must be letters, digits, '-', '_' and '.', got {value!r}")
-        return value
+        return require_name(value)
 
     @field_validator("start_time", mode="before")
     @classmethod
@@ -98,8 +97,7 @@ class Scenario(Model):
     @classmethod
     def _arm_names(cls, value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:  # noqa: ARG003
         for name in value:
-            if not re.fullmatch(r"\w[\w.-]*", name):
-                raise ValueError(f"arm {name!r}: names are letters, digits, '-', '_' and '.'")
+            require_name(name, "the name of an arm")
         return value
 
     @property

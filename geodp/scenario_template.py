@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from importlib import resources
 from pathlib import Path
 
 from geodp.errors import OutputError, UsageError
+from geodp.names import require_name
 
 
 def write_template(name: str) -> Path:
     """Write NAME.yaml into the working folder, unless it exists."""
     stem = Path(name).stem if name.endswith((".yaml", ".yml")) else Path(name).name
-    if not re.fullmatch(r"[\w-][\w.-]*", stem):
-        raise UsageError(f"'{name}': a scenario's name is letters, digits, '-', '_' and '.'")
+    try:
+        require_name(stem, "a scenario's name")
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     path = Path(name).with_name(f"{stem}.yaml")
     text = resources.files("geodp").joinpath("templates/scenario.yaml").read_text(encoding="utf-8")
     try:

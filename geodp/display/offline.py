@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 from functools import cache
 from importlib import metadata, resources
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import folium
-from branca.element import MacroElement
-from folium.template import Template
+from branca.element import Element
 
+from geodp.display.packing import inline_json
 from geodp.errors import UsageError
 
 _SCRIPTS = (
@@ -50,55 +49,37 @@ class OfflineMap(folium.Map):
         self._id = "geodp"  # folium draws random names; the same run gives the same page
         root: Any = self.get_root()
         root._id = "geodp"
-        root.title = html.escape(title)
-        self.stage = Stage(self.get_name(), tiles_host)
+        self.stage = Stage(title, self.get_name(), tiles_host)
         self.add_child(self.stage, name="stage")
 
 
-class Stage(MacroElement):
-    """Leaflet, our style and scripts, the caption and the data, written into the page.
+class Verbatim(Element):
+    """A part of the page that is written as it stands.
 
-    Everything is handed to the template as a variable: code put into a template's own text would be run as a template.
+    Of the text of any other element branca makes a template, and runs it: words of a user must never be in one.
     """
 
-    _template = Template(
-        """
-        {% macro header(this, kwargs) %}
-        <meta http-equiv="Content-Security-Policy" content="{{ this.policy }}" />
-        <!--
-{{ this.licence }}
-        -->
-        <style>{{ this.leaflet_css }}</style>
-        <style>{{ this.css }}</style>
-        <script>{{ this.leaflet_js }}</script>
-        {% endmacro %}
-        {% macro html(this, kwargs) %}
-        <noscript>This map needs JavaScript. It loads nothing from the network.</noscript>
-        {{ this.caption }}
-        <script type="application/json" id="geodp-page">{{ this.facts }}</script>
-        {%- for block in this.blocks %}
-        {{ block }}
-        {%- endfor %}
-        {% endmacro %}
-        {% macro script(this, kwargs) %}
-        {{ this.js }}
-        geodp.start({{ this.map_name }});
-        {% endmacro %}
-        """
-    )
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
 
-    def __init__(self, map_name: str, tiles_host: str | None) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+    def render(self, **_: Any) -> str:
+        """Return the text."""
+        return self.text
+
+
+class Stage(Element):
+    """Title, Leaflet, our style and scripts, the caption and the data, put into the page verbatim."""
+
+    def __init__(self, title: str, map_name: str, tiles_host: str | None) -> None:
+        super().__init__()
         self._name = "Stage"
         self._id = "geodp"
+        self.title = title
         self.map_name = map_name
         # The browser itself refuses every request but for the tiles a user may choose to see.
         images = "data:" if tiles_host is None else f"data: {tiles_host}"
         self.policy = f"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src {images}"
-        self.licence = _asset("leaflet-licence.txt")
-        self.leaflet_js, self.leaflet_css = _leaflet()
-        self.css = _asset("geodp.css")
-        self.js = "\n".join(_asset(name) for name in _SCRIPTS)
         self.caption = ""
         self.facts = "{}"
         self.blocks: list[str] = []
@@ -106,11 +87,42 @@ class Stage(MacroElement):
     def fill(self, *, caption: str, facts: dict[str, Any], blocks: list[str]) -> None:
         """Set the caption (HTML), the facts about the page, and one element of packed data per layer."""
         self.caption = caption
-        # "<" may not stand in an inlined script: it could end it. JSON lets it be written as an escape.
-        self.facts = json.dumps(facts, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace(
-            "<", "\\u003c"
-        )
+        self.facts = inline_json(facts)
         self.blocks = blocks
+
+    def render(self, **_: Any) -> str:
+        """Put everything where it belongs in the page around it."""
+        page: Any = self.get_root()
+        parts = {"header": self._head(), "html": self._body(), "script": self._script()}
+        for place, text in parts.items():
+            getattr(page, place).add_child(Verbatim(text), name=self.get_name())
+        return ""
+
+    def _head(self) -> str:
+        leaflet_js, leaflet_css = _leaflet()
+        return "\n".join(
+            [
+                f'<meta http-equiv="Content-Security-Policy" content="{self.policy}" />',
+                f"<title>{html.escape(self.title)}</title>",
+                f"<!--\n{_asset('leaflet-licence.txt')}\n-->",
+                f"<style>{leaflet_css}</style>",
+                f"<style>{_asset('geodp.css')}</style>",
+                f"<script>{leaflet_js}</script>",
+            ]
+        )
+
+    def _body(self) -> str:
+        return "\n".join(
+            [
+                "<noscript>This map needs JavaScript. It loads nothing from the network.</noscript>",
+                self.caption,
+                f'<script type="application/json" id="geodp-page">{self.facts}</script>',
+                *self.blocks,
+            ]
+        )
+
+    def _script(self) -> str:
+        return "\n".join([*(_asset(name) for name in _SCRIPTS), f"geodp.start({self.map_name});"])
 
 
 @cache

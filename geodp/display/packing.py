@@ -63,6 +63,18 @@ def contents(html: str) -> list[Any]:
     return [unpack(block) for _, block in _BLOCK.findall(html)]
 
 
+def inline_json(values: Any) -> str:
+    """Return values as JSON that may stand in a page's script element.
+
+    There "<" could end the element, or open a comment that swallows its end; two line separators are no part of
+    JavaScript's strings. JSON lets all of them be written as escapes.
+    """
+    text = json.dumps(values, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    for sign in "<>\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
 def data_block(number: int, packed: str) -> str:
     """Return the element that holds the packed data of one layer."""
     return f'<script type="application/geodp" id="geodp-data-{number}">{packed}</script>'

@@ -7,22 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geodp.metrics._interval import mean
-from geodp.sweeps.figures import COLOURS, MARKERS, with_unit
+from geodp.sweeps.figures import COLOURS, MARKERS, as_words, with_unit
+from geodp.sweeps.figures import STYLE as SWEEP_STYLE
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.figures.figure_file import FigureFile
 
-STYLE: dict[Any, Any] = {
-    "font.size": 11,
-    "axes.titlesize": 11,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "svg.hashsalt": "geodp",
-}
-
-
+STYLE: dict[Any, Any] = {**SWEEP_STYLE, "axes.titlesize": 11}
 PANELS_ACROSS = 4
 """More data sets than this go on below: a page is only so wide."""
 
@@ -68,10 +61,10 @@ def panel_axes(file: FigureFile, rows: int, panels: list[str]) -> tuple[Any, Any
         unused.remove()
     grid = grid[:, : len(panels)]
     title = f"{file.id}  {file.section.title}"
-    drawn.suptitle(title, x=0.01, ha="left", fontsize=13, wrap=True)
+    drawn.suptitle(as_words(title), x=0.01, ha="left", fontsize=13, wrap=True)
     for column, name in enumerate(panels):
         shown = file.section.panels[name].title or name
-        grid[0][column].set_title(shown, loc="left", fontsize=11)
+        grid[0][column].set_title(as_words(shown), loc="left", fontsize=11)
     return drawn, grid
 
 
@@ -79,9 +72,9 @@ def label_axes(axes: Any, file: FigureFile, quantity: str, *, first: bool = True
     """Label the axes of one quantity and give them their scales."""
     settings = file.section.axes
     if last:
-        axes.set_xlabel(settings.x or getattr(file.section.make, "x", "x"))
+        axes.set_xlabel(as_words(settings.x or getattr(file.section.make, "x", "x")))
     if first:
-        axes.set_ylabel(settings.y.get(quantity) or with_unit(quantity))
+        axes.set_ylabel(as_words(settings.y.get(quantity) or with_unit(quantity)))
     if settings.log_x:
         axes.set_xscale("log")
     if settings.log_y:
@@ -126,7 +119,7 @@ def _line(axes: Any, own: pd.DataFrame, number: int, label: str, *, dashed: bool
             linestyle=("--" if dashed else "-") if numeric else "none",
             capsize=3,
             markersize=5,
-            label=label,
+            label=as_words(label),
         )
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import Field, SerializeAsAny, ValidationError, field_validator, model_validator
 
 from geodp.errors import DataError, ScenarioError, UsageError
 from geodp.figures.kinds import FigureKind
 from geodp.model import Model, did_you_mean
+from geodp.names import require_name
 from geodp.plugins import Slot
 from geodp.scenario_file import read_yaml
 
@@ -139,6 +140,13 @@ class FigureSection(Model):
     claims: tuple[Claim, ...] = Field(min_length=1)
     """What the paper says."""
 
+    @field_validator("panels")
+    @classmethod
+    def _folder_names(cls, value: dict[str, Panel]) -> dict[str, Panel]:
+        for name in value:
+            require_name(name, "the name of a panel")
+        return value
+
 
 @dataclass(frozen=True)
 class FigureFile:
@@ -195,6 +203,10 @@ def find_figure(name: str) -> FigureFile:
 
 def load_figure(path: Path) -> FigureFile:
     """Read and check a figure file; all its problems are reported at once."""
+    try:
+        require_name(path.stem, "the name of a figure file")
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
     raw = read_yaml(path)
     if not isinstance(raw.get("figure"), dict):
         raise ScenarioError(str(path), [("figure", "a figure file needs a section 'figure' (title, source, make, …)")])

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError, OutputError
+from geodp.names import require_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,7 +213,14 @@ class RunFolder:
     def arms(self) -> dict[str, RunFolder]:
         """The arms of a comparison, in the order of the scenario ({} for a plain run)."""
         folder = self.path / "arms"
-        return {name: RunFolder(folder / name) for name in self.manifest.get("arms", [])}
+        return {name: RunFolder(folder / name) for name in self._arm_names()}
+
+    def _arm_names(self) -> list[str]:
+        """Return the names of the arms; one that leads out of the folder is refused."""
+        try:
+            return [require_name(name, "the name of an arm") for name in self.manifest.get("arms", [])]
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{self.path / 'manifest.json'}: {error}") from None
 
     def _table(self, name: str) -> pd.DataFrame:
         import pandas as pd

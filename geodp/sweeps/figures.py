@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 """Okabe and Ito's palette."""
 MARKERS = "osD^vP*X"
+STYLE: dict[Any, Any] = {
+    "font.size": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.hashsalt": "geodp",
+}
 
 
 def write_figures(sweep: LoadedSweep, runs: pd.DataFrame, folder: Path) -> list[Path]:
@@ -30,9 +37,11 @@ def write_figures(sweep: LoadedSweep, runs: pd.DataFrame, folder: Path) -> list[
     written = []
     for plot in plots:
         drawn = figure(runs, plot, sweep.varied)
-        stem = f"{plot.y}_by_{(plot.x or x_path(runs, sweep.varied)).rsplit('.', 1)[-1]}"
-        for suffix in ("png", "svg"):
-            drawn.savefig(folder / f"{stem}.{suffix}", metadata={"Date": None} if suffix == "svg" else None)
+        across = (plot.x or x_path(runs, sweep.varied)).rsplit(".", 1)[-1]
+        stem = re.sub(r"[^\w-]", "_", f"{plot.y}_by_{across}")
+        with plt.rc_context(STYLE):
+            for suffix in ("png", "svg"):
+                drawn.savefig(folder / f"{stem}.{suffix}", metadata={"Date": None} if suffix == "svg" else None)
         plt.close(drawn)
         written.append(folder / f"{stem}.svg")
     return written
@@ -53,9 +62,7 @@ def figure(runs: pd.DataFrame, plot: Plot, varied: list[str]) -> Any:
     x = plot.x or x_path(runs, varied)
     lines = plot.lines or next((path for path in varied if path != x and runs[path].nunique(dropna=False) > 1), None)
     good = runs[runs["status"] == "ok"]
-    with plt.rc_context(
-        {"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "geodp"}
-    ):
+    with plt.rc_context(STYLE):
         drawn, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         groups = [(None, good)] if lines is None else list(good.groupby(lines, sort=True, dropna=False))
         for number, (value, own) in enumerate(groups):
@@ -89,9 +96,9 @@ def _line(axes: Any, own: pd.DataFrame, x: str, y: str, number: int, label: str 
 
 
 def _label(axes: Any, plot: Plot, x: str, lines: str | None) -> None:
-    axes.set_xlabel(plot.x_label or x)
-    axes.set_ylabel(plot.y_label or with_unit(plot.y))
-    axes.set_title(plot.title or f"{plot.y} against {x.rsplit('.', 1)[-1]}", loc="left", fontsize=12)
+    axes.set_xlabel(as_words(plot.x_label or x))
+    axes.set_ylabel(as_words(plot.y_label or with_unit(plot.y)))
+    axes.set_title(as_words(plot.title or f"{plot.y} against {x.rsplit('.', 1)[-1]}"), loc="left", fontsize=12)
     if plot.log_x:
         axes.set_xscale("log")
     if plot.log_y:
@@ -99,7 +106,7 @@ def _label(axes: Any, plot: Plot, x: str, lines: str | None) -> None:
     axes.grid(visible=True, color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     if lines is not None:
-        axes.legend(title=lines.rsplit(".", 1)[-1], frameon=False)
+        axes.legend(title=as_words(lines.rsplit(".", 1)[-1]), frameon=False)
 
 
 def with_unit(key: str) -> str:
@@ -111,7 +118,12 @@ def with_unit(key: str) -> str:
 
 def _short(value: Any) -> str:
     text = f"{value:g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 40 else text[:37] + "…"
+    return as_words(text if len(text) <= 40 else text[:37] + "…")
+
+
+def as_words(text: str) -> str:
+    """Return a text that matplotlib shows as written: between two dollars it would read a formula."""
+    return text.replace("$", r"\$")
 
 
 def x_path(runs: pd.DataFrame, varied: list[str]) -> str:

@@ -19,6 +19,11 @@ table{border-collapse:collapse;font-size:.85rem}td,th{padding:.2rem .6rem;border
 th:first-child,td:first-child{text-align:left}svg{max-width:100%;height:auto}pre{background:#f4f4f4;padding:.6rem;overflow:auto}
 .scroll{overflow-x:auto}.warn{color:#a33c00}
 """
+_POLICY = (
+    '<meta http-equiv="Content-Security-Policy" '
+    "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
+)
+"""The page runs no script and loads nothing, whatever stands in it."""
 _SHOWN = ("success_rate", "planned_success", "notified_workers", "travel_distance_m", "distance_error_m")
 
 
@@ -43,7 +48,7 @@ def report_html(sweep: LoadedSweep, runs: pd.DataFrame, summary: pd.DataFrame, f
     body = "\n".join(part for part in parts if part)
     title = html.escape(sweep.sweep.name)
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">{_POLICY}<title>{title}</title>'
         f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
     )
 

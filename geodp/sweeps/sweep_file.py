@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from geodp.errors import ScenarioError, UsageError
 from geodp.model import Model
+from geodp.names import require_name
 from geodp.plugins import plugins
 from geodp.scenario import Scenario
 from geodp.scenario_file import build_scenario, dump, read_yaml, set_path
@@ -56,7 +57,7 @@ class Sweep(Model):
 
     geodp: Literal[1]
     """Version of this format."""
-    name: str = Field(min_length=1, pattern=r"^[\w.-]+$")
+    name: str
     """Short name: letters, digits, `-`, `_` and `.`."""
     about: str = ""
     """The question that the sweep answers."""
@@ -76,6 +77,11 @@ class Sweep(Model):
     """A run that takes longer is stopped and counts as failed, seconds."""
     figure: dict[str, Any] | None = None
     """What a paper shows of this sweep and claims about it; read by `geodp figures`, of no account to a sweep."""
+
+    @field_validator("name")
+    @classmethod
+    def _a_folder_name(cls, value: str) -> str:
+        return require_name(value)
 
     @field_validator("plot", mode="before")
     @classmethod
