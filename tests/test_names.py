@@ -43,9 +43,8 @@ def test_what_would_lead_elsewhere_is_no_name(name: str) -> None:
 def test_scenarios_arms_and_sweeps_bear_names(name: str, tmp_path: Path) -> None:
     with pytest.raises(GeodpError, match="name"):
         small({"name": name})
-    raw = {"first": {}, name: {}}
     with pytest.raises(GeodpError, match="the name of an arm"):
-        small({"compare": raw})
+        small({"compare": {"first": {}, name: {}}})
     with pytest.raises(GeodpError, match="name"):
         sweep(sweep_file(tmp_path, {"name": name}), tmp_path / "out", workers=1)
     assert not (tmp_path / "out").exists()
