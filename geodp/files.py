@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,16 +19,18 @@ class FileBusy(Exception):
 
 
 @contextlib.contextmanager
-def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+def locked(path: Path, *, wait: bool = True, stays: bool = True) -> Iterator[None]:
     """Let one process at a time pass; the lock goes with the process, so a crash leaves none behind.
 
     Parameters
     ----------
     path
-        The lock's own file. It is made when it is not there and stays: removing it would let two processes hold
-        locks on two files of one name.
+        The lock's own file. It is made when it is not there.
     wait
         Whether to wait for another holder, or to raise.
+    stays
+        Whether the file stays afterwards. All who lock one file must say the same: who waited for a file that its
+        holder then removed begins anew with the file that has the name now.
 
     Raises
     ------
@@ -36,9 +39,28 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
     OSError
         If the lock's file cannot be opened.
     """
-    with Path(path).open("a+b") as file:
-        _lock(file, wait=wait)
-        yield
+    path = Path(path)
+    while True:
+        with path.open("a+b") as file:
+            _lock(file, wait=wait)
+            if stays:
+                yield
+                return
+            if _has_name(file, path):
+                try:
+                    yield
+                finally:
+                    with contextlib.suppress(OSError):  # Windows keeps a file that is open
+                        path.unlink()
+                return
+
+
+def _has_name(file: IO[bytes], path: Path) -> bool:
+    """Tell whether a file that is open is the one that has the name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _lock(file: IO[bytes], *, wait: bool) -> None:
@@ -74,17 +96,57 @@ def write_whole(path: Path, write: Callable[[Path], object], *, mode: int | None
     mode
         Permissions of the file (0o600 for what is private); default: as the system gives them.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=f".partial{path.suffix}")
-    os.close(handle)
-    partial = Path(name)
+    _clear_partials(path)
+    with _partial_of(path) as partial:
+        try:
+            write(partial)
+            partial.chmod(_usual_mode() if mode is None else mode)
+            sync_file(partial)
+            partial.replace(path)
+            sync_folder(path.parent)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _partial_of(path: Path) -> Iterator[Path]:
+    """Make a file beside a place, and hold it while it is written: what nobody holds is left over."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=f".partial{path.suffix}")
+        with os.fdopen(handle, "r+b") as file:
+            if not _HOLDS_PARTIALS:
+                file.close()
+            else:
+                with contextlib.suppress(OSError):  # a file system without locks: nobody clears up there either
+                    if not _lock_at_once(file) or not _has_name(file, Path(name)):
+                        continue  # another process took it for left over, between its making and its lock
+            yield Path(name)
+            return
+
+
+def _clear_partials(path: Path) -> None:
+    """Remove what killed processes left of earlier writings of a file."""
+    if not _HOLDS_PARTIALS:
+        return
+    left = re.compile(rf"\.{re.escape(path.stem)}-[a-z0-9_]{{8}}\.partial{re.escape(path.suffix)}")
+    for name in os.listdir(path.parent):  # noqa: PTH208 - names are enough, and there may be many
+        if left.fullmatch(name):
+            with contextlib.suppress(OSError), path.with_name(name).open("rb") as file:
+                if _lock_at_once(file):
+                    path.with_name(name).unlink()
+
+
+_HOLDS_PARTIALS = os.name != "nt"
+"""On Windows a lock would keep the writer itself out of the file."""
+
+
+def _lock_at_once(file: IO[bytes]) -> bool:
+    """Take the lock of a file unless another has it."""
     try:
-        write(partial)
-        partial.chmod(_usual_mode() if mode is None else mode)
-        sync_file(partial)
-        partial.replace(path)
-        sync_folder(path.parent)
-    finally:
-        partial.unlink(missing_ok=True)
+        _lock(file, wait=False)
+    except FileBusy:
+        return False
+    return True
 
 
 def write_text_whole(path: Path, text: str, *, mode: int | None = None) -> None:

@@ -61,3 +61,26 @@ def test_a_lock_keeps_others_out_until_its_process_is_killed(tmp_path: Path) -> 
 def test_a_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(b"x" * 3_000_000)
     assert digest(tmp_path / "data") == hashlib.sha256(b"x" * 3_000_000).hexdigest()
+
+
+def test_partial_files_of_killed_processes_go_and_those_of_living_ones_stay(tmp_path: Path) -> None:
+    left = tmp_path / ".table-0a1b2c3d.partial.csv"
+    left.write_text("half")
+    other = tmp_path / ".table-b-0a1b2c3d.partial.csv"
+    other.write_text("of another file")
+
+    def meanwhile(partial: Path) -> None:
+        partial.write_text("slow")
+        write_text_whole(tmp_path / "table.csv", "quick")
+        assert partial.exists()
+
+    write_whole(tmp_path / "table.csv", meanwhile)
+    assert (tmp_path / "table.csv").read_text() == "slow"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [other.name, "table.csv"]
+
+
+def test_who_waited_for_a_lock_that_goes_holds_the_file_that_has_the_name(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    with locked(lock, stays=False), pytest.raises(FileBusy), locked(lock, wait=False, stays=False):
+        pass
+    assert not lock.exists()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geodp.datasets.folder import Ending, TableFile, whole_folder
+from geodp.datasets.folder import Ending, TableFile, table_folder
 from geodp.geometry import EARTH_RADIUS_M, Array
 from geodp.loaders import Dropped, Loader
 from geodp.loaders._seen import Numbering
@@ -38,7 +38,7 @@ def convert(source: Path, loader: Loader, out: Path, *, ending: Ending = "parque
     publish visits`; trajectories become `trajectories`. `dropped.json` says what was left out.
     """
     loaded = loader.load(source)
-    with whole_folder(out, force=force) as folder:
+    with table_folder(out, force=force) as folder:
         if loader.loads == "visits":
             _write_visits(loaded.batches, folder, ending, loaded.dropped)
         else:

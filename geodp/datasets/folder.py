@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from geodp.errors import OutputError, UsageError
+from geodp.folders import whole_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,30 +25,16 @@ def require_ending(ending: str) -> Ending:
 
 
 @contextmanager
-def whole_folder(out: Path, *, force: bool) -> Iterator[Path]:
-    """Give a folder to write into; it becomes `out` when everything went well, and is gone otherwise."""
-    if out.exists() and (not force or not out.is_dir()):
-        advice = "It is a file" if out.is_file() else "Use --force to replace it, or another --out"
-        raise OutputError(f"{out} exists already. {advice}. Nothing was written.")
-    partial = out.with_name(f".{out.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
-        partial.mkdir(parents=True)
-        yield partial
-        if out.exists():
-            _require_ours(out)
-            shutil.rmtree(out)
-        partial.rename(out)
-    except OSError as error:
-        raise OutputError(
-            f"{out}: could not be written ({error.strerror or error}). Nothing was left behind."
-        ) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+def table_folder(out: Path, *, force: bool) -> Iterator[Path]:
+    """Give a folder to write tables into; it becomes `out` when everything went well, and is gone otherwise."""
+    with whole_folder(out, force=force, check_replaceable=_require_ours) as folder:
+        yield folder
 
 
 def _require_ours(out: Path) -> None:
     """Refuse to delete a folder that holds anything but tables."""
+    if not out.is_dir():
+        raise OutputError(f"{out} is a file: it is not replaced. Name another --out.")
     others = [path.name for path in out.iterdir() if path.suffix not in (".parquet", ".csv", ".json", ".md")]
     if others:
         raise OutputError(f"{out} holds more than tables ('{others[0]}'): it is not replaced. Name another --out.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from geodp.datasets.folder import Ending, TableFile, whole_folder
+from geodp.datasets.folder import Ending, TableFile, table_folder
 from geodp.geometry import Region
 from geodp.trajectories.generated_trips import TripSizes
 from geodp.visits.generated_histories import Sizes, generated_histories
@@ -33,7 +33,7 @@ def make_visits(
         **venues.levels,
         "category": venues.category,
     }
-    with whole_folder(out, force=force) as folder:
+    with table_folder(out, force=force) as folder:
         for name, columns in (("visits", visits), ("venues", listed)):
             with TableFile(folder, name, ending) as table:
                 table.write(pa.record_batch([pa.array(values) for values in columns.values()], list(columns)))
@@ -49,7 +49,7 @@ def make_trips(
     from geodp.trajectories.generated_trips import generated_trips
 
     trips = generated_trips(sizes, region, np.random.default_rng(seed))
-    with whole_folder(out, force=force) as folder, TableFile(folder, "trajectories", ending) as table:
+    with table_folder(out, force=force) as folder, TableFile(folder, "trajectories", ending) as table:
         for begin in range(0, trips.size, _TRIPS_AT_ONCE):
             part = trips.chosen(np.arange(begin, min(begin + _TRIPS_AT_ONCE, trips.size)))
             frame = part.frame(region).round({"lon": 7, "lat": 7, "time_s": 1})

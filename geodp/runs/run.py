@@ -18,12 +18,13 @@ import numpy as np
 import pandas as pd
 
 from geodp._version import __version__
+from geodp.folders import whole_folder
 from geodp.geometry import Array, Region
 from geodp.release import Cells, Points
 from geodp.runs.publications import book_publications, records_of, write_publications
 from geodp.runs.release_store import write_release
 from geodp.runs.result import RunResult
-from geodp.runs.run_folder import RunFolder, new_folder, write_json
+from geodp.runs.run_folder import RunFolder, check_is_run, write_json
 from geodp.scenario import Scenario, load_scenario
 from geodp.scenario_file import arms, write_scenario
 from geodp.server.density_from_points import density_from_points
@@ -82,19 +83,27 @@ def run(
     if seed is not None:
         scenario = scenario.model_copy(update={"seed": seed})
     target = Path(out) if out is not None else Path("runs") / f"{scenario.name}-s{scenario.seed}"
+    with whole_folder(target, force=force, check_replaceable=check_is_run) as folder:
+        run_into(folder, scenario, draw_map=draw_map, summarise=summarise, progress=progress)
+    return RunResult(target)
+
+
+def run_into(
+    folder: Path, scenario: Scenario, *, draw_map: bool, summarise: bool, progress: Progress | None = None
+) -> None:
+    """Run a scenario into an empty folder that nobody looks at yet: what fails leaves it half-written."""
     tell = progress or (lambda _phase, _share: None)
-    with new_folder(target, force=force) as folder, _log_to(folder / "run.log"):
+    with _log_to(folder / "run.log"):
         if scenario.compare:
             _run_arms(scenario, folder, tell, draw_map=draw_map, summarise=summarise)
-        else:
-            streams = Streams(scenario.seed)
-            resolved = scenario.resolved()
-            tell("world", 0.0)
-            started = time.perf_counter()
-            world = build_world(resolved, streams)
-            _run_one(resolved, world, folder, tell, world_s=time.perf_counter() - started)
-            _finish(folder, tell, draw_map=draw_map, summarise=summarise)
-    return RunResult(target)
+            return
+        streams = Streams(scenario.seed)
+        resolved = scenario.resolved()
+        tell("world", 0.0)
+        started = time.perf_counter()
+        world = build_world(resolved, streams)
+        _run_one(resolved, world, folder, tell, world_s=time.perf_counter() - started)
+        _finish(folder, tell, draw_map=draw_map, summarise=summarise)
 
 
 def _run_arms(scenario: Scenario, folder: Path, tell: Progress, *, draw_map: bool, summarise: bool) -> None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError, OutputError
+from geodp.folders import put_back
 from geodp.names import require_name
 
 if TYPE_CHECKING:
@@ -41,6 +39,8 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
+        if not self.path.is_dir():
+            put_back(self.path)
         if not self.path.is_dir():
             raise DataError(f"{self.path}: no such run folder")
         if not (self.path / "manifest.json").is_file():
@@ -273,39 +273,23 @@ def _per_task(events: pd.DataFrame, kind: str, how: str) -> pd.Series:
     return values
 
 
-@contextmanager
-def new_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
-    """Make a folder whole or not at all: yields `<target>.partial`, renamed to the target at the end.
-
-    On an error (or Ctrl-C) the partial folder is removed and an older target is left as it was.
-    """
-    target = Path(target)
-    if target.exists() and not force:
-        raise OutputError(f"{target} exists already. Use --force to replace it, or another --out.")
-    if target.exists() and not _is_run_folder(target):
-        raise OutputError(f"{target} exists and is not a run folder of geodp: it will not be replaced.")
-    partial = target.with_name(target.name + ".partial")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if partial.exists():
-            shutil.rmtree(partial)
-        partial.mkdir()
-    except OSError as error:
-        raise OutputError(f"{target}: cannot be written ({error.strerror or error})") from error
-    try:
-        yield partial
-        if target.exists():
-            shutil.rmtree(target)
-        partial.replace(target)
-    except BaseException as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise OutputError(f"{target}: could not be written ({error.strerror or error})") from error
-        raise
+def check_is_run(path: Path) -> None:
+    """Refuse to replace what is not a run folder: a sweep, somebody's thesis."""
+    if not _is_run_folder(path):
+        raise OutputError(f"{path} exists and is not a run folder of geodp: it will not be replaced.")
 
 
 def _is_run_folder(path: Path) -> bool:
-    return path.is_dir() and (not any(path.iterdir()) or (path / "manifest.json").is_file())
+    """Tell whether a run wrote a folder; a damaged one may be replaced, too."""
+    if not path.is_dir():
+        return False
+    if not any(path.iterdir()):
+        return True
+    try:
+        facts = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return (path / "scenario.yaml").is_file() and ((path / "events.parquet").is_file() or (path / "arms").is_dir())
+    return isinstance(facts, dict) and "seed" in facts and "noise" in facts
 
 
 def write_json(path: Path, values: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from geodp.cli import main
 from geodp.datasets.catalogue import loader_for, loaders
-from geodp.datasets.folder import whole_folder
+from geodp.datasets.folder import table_folder
 from geodp.errors import OutputError, UsageError
 from tests.loaders.test_visit_loaders import SNAP, TSMC, write
 
@@ -166,7 +166,7 @@ def test_the_name_of_a_file_tells_its_format() -> None:
 def test_a_folder_with_other_things_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("years of work", encoding="utf-8")
-    with pytest.raises(OutputError, match=r"'thesis\.tex'"), whole_folder(tmp_path / "out", force=True) as folder:
+    with pytest.raises(OutputError, match=r"'thesis\.tex'"), table_folder(tmp_path / "out", force=True) as folder:
         (folder / "visits.csv").write_text("user\n", encoding="utf-8")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out" / "thesis.tex").is_file()
