@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 EARTH_RADIUS_M = 6_371_008.8  # mean radius (IUGG)
-MAX_SCALE_ERROR = 0.05  # beyond this a local projection misstates distances, hence privacy
+EQUATOR_RADIUS_M = 6_378_137.0  # of the ellipsoid (WGS 84)
+FLATTENING = 1 / 298.257223563
+MAX_STRETCH = 1.05  # beyond this a local projection misstates distances, hence privacy
+MAX_WIDTH_DEGREES = 60.0  # beyond this the shortest way between two places leaves the region far behind
 
 
 @dataclass(frozen=True)
@@ -97,12 +100,26 @@ class Region:
         """Area of the polygon, or of the box."""
         return self.width_m * self.height_m if self.polygon is None else float(self.polygon_m.area)
 
-    @property
-    def scale_error(self) -> float:
-        """Largest relative error of an east-west distance inside the box."""
+    @cached_property
+    def stretch(self) -> float:
+        """The most by which the projection shows any two places of the box further apart than they are (at least 1).
+
+        True distances are geodesics of the ellipsoid. Along one, the plane's metric exceeds the true one by at most
+        R·cos φ₀ / (N(φ)·cos φ) east-west, which grows towards the poles, and by R / M(φ) north-south, which grows
+        towards the equator. A geodesic between places of latitude at most φ that lie Δλ apart goes no nearer to the
+        pole than tan φ' = tan φ / cos(Δλ / 2(1 - f)): on the auxiliary sphere it is a great circle in reduced latitude,
+        whose longitude exceeds the true one by at most the factor 1/(1 - f).
+        """
+        half_turn = math.radians(self.east - self.west) / 2 / (1 - FLATTENING)
+        farthest = math.radians(max(abs(self.south), abs(self.north)))
+        if half_turn >= math.pi / 2 or farthest >= math.pi / 2:
+            return math.inf
+        poleward = math.atan(math.tan(farthest) / math.cos(half_turn))
+        nearest = 0.0 if self.south <= 0 <= self.north else min(abs(self.south), abs(self.north))
         middle = math.cos(math.radians((self.south + self.north) / 2))
-        edges = [math.cos(math.radians(lat)) for lat in (self.south, self.north)]
-        return max(abs(middle / edge - 1) if edge > 0 else math.inf for edge in edges)
+        east_west = EARTH_RADIUS_M * middle / _parallel_radius_m(poleward)
+        north_south = EARTH_RADIUS_M / _meridian_radius_m(math.radians(nearest))
+        return max(east_west, north_south, 1.0)
 
     def contains(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Tell which points lie in the region, edges included."""
@@ -134,6 +151,18 @@ class Region:
             keep = self.contains(new_x, new_y)
             x, y = np.concatenate([x, new_x[keep]]), np.concatenate([y, new_y[keep]])
         return x[:count], y[:count]
+
+
+def _parallel_radius_m(latitude: float) -> float:
+    """Return the radius of a circle of latitude on the ellipsoid, N(φ)·cos φ."""
+    eccentricity2 = FLATTENING * (2 - FLATTENING)
+    return EQUATOR_RADIUS_M * math.cos(latitude) / math.sqrt(1 - eccentricity2 * math.sin(latitude) ** 2)
+
+
+def _meridian_radius_m(latitude: float) -> float:
+    """Return the radius of curvature of a meridian of the ellipsoid, M(φ)."""
+    eccentricity2 = FLATTENING * (2 - FLATTENING)
+    return float(EQUATOR_RADIUS_M * (1 - eccentricity2) / (1 - eccentricity2 * math.sin(latitude) ** 2) ** 1.5)
 
 
 def region_from_file(path: Path) -> Region:
@@ -178,11 +207,16 @@ def region_problems(west: float, south: float, east: float, north: float) -> lis
             "meridian (the date line), that is not supported: use the part on one side"
         )
     if not problems:
-        error = Region(west, south, east, north).scale_error
-        if error > MAX_SCALE_ERROR:
+        stretch = Region(west, south, east, north).stretch
+        if east - west > MAX_WIDTH_DEGREES:
             problems.append(
-                f"the region is too large for a local projection (east-west distances would be off by "
-                f"{error:.0%}; at most {MAX_SCALE_ERROR:.0%}): choose a smaller box"
+                f"the region is {east - west:g} degrees wide, and a local projection holds at most "
+                f"{MAX_WIDTH_DEGREES:g}: choose a smaller box; of places on both sides of the 180th meridian, one side"
+            )
+        elif stretch > MAX_STRETCH:
+            problems.append(
+                f"the region is too large for a local projection (distances would be off by "
+                f"{stretch - 1:.0%}; at most {MAX_STRETCH - 1:.0%}): choose a smaller box"
             )
     return problems
 

@@ -12,11 +12,12 @@ from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
 
 from geodp.attacks import Attack
 from geodp.curator.publications import Publication
+from geodp.device.memory import memoised
 from geodp.geometry import Region, region_from_file
 from geodp.model import Model
 from geodp.names import require_name
 from geodp.plugins import Plugin, PublicFacts, Slot
-from geodp.privacy.guarantee import Neighbours, plus
+from geodp.privacy.guarantee import Guarantee, Neighbours, plus
 from geodp.scenario_sections import (
     Box,
     CuratorSection,
@@ -122,6 +123,11 @@ class Scenario(Model):
     def phones_report(self) -> bool:
         """Whether phones report straight to the server: nobody else is there to tell it where workers are."""
         return self.curator is None and self.server.mode == "server_assigned"
+
+    def report_guarantee(self) -> Guarantee:
+        """Return what one report of a phone promises, repeated answers taken into account."""
+        promise = self.device.mechanism.guarantee(self.area)
+        return promise if self.device.memoise_m is None else memoised(promise)
 
     def release_times(self) -> list[float]:
         """Return 0, P, 2P, … before the end: of the curator's releases, or of the phones' own reports."""

@@ -67,7 +67,7 @@ def _published(scenario: Scenario) -> list[tuple[str, str]]:
 def _promise(scenario: Scenario) -> str:
     parts = []
     if scenario.device.mechanism.kind != "none" or scenario.phones_report:
-        parts.append("On the phone: " + scenario.device.mechanism.guarantee(scenario.area).sentence())
+        parts.append("On the phone: " + scenario.report_guarantee().sentence())
     if scenario.curator is None:
         return (
             " ".join(parts)
@@ -120,7 +120,7 @@ def _accepted(allowance: Allowance, guarantee: Guarantee, times_s: list[float], 
 
 def _device_budget(scenario: Scenario) -> list[tuple[str, str]]:
     """Say what reports cost each person; this account is never added to a curator's."""
-    guarantee = scenario.device.mechanism.guarantee(scenario.area)
+    guarantee = scenario.report_guarantee()
     scheduled = len(scenario.release_times())
     if guarantee.unit is Unit.NOTHING or not scheduled:
         return []
@@ -132,7 +132,8 @@ def _device_budget(scenario: Scenario) -> list[tuple[str, str]]:
     )
     if affordable < scheduled:
         text += f"; the schedule has {scheduled} reports, afterwards: {scenario.device.budget.when_spent}"
-    return [("budget", text)]
+    together = guarantee.together(affordable, f"All {affordable:,} reports of one phone") if affordable else ""
+    return [("budget", text), *([("together", together)] if together else [])]
 
 
 def both_relations(epsilon: float, guarantee: Guarantee) -> str:

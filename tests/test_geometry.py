@@ -1,10 +1,12 @@
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyproj import Geod
 
 from geodp.errors import DataError
 from geodp.geometry import EARTH_RADIUS_M, Grid, Projection, Region, region_from_file, region_problems
@@ -44,10 +46,52 @@ def test_points_just_across_the_180th_meridian_are_near() -> None:
         ((37.7, -122.5, 37.8, -122.3), "swapped"),
         ((0, 0, 1, 95), "latitudes"),
         ((0, 40, 1, 60), "too large"),
+        ((-90, -1, 90, 1), "180 degrees wide"),
+        ((-180, -17, 180, -16), "one side"),
     ],
 )
 def test_impossible_boxes_are_explained(box: tuple[float, float, float, float], word: str) -> None:
     assert word in " ".join(region_problems(*box))
+
+
+WIDE_BOXES = {
+    "city": (-122.5135, 37.7113, -122.3627, 37.8327),
+    "equator": (100.0, -0.1, 100.2, 0.1),
+    "archipelago": (95.0, -11.0, 141.0, 6.0),
+    "country": (5.0, 47.0, 15.0, 49.0),
+    "far north": (15.0, 68.0, 22.0, 69.5),
+    "south": (-72.0, -42.0, -66.0, -38.0),
+    "widest": (-30.0, -8.0, 30.0, 8.0),
+}
+
+
+@pytest.mark.parametrize("name", WIDE_BOXES)
+def test_no_two_places_are_shown_further_apart_than_the_stretch_says(name: str) -> None:
+    """Against geodesics of the ellipsoid, for pairs near and far, those along the edges and across corners included."""
+    region = Region(*WIDE_BOXES[name])
+    rng = np.random.default_rng(5)
+    lon = rng.uniform(region.west, region.east, (2, 4000))
+    lat = rng.uniform(region.south, region.north, (2, 4000))
+    lon[1, :1000], lat[1, :1000] = lon[0, :1000] + 1e-4, lat[0, :1000]  # short steps east
+    lon[1, 1000:2000], lat[1, 1000:2000] = lon[0, 1000:2000], lat[0, 1000:2000] + 1e-4  # and north
+    lat[:, 2000:2500], lat[:, 2500:3000] = region.north, region.south  # along the edges
+    lon[:, 3000:3004] = [[region.west] * 4, [region.east] * 4]
+    lat[:, 3000:3004] = [[region.north, region.south] * 2, [region.north, region.south, region.south, region.north]]
+    (x0, x1), (y0, y1) = region.projection.to_m(lon=lon, lat=lat)
+    true_m = Geod(ellps="WGS84").inv(lon[0], lat[0], lon[1], lat[1])[2]
+    ratio = np.hypot(x1 - x0, y1 - y0) / true_m
+    assert ratio.max() <= region.stretch * (1 + 1e-7)
+    assert region.stretch <= ratio.max() * 1.02  # no more is claimed than is needed
+
+
+def test_a_region_that_the_plane_cannot_hold_has_no_finite_stretch() -> None:
+    assert Region(-90.0, -1.0, 90.0, 1.0).stretch == math.inf
+    assert Region(0.0, 89.0, 1.0, 90.0).stretch == math.inf
+
+
+def test_a_region_near_the_equator_is_stretched_north_to_south() -> None:
+    """The mean radius exceeds the meridian's radius of curvature there by 0.56 %."""
+    assert Region(100.0, -0.01, 100.02, 0.01).stretch == pytest.approx(1.00561, abs=1e-5)
 
 
 def test_a_city_has_no_problem() -> None:

@@ -103,7 +103,7 @@ class PlanarDevice(Device):
 
         The projection may show places further apart than they are; epsilon is multiplied by the most it does so.
         """
-        stretch = 1.0 if region is None else 1.0 + region.scale_error
+        stretch = 1.0 if region is None else region.stretch
         return Guarantee.per_metre(self.epsilon_per_m * stretch, extra_m=extra_m)
 
     def _cases(self, pairs: list[tuple[str, Place, Place, float]], region: Region) -> list[AuditCase]:

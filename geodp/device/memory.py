@@ -17,7 +17,7 @@ from geodp.device import Device
 from geodp.errors import DataError, UsageError
 from geodp.geometry import Array, Region
 from geodp.privacy._lattice import Lattice
-from geodp.privacy.guarantee import Guarantee
+from geodp.privacy.guarantee import Guarantee, Unit
 from geodp.privacy.ledger import Ledger
 from geodp.privacy.noise import Noise
 
@@ -76,16 +76,6 @@ class Memory:
         at = np.searchsorted(self._keys, keys)
         return self._x_m[at], self._y_m[at], fresh
 
-    def guarantee(self, device: Device, cells: int, region: Region | None = None) -> Guarantee:
-        """Say what the reports of someone who was in so many distinct cells guarantee: no more than this."""
-        return replace(
-            device.guarantee(region).repeated(cells),
-            metric=(
-                "as the crow flies, at the first report in each cell, between two tracks that return to their cells in "
-                "the same pattern; tracks with different patterns are told apart, whatever ε is"
-            ),
-        )
-
     def cells_of(self, person: int) -> int:
         """Return in how many distinct cells someone has reported: as often they were charged."""
         return int(np.count_nonzero(self._keys // _CELLS**2 == person))
@@ -112,3 +102,8 @@ class Memory:
         self._keys = together[order]
         self._x_m = np.concatenate([self._x_m, x_m])[order]
         self._y_m = np.concatenate([self._y_m, y_m])[order]
+
+
+def memoised(promise: Guarantee) -> Guarantee:
+    """Return what a report promises when answers are repeated in a cell: nothing about who returns where."""
+    return promise if promise.unit is Unit.NOTHING else replace(promise, memoised=True)

@@ -88,8 +88,9 @@ def _spent(run: RunFolder) -> str:
         return ""
     central = central_rows(ledger)
     if central.empty:
-        metric = ledger[ledger["unit"] == "point"]
-        return "" if metric.empty else f"Spent per person: ε = {float(metric['total'].iloc[-1]):.4g} per metre."
+        if ledger[ledger["unit"] == "point"].empty or not run.releases:
+            return ""
+        return run.releases[0].guarantee.together(len(run.releases), f"All {len(run.releases):,} reports of one phone")
     # Replacing one record is removing one and adding one: twice the epsilon of add/remove.
     total = float(central["total"].max())
     once = total / 2 if central["neighbours"].iloc[-1] == "replace" else total

@@ -14,8 +14,9 @@ class EpsilonPerMetreSpent(Metric):
     """Epsilon per metre that all reports of one phone cost together over the whole run (metric account).
 
     Tracks that are nowhere further apart than d metres change the odds of all reports together by at most exp of this
-    times d. It has another unit than the curator's epsilon and is never added to it or compared with it: compare what
-    an adversary finds (`attack_error_m`). Undefined (null) when phones promise nothing.
+    times d (plus what rounding adds to d); where answers are repeated, this holds for tracks that return to their cells
+    alike. It has another unit than the curator's epsilon and is never added to it or compared with it: compare what an
+    adversary finds (`attack_error_m`). Undefined (null) when phones promise nothing.
     """
 
     kind: ClassVar[str] = "epsilon_per_m_spent"

@@ -12,14 +12,15 @@ if TYPE_CHECKING:
 
 
 class InteractionLeakage(Metric):
-    """What offers declined disclose about a person, in nats: mean over all workers, and the worst-off worker.
+    """What outcomes of offers disclose about those asked and not named, in nats: mean over workers, and the worst-off.
 
-    Releases are differentially private; the protocol is not. Who accepts depends on where people truly are:
-    a worker who declines changes the likelihood of what the server sees by the product of (1 - acceptance
-    probability) over the offers declined, and -ln of that product is what is counted here. Whoever accepts
-    discloses by consent, outside this account. It is no epsilon and is never added to one. A worker who
-    declined an offer that the model accepts with certainty discloses without bound: the value is then
-    undefined (null).
+    Releases are differentially private; the protocol is not. Who accepts depends on where people truly are. Of each
+    task the server sees that nobody took it, or who did. A worker who was asked, and accepts with probability θ, makes
+    "nobody" less likely by a factor of 1 - θ, and "somebody else" by 1 - θ(1 - κ), where κ is how likely that one is
+    still picked when she accepts, too. -ln of these, added up over the tasks, is what is counted here, for everyone
+    who could have come and is not named, those who accepted included: it is what is seen, not what she did. Whoever is
+    named discloses by consent, outside this account. It is no epsilon and is never added to one. Where the model
+    accepts with certainty and nobody came, that discloses without bound: the value is then undefined (null).
 
     `interaction_leakage_mean` is over all workers, those never asked included; `interaction_leakage_max` is
     the largest of any worker.

@@ -75,6 +75,8 @@ class Guarantee:
     """How distance is measured when epsilon is per metre."""
     extra_m: float = 0.0
     """Added to every distance, metres: a place that is rounded before the noise may move by half of this."""
+    memoised: bool = False
+    """Whether a phone repeats its answer in a cell where it has reported before: returning then shows."""
 
     def __post_init__(self) -> None:
         if self.unit is not Unit.NOTHING and not (math.isfinite(self.epsilon) and self.epsilon >= 0):
@@ -159,6 +161,29 @@ class Guarantee:
             return "item"
         return "metric" if self.unit is Unit.POINT else "central"
 
+    def together(self, count: int, whose: str) -> str:
+        """Say what `count` reports (or rows) of one person promise together, in a sentence ('' where none is due).
+
+        Parameters
+        ----------
+        count
+            How many there are at most.
+        whose
+            What they are called: `All 12 reports of one phone`.
+        """
+        if self.unit is not Unit.POINT or not self.holds:
+            return ""
+        total = self.repeated(count)
+        bound = f"change the odds by a factor of at most {total._metric_bound()}"
+        cost = f"{whose} together cost ε = {total.epsilon:.6g} per metre"
+        if self.memoised:
+            return (
+                f"{cost}. Answers are repeated in a cell, so returning shows: nothing is promised about tracks that "
+                "return to their cells in different patterns; tracks that return alike, and are nowhere further "
+                f"apart than d metres at the first report in a cell, {bound}."
+            )
+        return f"{cost}: tracks that are nowhere further apart than d metres {bound}."
+
     def sentence(self) -> str:
         """Say the promise in one sentence that a lawyer could read."""
         if self.unit is Unit.NOTHING:
@@ -166,14 +191,18 @@ class Guarantee:
         text = self._metric_sentence() if self.unit is Unit.POINT else self._central_sentence()
         return text + "." if self.holds else f"{text}; BUT THIS DOES NOT HOLD: {self.why_not}."
 
+    def _metric_bound(self) -> str:
+        return f"exp({self.epsilon:.6g}·" + (f"(d + {self.extra_m:.4g}))" if self.extra_m else "d)")
+
     def _metric_sentence(self) -> str:
-        distance = f"(d + {self.extra_m:.4g})" if self.extra_m else "d"
+        hidden = "the first report of one phone in a cell" if self.memoised else _HIDDEN[self.unit]
         whom = " but a trusted curator" if self.trust is Trust.CENTRAL else ", with no trusted party"
         text = (
-            f"Hides {_HIDDEN[self.unit]} from everyone{whom}: places d metres apart "
-            f"({self.metric}) change the odds of any output by a factor of at most exp({self.epsilon:.6g}·{distance})"
+            f"Hides {hidden} from everyone{whom}: places d metres apart "
+            f"({self.metric}) change the odds of any output by a factor of at most {self._metric_bound()}"
         )
-        return text + (f", except with probability {self.delta:g}" if self.delta else "")
+        text += f", except with probability {self.delta:g}" if self.delta else ""
+        return text + ("; later reports there repeat it, so returning to a cell is not hidden" if self.memoised else "")
 
     def _central_sentence(self) -> str:
         budget = f"ε = {self.epsilon:g}" + (f", δ = {self.delta:g}" if self.delta else "")
@@ -248,7 +277,7 @@ def _require_alike(first: Guarantee, other: Guarantee) -> None:
             hint = " Convert visits to users by their public cap first (for_users)." if name == "unit" else ""
             hint = " Convert add/remove to replace first (for_replacement)." if name == "neighbours" else hint
             raise UsageError(f"promises with unlike {words} cannot be added: '{mine}' and '{theirs}'.{hint}")
-    if first.metric != other.metric:
+    if first.metric != other.metric or first.memoised != other.memoised:
         raise UsageError(f"distances measured in unlike ways cannot be added: '{first.metric}' and '{other.metric}'")
 
 

@@ -31,10 +31,9 @@ class ReportedPoints(Plan):
         self.region = positions.region
         self.device, self.guarantee = _on_the_ground(device, positions.region)
         self.per_person = self.guarantee.repeated(positions.cap or 1)
-        if (positions.cap or 1) > 1 and self.guarantee.unit is Unit.POINT:
-            self.together = (
-                f"All of a user's at most {positions.cap:,} rows together: ε = {self.per_person.epsilon:g} per metre, "
-                "for tracks that are nowhere further than d metres apart."
+        if (positions.cap or 1) > 1:
+            self.together = self.guarantee.together(
+                positions.cap or 1, f"All of a user's at most {positions.cap:,} rows"
             )
         whose = "whose they are (column user), " if positions.users is not None else ""
         self.not_hidden = (f"how many rows there are, {whose}and that each lies inside the region",)

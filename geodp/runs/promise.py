@@ -6,7 +6,7 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit, plus
+from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.ledger import central_rows
 from geodp.release import Cells
 from geodp.scenario_costs import publication_cost
@@ -35,9 +35,7 @@ def both_relations(epsilon: float, neighbours: str) -> str:
 
 
 def _device(run: RunFolder) -> str:
-    guarantee = run.scenario.device.mechanism.guarantee(run.region)
-    if run.scenario.phones_report and run.releases:
-        guarantee = run.releases[0].guarantee  # with repeated answers it promises less
+    guarantee = _report_guarantee(run)
     if guarantee.unit is Unit.NOTHING and not run.scenario.phones_report:
         return ""
     return f"**On the phone**, each report: {guarantee.sentence()}"
@@ -50,14 +48,17 @@ def _all_reports(run: RunFolder) -> str:
     metric = metric[~metric["mechanism"].isin([item.kind for item in run.publications])]
     if metric.empty:
         return ""
-    reports, each = len(metric), float(metric["epsilon"].iloc[0])
-    spent = plus(*metric["epsilon"])  # the account's total holds what is published per metre, too
-    text = (
-        f"**All reports of one phone** together: {reports:,} × {each:.4g}, so ε = {spent:.4g} per metre: tracks that "
-        f"are nowhere further apart than d metres change the odds by a factor of at most exp({spent:.4g}·d)"
-    )
+    reports = len(metric)
+    text = _report_guarantee(run).together(reports, f"**All {reports:,} reports of one phone**")
     budget = run.scenario.device.budget.epsilon_per_m
-    return text + (f", of a budget of {budget:.4g} per metre." if budget is not None else ".")
+    return text + (f" The budget is {budget:.4g} per metre." if budget is not None else "")
+
+
+def _report_guarantee(run: RunFolder) -> Guarantee:
+    """Return what one report of a phone promised, as it was released."""
+    if run.scenario.phones_report and run.releases:
+        return run.releases[0].guarantee
+    return run.scenario.report_guarantee()
 
 
 def _histories(run: RunFolder) -> list[str]:

@@ -204,7 +204,7 @@ def _unreachable(run: RunFolder) -> Iterator[str]:
 def _disclosure(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
     if measured["interaction_leakage_max"].value is None and len(run.interaction):
         yield (
-            "Somebody declined an offer that the acceptance model accepts with certainty, which discloses "
+            "Nobody took an offer that the acceptance model accepts with certainty, which discloses "
             "without bound. A ceiling below 1 (`workers.acceptance`) bounds it."
         )
 

@@ -298,8 +298,8 @@ class _PathSampler:
 def _write_ledgers(engine: Engine, folder: Path, told: pd.DataFrame | None) -> None:
     """Write the public charges, and apart what each person disclosed, reported, and told about their history."""
     engine.ledger.to_frame().to_parquet(folder / "ledger.parquet", compression="zstd")
-    asked = np.flatnonzero(engine.answers.leakage > 0)
-    people = pd.DataFrame({"worker": asked, "epsilon": engine.answers.leakage[asked]})
+    asked = np.flatnonzero(engine.disclosure.nats > 0)
+    people = pd.DataFrame({"worker": asked, "epsilon": engine.disclosure.nats[asked]})
     people = people.assign(time_s=engine.scenario.duration_s, unit="interaction")
     charged = np.flatnonzero(engine.phones.charged > 0)
     reporters = pd.DataFrame({"worker": charged, "epsilon": engine.phones.charged[charged]})

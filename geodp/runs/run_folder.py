@@ -118,7 +118,7 @@ class RunFolder:
 
     @property
     def interaction(self) -> pd.DataFrame:
-        """Per person who was asked and declined: worker, epsilon disclosed by declining (truth)."""
+        """Per person who was asked and not named: worker, and what outcomes disclosed about her, in nats (truth)."""
         frame = self._table("truth/ledger.parquet")
         return frame[frame["unit"] == "interaction"]
 

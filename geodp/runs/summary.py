@@ -155,11 +155,12 @@ def _disclosed(measured: dict[str, Measured]) -> str:
         "people truly are, so **no ε is claimed for all that the server sees**. "
     )
     if mean.value is None or largest is None:
-        return text + "What declining offers disclosed has no bound in this run."
+        return text + "What outcomes of offers disclosed has no bound in this run."
     return text + (
-        f"By declining offers a worker disclosed {with_interval(mean, 'nats')} on average, and the worst-off "
-        f"{quantity(largest, 'nats')}: what the server saw is up to {odds_factor(largest)} times as likely "
-        "without that person as with. Workers who accept disclose where they are by consent."
+        f"Outcomes of offers disclosed {with_interval(mean, 'nats')} about a worker on average, and "
+        f"about the worst-off {quantity(largest, 'nats')}: what the server saw is up to "
+        f"{odds_factor(largest)} times as likely without that person as with. "
+        "Workers who take a task disclose where they are by consent."
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +66,10 @@ class Asked:
         for index in np.argsort([task.task for task in self.tasks]).tolist():
             yield self.tasks[index], rewards[index], slice(border[index], border[index + 1])
 
+    def could_come(self) -> npt.NDArray[np.bool_]:
+        """Tell whose answer could have been a yes; the busy, far and underpaid could only say no."""
+        return np.asarray((self.answer == _YES) | (self.answer == _UNWILLING))
+
     def accepted(self, rows: slice) -> Accepted:
         """Return those who said yes, of one task's rows."""
         yes = np.flatnonzero(self.answer[rows] == _YES) + rows.start
@@ -74,12 +77,10 @@ class Asked:
 
 
 class Answers:
-    """The true willingness of everyone, and what declining tells the server about those who were asked."""
+    """The true willingness of everyone."""
 
-    def __init__(self, acceptance: Acceptance, streams: Streams, eagerness: Array | None, workers: int) -> None:
+    def __init__(self, acceptance: Acceptance, streams: Streams, eagerness: Array | None) -> None:
         self.acceptance, self.streams, self.eagerness = acceptance, streams, eagerness
-        self.leakage = np.zeros(workers)
-        self._declined: dict[int, list[tuple[Ids, Array]]] = {}
 
     def answer(
         self, task: Ids, worker: Ids, reward: Array, distance_m: Array, busy: npt.NDArray[np.bool_]
@@ -94,57 +95,6 @@ class Answers:
         answer[busy] = _BUSY
         return answer
 
-    def charge_declining(self, asked: Asked) -> None:
-        """Charge -ln(1 - θ) to each who could have accepted and did not.
-
-        By so much would the likelihood of what the server sees change without her. A second offer of the same task
-        adds only what goes beyond the first.
-        """
-        declined = np.flatnonzero(asked.answer == _UNWILLING)
-        border = np.searchsorted(declined, asked.border)
-        worker, reward = asked.worker[declined], np.repeat(asked.rewards, np.diff(border))
-        eager = 1.0 if self.eagerness is None else self.eagerness[worker]
-        cost = -self.acceptance.log_refusal(reward, asked.distance_m[declined], eager)
-        extra = cost.copy()
-        for task, (begin, end) in zip(asked.tasks, pairwise(border.tolist()), strict=True):
-            if end > begin:
-                own = slice(begin, end)
-                extra[own] = self._beyond_paid(task.task, worker[own], cost[own])
-                self._declined.setdefault(task.task, []).append((worker[own], cost[own]))
-        np.add.at(self.leakage, worker, extra)
-
-    def _beyond_paid(self, task: int, worker: Ids, cost: Array) -> Array:
-        """Return by how much costs exceed what these workers were charged for earlier offers of a task."""
-        known, paid = self._paid(task)
-        if known.size == 0:
-            return cost
-        place = np.minimum(np.searchsorted(known, worker), known.size - 1)
-        return np.where(known[place] == worker, np.maximum(cost - paid[place], 0.0), cost)
-
-    def _paid(self, task: int) -> tuple[Ids, Array]:
-        """Return who declined a task before, in ascending order, and the most that each was charged for it."""
-        parts = self._declined.get(task)
-        if parts is None:
-            return np.empty(0, dtype=np.int64), np.empty(0)
-        if len(parts) > 1:
-            worker, cost = (np.concatenate(column) for column in zip(*parts, strict=True))
-            known, places = np.unique(worker, return_inverse=True)
-            most = np.zeros(known.size)
-            np.maximum.at(most, places, cost)
-            self._declined[task] = parts = [(known, most)]
-        return parts[0]
-
-    def has_declined(self, task: int, worker: Ids) -> npt.NDArray[np.bool_]:
-        """Tell which workers have declined a task before."""
-        known, _ = self._paid(task)
-        if known.size == 0:
-            return np.zeros(worker.size, dtype=np.bool_)
-        return np.asarray(known[np.minimum(np.searchsorted(known, worker), known.size - 1)] == worker)
-
-    def forget(self, task: int) -> None:
-        """Drop what was kept for re-offers of a task that is closed."""
-        self._declined.pop(task, None)
-
     def luck(self, task: Ids, worker: Ids) -> Array:
         """Return the draws by which the curator picks among acceptors."""
         return self.streams.uniform("curator.pick", worker, task)
@@ -158,7 +108,7 @@ class Answers:
         return pseudonyms(self.streams, workers)
 
     def log_refusals(self, asked: Asked, time_s: float, log: EventLog) -> None:
-        """Log every no with its reason, and charge those who could have said yes."""
+        """Log every no with its reason."""
         no = np.flatnonzero(asked.answer != _YES)
         row_task = np.repeat(np.array([task.task for task in asked.tasks]), np.diff(asked.border))
         log.add(
@@ -171,7 +121,6 @@ class Answers:
             value=asked.distance_m[no],
             reason=_CODES[asked.answer[no]],
         )
-        self.charge_declining(asked)
 
 
 def pseudonyms(streams: Streams, workers: Ids) -> npt.NDArray[np.str_]:
@@ -248,6 +197,7 @@ def browse_nearest(
     x_m: Array,
     y_m: Array,
     busy: npt.NDArray[np.bool_],
+    has_declined: Callable[[int, Ids], npt.NDArray[np.bool_]],
 ) -> Asked:
     """Let every idle worker look at the nearest posted task within her reach that she has not declined yet."""
     centre_x, centre_y = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
@@ -256,7 +206,7 @@ def browse_nearest(
     keep = ~busy[worker]
     for index in range(len(tasks)):
         rows = slice(*np.searchsorted(task, [index, index + 1]).tolist())
-        keep[rows] &= ~answers.has_declined(tasks[index].task, worker[rows])
+        keep[rows] &= ~has_declined(tasks[index].task, worker[rows])
     task, worker, distance = task[keep], worker[keep], distance[keep]
     order = np.lexsort((task, distance, worker))
     nearest = order[np.unique(worker[order], return_index=True)[1]]

@@ -33,6 +33,7 @@ from geodp.scenario import Scenario
 from geodp.server.server import Purse, Server
 from geodp.simulation.answers import Accepted, Answers, Asked, ask_circle, ask_named, ask_region, browse_nearest
 from geodp.simulation.crew import Crew
+from geodp.simulation.disclosure import Disclosure, seen_outcomes
 from geodp.simulation.event_log import EventLog, Kind, Reason
 from geodp.simulation.phones import Phones
 from geodp.streams import Streams
@@ -96,12 +97,10 @@ class Engine:
             else None
         )
         self.server = _server(scenario)
-        self.answers = Answers(
-            scenario.workers.acceptance,
-            streams,
-            scenario.workers.acceptance.eagerness(self.crew.size, streams.generator("world.eagerness")),
-            self.crew.size,
-        )
+        acceptance = scenario.workers.acceptance
+        eagerness = acceptance.eagerness(self.crew.size, streams.generator("world.eagerness"))
+        self.answers = Answers(acceptance, streams, eagerness)
+        self.disclosure = Disclosure(acceptance, eagerness, self.crew.size, scenario.tasks.workers_per_task)
         self.phones = Phones(
             scenario.device.mechanism,
             self.ledger,
@@ -226,7 +225,6 @@ class Engine:
         del self.open[task.task]
         self._posted.pop(task.task, None)
         self._short.pop(task.task, None)
-        self.answers.forget(task.task)
         self.server.give_up(task.task)
         self.log.add(self.env.now, kind, task=task.task, x_m=task.x_m, y_m=task.y_m, value=value, reason=reason)
 
@@ -292,7 +290,7 @@ class Engine:
             return None
         rewards = np.array([self._posted[task.task] for task in posted])
         x, y = self.crew.positions(self.env.now)
-        return browse_nearest(self.answers, posted, rewards, x, y, self.crew.busy)
+        return browse_nearest(self.answers, posted, rewards, x, y, self.crew.busy, self.disclosure.has_passed)
 
     def _answering(self, asked: Asked) -> Steps:
         """Wait for the window to close, then let the curator pick, task by task in order of arrival."""
@@ -300,11 +298,17 @@ class Engine:
         if self._over:
             return  # undecided: these tasks were censored
         self.answers.log_refusals(asked, self.env.now, self.log)
-        for task, reward, rows in asked.by_task():
-            if task.task in self.open:
-                self._decide(task, reward, asked.accepted(rows), notified=rows.stop > rows.start)
+        gone = self.crew.busy.copy()
+        winners = {
+            task.task: self._decide(task, reward, asked.accepted(rows), notified=rows.stop > rows.start)
+            for task, reward, rows in asked.by_task()
+            if task.task in self.open
+        }
+        self.disclosure.charge(seen_outcomes(asked, winners, gone))
+        self.disclosure.keep_only(self.open)
 
-    def _decide(self, task: Task, reward: float, yes: Accepted, *, notified: bool) -> None:
+    def _decide(self, task: Task, reward: float, yes: Accepted, *, notified: bool) -> list[int]:
+        """Close a task with those who are picked and return them, or leave it to its next round."""
         free = ~self.crew.busy[yes.worker]
         winners = yes.pick(free, self.scenario.tasks.workers_per_task)
         if yes.worker.size:
@@ -320,16 +324,16 @@ class Engine:
             )
         if not winners:
             self._nobody(task, self._why_nobody(task, yes.worker.size, int(free.sum()), notified=notified))
-            return
+            return []
         names = ";".join(self.answers.pseudonym(winner) for winner in winners)
         self.server.hear(Answer(task.task, names, self.env.now))
         del self.open[task.task]
         self._posted.pop(task.task, None)
         self._short.pop(task.task, None)
-        self.answers.forget(task.task)
         for winner in winners:
             self.crew.busy[winner] = True  # at once: the next task of this batch must not pick her too
             self.env.process(self._trip(task, winner, reward))
+        return winners
 
     def _why_nobody(self, task: Task, accepted: int, free: int, *, notified: bool) -> Reason:
         """Say why an offer found too few workers; of a region, whether the plan itself had expected that."""

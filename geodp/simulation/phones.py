@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.device import Device
-from geodp.device.memory import Memory
+from geodp.device.memory import Memory, memoised
 from geodp.errors import BudgetSpent
 from geodp.geometry import Array, Region
 from geodp.privacy.guarantee import Guarantee, Unit
@@ -112,9 +112,7 @@ class Phones:
     def guarantee(self) -> Guarantee:
         """Say what one report promises, and no more than that when answers are repeated."""
         promise = self.device.guarantee(self.region)
-        if self.memory is None or promise.unit is Unit.NOTHING:
-            return promise
-        return self.memory.guarantee(self.device, 1, self.region)
+        return promise if self.memory is None else memoised(promise)
 
     def _cost(self) -> float:
         promise = self.device.guarantee(self.region)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from geodp.device.memory import Memory
+from geodp.device.memory import Memory, memoised
 from geodp.device.planar_laplace import PlanarLaplace
 from geodp.errors import BudgetSpent, DataError, UsageError
 from geodp.geometry import Region
@@ -55,11 +55,13 @@ def test_a_refused_report_is_neither_drawn_nor_remembered() -> None:
     assert ledger.spent(Account.METRIC) == 0.01
 
 
-def test_the_guarantee_is_for_tracks_with_the_same_pattern_and_says_so() -> None:
-    promise = Memory(100.0).guarantee(DEVICE, 3)
-    assert promise.epsilon == 0.03
-    assert "return to their cells in the same pattern" in promise.sentence()
-    assert "tracks with different patterns are told apart, whatever ε is" in promise.sentence()
+def test_nothing_is_promised_about_who_returns_where_and_both_sentences_say_so() -> None:
+    promise = memoised(DEVICE.guarantee())
+    assert promise.sentence().startswith("Hides the first report of one phone in a cell from everyone")
+    assert promise.sentence().endswith("later reports there repeat it, so returning to a cell is not hidden.")
+    together = promise.together(3, "All 3 reports of one phone")
+    assert "cost ε = 0.03 per metre" in together
+    assert "nothing is promised about tracks that return to their cells in different patterns" in together
 
 
 def test_different_patterns_are_told_apart_by_equal_answers() -> None:

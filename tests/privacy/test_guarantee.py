@@ -141,3 +141,25 @@ def test_what_fails_keeps_failing_in_company() -> None:
     assert combined([CENTRAL, broken]).why_not == "N is exact"
     assert not combined([CENTRAL, broken]).holds
     assert combined([CENTRAL, Guarantee.none("exact counts")]).unit is Unit.NOTHING
+
+
+def test_reports_together_keep_the_term_that_rounding_adds() -> None:
+    """Places are rounded before the noise: of twelve reports, each distance may grow by √2 cells."""
+    promise = Guarantee.per_metre(0.01, extra_m=70.71)
+    said = promise.together(12, "All 12 reports of one phone")
+    assert said == (
+        "All 12 reports of one phone together cost ε = 0.12 per metre: tracks that are nowhere further apart than d "
+        "metres change the odds by a factor of at most exp(0.12·(d + 70.71))."
+    )
+    assert "exp(0.01·(d + 70.71))" in promise.sentence()
+
+
+def test_nothing_is_said_about_reports_together_where_nothing_is_promised() -> None:
+    assert Guarantee.none("raw places").together(3, "All") == ""
+
+
+def test_a_memoised_promise_survives_being_written_and_is_added_to_its_like_only() -> None:
+    promise = Guarantee.per_metre(0.01, memoised=True)
+    assert Guarantee.from_dict(promise.as_dict()) == promise
+    with pytest.raises(UsageError, match="unlike ways"):
+        combined([promise, Guarantee.per_metre(0.01)])

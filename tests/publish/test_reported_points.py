@@ -29,7 +29,7 @@ def test_the_epsilon_asked_for_holds_on_the_ground(epsilon: float) -> None:
     stretched = drawn.guarantee(NORWAY).epsilon
     assert epsilon * (1 - 1e-12) <= stretched <= epsilon
     inner = drawn.guarantee().epsilon
-    assert inner == pytest.approx(epsilon / (1 + NORWAY.scale_error))
+    assert inner == pytest.approx(epsilon / NORWAY.stretch)
 
 
 def test_a_level_within_a_radius_is_an_epsilon(make: Make) -> None:

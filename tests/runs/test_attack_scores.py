@@ -77,7 +77,7 @@ def test_the_summary_compares_what_an_adversary_finds_and_never_adds_epsilons(co
     assert table["curator"].isna()["epsilon_per_m_spent"]
     alone = compared.arms["phones"].summary()
     assert "There is no trusted party" in alone
-    assert "**All reports of one phone** together: 3 ×" in alone
+    assert "**All 3 reports of one phone** together cost ε = " in alone
 
 
 def test_the_map_of_a_comparison_of_trust_models_is_drawn(compared: RunResult) -> None:

@@ -117,15 +117,27 @@ def test_declining_twice_discloses_no_more_than_declining_the_larger_offer(tmp_p
     }
     run = made(tmp_path, changes)
     scenario = run.scenario
-    refusals = run.events[(run.events["kind"] == "refusal") & (run.events["reason"].astype(str) == "unwilling")]
+    answers = run.events[run.events["reason"].astype(str).isin(["unwilling", "not_picked"])]
     rewards = run.offers.assign(answered=run.offers["time_s"] + scenario.server.answer_window_s)
-    joined = refusals.merge(
+    joined = answers.merge(
         rewards[["task", "answered", "reward"]], left_on=["task", "time_s"], right_on=["task", "answered"]
     )
     cost = -scenario.workers.acceptance.log_refusal(joined["reward"].to_numpy(), joined["value"].to_numpy())
-    worst = joined.assign(cost=cost).groupby(["worker", "task"])["cost"].max().groupby("worker").sum()
+    worst = joined.assign(cost=cost).groupby(["worker", "task"])["cost"].max().reset_index()
+    worst["taken"] = worst["task"].map(run.tasks["outcome"]) == "success"
     charged = run.interaction.set_index("worker")["epsilon"]
-    assert charged.reindex(worst.index).to_numpy() == pytest.approx(worst.to_numpy())
+    most = worst.groupby("worker")["cost"].sum()
+    assert (charged <= most.reindex(charged.index) * (1 + 1e-9)).all()
+    never_taken = worst.groupby("worker")["taken"].any().loc[lambda any_taken: ~any_taken].index
+    assert len(never_taken) > 20
+    assert charged.reindex(never_taken).to_numpy() == pytest.approx(most.reindex(never_taken).to_numpy())
+
+
+def test_those_who_accepted_and_were_not_picked_are_charged_like_all_who_were_asked(tmp_path: Path) -> None:
+    run = made(tmp_path, {"server.assignment.target_success": 0.95})
+    passed_over = run.events[run.events["reason"].astype(str) == "not_picked"]["worker"].unique()
+    assert len(passed_over) > 20
+    assert set(passed_over) <= set(run.interaction["worker"])
 
 
 def test_the_purse_is_never_overdrawn(tmp_path: Path) -> None:

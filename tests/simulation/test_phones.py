@@ -94,7 +94,7 @@ def test_repeated_answers_cost_whoever_gives_a_new_one_and_the_promise_says_what
     each = plugin("planar_laplace", epsilon_per_m=0.01).guarantee(REGION).epsilon
     assert mine.charged[0] == pytest.approx(2 * each)
     assert mine.charged[1:] == pytest.approx(each)
-    assert "same pattern" in first.guarantee.sentence()
+    assert "returning to a cell is not hidden" in first.guarantee.sentence()
 
 
 def made(tmp_path: Path, changes: dict[str, Any], name: str = "run") -> RunFolder:
