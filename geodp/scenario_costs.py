@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from geodp.curator.publications import Publication
 from geodp.privacy._exact_sums import limit_units, units
+from geodp.privacy._spending import Period, touches
 from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, plus
 from geodp.privacy.ledger import Account, chargeable
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from geodp.scenario import Scenario
     from geodp.scenario_sections import Budget
 
-Charges = list[tuple[float, float]]
-"""Times (seconds) and epsilons."""
+Charges = list[tuple[Period, float]]
+"""First and last moment of the data (seconds), and epsilons."""
 
 
 def publication_cost(item: Publication, scenario: Scenario) -> Guarantee:
@@ -31,16 +32,22 @@ def publication_charge(item: Publication, scenario: Scenario) -> tuple[Guarantee
 
 
 def published_charges(scenario: Scenario, *, metric: bool = False) -> Charges:
-    """Return what publications charge at the end: epsilon, or (metric) epsilon per metre."""
+    """Return what publications about the whole run charge: epsilon, or (metric) epsilon per metre."""
     costs = [publication_cost(item, scenario) for item in scenario.publish]
     wanted = [cost for cost in costs if cost.unit is not Unit.NOTHING and (cost.unit is Unit.POINT) == metric]
-    return [(scenario.duration_s, cost.epsilon) for cost in wanted]
+    return [(whole_run(scenario), cost.epsilon) for cost in wanted]
+
+
+def whole_run(scenario: Scenario) -> Period:
+    """Return the time that publications tell about: they count in every window and day of the run."""
+    return (0.0, scenario.duration_s)
 
 
 def scheduled_charges(scenario: Scenario, mechanism: Mechanism) -> Charges:
     """Return what the curator's releases charge ([] when nothing is promised, so nothing is charged)."""
     epsilon = mechanism.guarantee().epsilon
-    return [(time_s, epsilon) for time_s in paid_times(scenario, mechanism)] if math.isfinite(epsilon) else []
+    moments = paid_times(scenario, mechanism) if math.isfinite(epsilon) else []
+    return [((time_s, time_s), epsilon) for time_s in moments]
 
 
 def paid_times(scenario: Scenario, mechanism: Mechanism) -> list[float]:
@@ -79,6 +86,6 @@ def _as_counted(promise: Guarantee, scenario: Scenario) -> Guarantee:
 def costliest(budget: Budget, charges: Charges, start_s: float) -> float | None:
     """Return the most that one run, day or window of these charges costs (None: there are none)."""
     window = budget.allowance(start_s).window
-    spans = {span for time_s, _ in charges for span in window.spans(time_s, ())}
-    sums = [plus(*(epsilon for time_s, epsilon in charges if low < time_s <= high)) for low, high in spans]
+    spans = {span for (begin_s, _), _ in charges for span in window.spans((begin_s, begin_s), ())}
+    sums = [plus(*(epsilon for period, epsilon in charges if touches(period, span))) for span in spans]
     return max(sums, default=None)

@@ -109,8 +109,8 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
 def _accepted(allowance: Allowance, guarantee: Guarantee, times_s: list[float], published: Charges) -> int:
     """Return how many of the scheduled releases the ledger will accept, with what is published booked before."""
     ledger, accepted = Ledger(budgets={Account.CENTRAL: allowance}), 0
-    for time_s, epsilon in published:
-        ledger.charge(replace(guarantee, epsilon=epsilon), time_s=time_s, mechanism="")
+    for period, epsilon in published:
+        ledger.charge(replace(guarantee, epsilon=epsilon), time_s=period[1], mechanism="", period=period)
     for time_s in times_s:
         with contextlib.suppress(BudgetSpent):
             ledger.charge(guarantee, time_s=time_s, mechanism="")

@@ -177,7 +177,7 @@ class Budget(Model):
     def busiest(self, times_s: list[float], start_s: float) -> int:
         """Return how many of these releases at most share one run, day or window."""
         window = self.allowance(start_s).window
-        spans = [span for time_s in times_s for span in window.spans(time_s, ())]
+        spans = [span for time_s in times_s for span in window.spans((time_s, time_s), ())]
         return max((sum(low < time_s <= high for time_s in times_s) for low, high in set(spans)), default=0)
 
     def lasts(self) -> str:

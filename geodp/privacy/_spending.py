@@ -17,6 +17,8 @@ from geodp.privacy._exact_sums import Limbs, as_float, budget_units, carried, fl
 Ids = npt.NDArray[np.int64]
 Span = tuple[float, float]
 """Times t with low < t <= high."""
+Period = tuple[float, float]
+"""First and last moment of the data that a charge is about, both included; infinite where it is not known."""
 ALWAYS: Span = (-math.inf, math.inf)
 DAY_S = 86_400.0
 MOST_PEOPLE = 2**28
@@ -34,28 +36,48 @@ class Window:
     midnight_s: float = 0.0
     """Some midnight on the clock of the charges (days start there)."""
 
-    def spans(self, time_s: float, others: Iterable[float]) -> list[Span]:
-        """Return the windows that hold a time and could be the fullest, given the times of the other charges."""
+    def spans(self, period: Period, begins: Iterable[float]) -> list[Span]:
+        """Return the windows that touch a period and could be the fullest, given when the data of other charges begin.
+
+        What a window holds grows only where data begin, so those at the period's begin and at later begins suffice.
+        """
+        begin, end = period
         if self.length_s is not None:
             length = self.length_s
-            ends = {time_s, *(other for other in others if time_s < other < time_s + length)}
-            return [(end - length, end) for end in sorted(ends) if end - length < time_s]
+            highs = {other for other in begins if begin < other < end + length and other - length < end}
+            return [_ending_at(high, length) for high in sorted({begin, *highs})]
         if self.per_day:
-            start = self.midnight_s + math.floor((time_s - self.midnight_s) / DAY_S) * DAY_S
-            return [(math.nextafter(start, -math.inf), math.nextafter(start + DAY_S, -math.inf))]
+            days = {self._day(begin), *(self._day(other) for other in begins if other > begin)}
+            return sorted(day for day in days if day[0] < end)
         return [ALWAYS]
+
+    def _day(self, time_s: float) -> Span:
+        if math.isinf(time_s):
+            return (time_s, time_s)  # before all days: what has always been going on
+        start = self.midnight_s + math.floor((time_s - self.midnight_s) / DAY_S) * DAY_S
+        return (math.nextafter(start, -math.inf), math.nextafter(start + DAY_S, -math.inf))
+
+
+def _ending_at(high: float, length_s: float) -> Span:
+    """Return the window up to a time; it holds that time, however short it is."""
+    return (min(high - length_s, math.nextafter(high, -math.inf)), high)
+
+
+def touches(period: Period, span: Span) -> bool:
+    """Tell whether data of a period lie in a window."""
+    return period[0] <= span[1] and period[1] > span[0]
 
 
 @dataclass
-class PublicCharges:
-    """Charges to everyone, in order of time, with running sums."""
+class _Running:
+    """Amounts in order of time, with running sums."""
 
     times: list[float] = field(default_factory=list)
     amounts: list[int] = field(default_factory=list)
     sums: list[int] = field(default_factory=lambda: [0])
 
     def add(self, time_s: float, value: int) -> None:
-        """Insert a charge; in order of time this is a single addition."""
+        """Insert an amount; in order of time this is a single addition."""
         place = bisect_right(self.times, time_s)
         self.times.insert(place, time_s)
         self.amounts.insert(place, value)
@@ -63,9 +85,31 @@ class PublicCharges:
         for amount in self.amounts[place:]:
             self.sums.append(self.sums[-1] + amount)
 
+    def until(self, time_s: float) -> int:
+        """Return the sum of the amounts up to a time (included)."""
+        return self.sums[bisect_right(self.times, time_s)]
+
+
+@dataclass
+class PublicCharges:
+    """Charges to everyone, by when their data begin and by when they end."""
+
+    begun: _Running = field(default_factory=_Running)
+    ended: _Running = field(default_factory=_Running)
+
+    @property
+    def total(self) -> int:
+        """The sum of all charges."""
+        return self.begun.sums[-1]
+
+    def add(self, period: Period, value: int) -> None:
+        """Insert a charge about a period."""
+        self.begun.add(period[0], value)
+        self.ended.add(period[1], value)
+
     def within(self, span: Span) -> int:
-        """Return the sum of the charges in a span."""
-        return self.sums[bisect_right(self.times, span[1])] - self.sums[bisect_right(self.times, span[0])]
+        """Return the sum of the charges whose data touch a span: begun by its end, and not over before it."""
+        return self.begun.until(span[1]) - self.ended.until(span[0])
 
 
 @dataclass
@@ -134,16 +178,16 @@ class Spending:
         """The most that may be spent in a window."""
         return None if self.budget is None else limit_units(self.budget)
 
-    def room(self, time_s: float, ids: Ids | None = None) -> int:
-        """Return what everyone (or all of `ids`) could still be charged at a time."""
+    def room(self, period: Period, ids: Ids | None = None) -> int:
+        """Return what everyone (or all of `ids`) could still be charged for a period."""
         if self.budget is None:
             return 0
-        peak = self.peak(time_s, ids)
+        peak = self.peak(period, ids)
         return 0 if as_float(peak) >= self.budget else budget_units(self.budget) - peak
 
-    def peak(self, time_s: float, ids: Ids | None = None) -> int:
-        """Return the most that anyone (or any of `ids`) has spent in a window that holds a time."""
-        return max(self.everyone.within(span) + largest(self._of(span, ids)) for span in self._spans(time_s))
+    def peak(self, period: Period, ids: Ids | None = None) -> int:
+        """Return the most that anyone (or any of `ids`) has spent in a window that touches a period."""
+        return max(self.everyone.within(span) + largest(self._of(span, ids)) for span in self._spans(period))
 
     def total(self, span: Span, ids: Ids | None = None) -> int:
         """Return what the person charged most, of everyone or of some, has spent in a span."""
@@ -154,20 +198,20 @@ class Spending:
         fits = np.ones(ids.size, dtype=np.bool_)
         if self.limit is None:
             return fits
-        for span in self._spans(time_s):
+        for span in self._spans((time_s, time_s)):
             room = self.limit - self.everyone.within(span)
             fits &= _at_most(self._of(span, ids) + amount, room)
         return fits
 
     def per_person(self) -> npt.NDArray[np.float64]:
         """Return everyone's total, by person number, in epsilon."""
-        return floats(self.people.totals + limbs(self.everyone.sums[-1])[:, None])
+        return floats(self.people.totals + limbs(self.everyone.total)[:, None])
 
-    def _spans(self, time_s: float) -> list[Span]:
-        if self.window.length_s is None:
-            return self.window.spans(time_s, ())
-        later = [times[bisect_right(times, time_s) :] for times in (self.everyone.times, self.people.times)]
-        return self.window.spans(time_s, later[0] + later[1])
+    def _spans(self, period: Period) -> list[Span]:
+        if self.window.length_s is None and not self.window.per_day:
+            return [ALWAYS]
+        later = [times[bisect_right(times, period[0]) :] for times in (self.everyone.begun.times, self.people.times)]
+        return self.window.spans(period, later[0] + later[1])
 
     def _of(self, span: Span, ids: Ids | None) -> Limbs:
         """Return the sums of everyone ever charged alone, or of some people; those never charged have none."""

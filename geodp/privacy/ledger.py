@@ -22,14 +22,17 @@ import numpy.typing as npt
 
 from geodp.errors import BudgetSpent, UsageError
 from geodp.privacy._exact_sums import as_float, divided, limbs, units
-from geodp.privacy._spending import ALWAYS, Ids, Spending, Window, distinct_people
+from geodp.privacy._spending import ALWAYS, Ids, Period, Spending, Window, distinct_people
 from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, combined
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("time_s", "scope", "unit", "neighbours", "mechanism", "epsilon", "delta", "total")
+COLUMNS = ("time_s", "scope", "unit", "neighbours", "mechanism", "epsilon", "delta", "total", "begin_s", "end_s")
 """Columns of a ledger as a table."""
+
+ANY_TIME: Period = (-math.inf, math.inf)
+"""The period of data whose time is not known: what they cost counts in every window and day."""
 
 
 class Account(StrEnum):
@@ -43,6 +46,8 @@ class Account(StrEnum):
     """Promises about one visit, per visit: where there is no cap on a person's visits."""
     TRAJECTORY = "trajectory"
     """Promises about one trip, per trip: where there is no cap on a person's trips."""
+    LOCAL = "local"
+    """What phones tell under a local promise, epsilon per person."""
     INTERACTION = "interaction"
 
 
@@ -94,6 +99,15 @@ class Charge:
     total: float
     """Spent in this account after this charge by the person who spent most."""
     account: Account = Account.CENTRAL
+    begin_s: float = -math.inf
+    """First moment of the data it is about (infinite: not known)."""
+    end_s: float = math.inf
+    """Last moment of the data it is about: the charge counts in every window and day that they touch."""
+
+    @property
+    def period(self) -> Period:
+        """First and last moment of the data."""
+        return (self.begin_s, self.end_s)
 
 
 @dataclass
@@ -128,10 +142,10 @@ class Ledger:
         stated = {**dict.fromkeys(Account, common), Account.INTERACTION: Allowance(), **self.budgets}
         self._accounts = {account: _spending(stated[account]) for account in Account}
         self._neighbours: dict[Account, str] = {}
-        self._groups: dict[tuple[Account, str, float], float] = {}
+        self._groups: dict[tuple[Account, str, Period], float] = {}
         self._delta = 0.0
         for row in self.charges:
-            self._accounts[row.account].everyone.add(row.time_s, units(row.epsilon))
+            self._accounts[row.account].everyone.add(row.period, units(row.epsilon))
             self._neighbours.setdefault(row.account, row.neighbours)
             self._delta += row.delta
 
@@ -147,6 +161,7 @@ class Ledger:
         account: Account | None = None,
         parallel: str | None = None,
         parts: Mapping[str, float] | None = None,
+        period: Period | None = None,
     ) -> Charge:
         """Record one charge (in a row, or in a row per part), or raise `BudgetSpent` and record nothing.
 
@@ -170,6 +185,9 @@ class Ledger:
         parts
             The steps of the release by name, with epsilons that it divides its own into: there is a row for each, and
             together they come to what is charged.
+        period
+            First and last moment of the data it tells about (infinite where not known), by public settings; default:
+            the time of the charge. It counts in every window and day that they touch.
         """
         per_unit = account is not None and account is _PER_UNIT.get(guarantee.unit)
         promise = guarantee if per_unit else _per_person(guarantee, cap)
@@ -178,20 +196,23 @@ class Ledger:
             raise UsageError("a charge in parts is a charge to everyone, outside parallel groups")
         if not math.isfinite(time_s):
             raise UsageError(f"the time of a charge must be a finite number, got {time_s}")
+        if period is not None and (who is not None or not _possible(period)):
+            raise UsageError(f"a charge over a period is to everyone, and ends after it begins, got {period}")
+        period = period or (float(time_s), float(time_s))
         self._require_like(account, promise)
         delta = self._delta_with(promise, time_s)
-        epsilon = self._beyond_group(promise, account, parallel, time_s)
+        epsilon = self._beyond_group(promise, account, parallel, period)
         spending = self._accounts[account]
         pieces = divided(epsilon, list(parts.values())) if parts else [epsilon]
         if who is None:
-            totals = self._charge_everyone(spending, pieces, time_s)
+            totals = self._charge_everyone(spending, pieces, time_s, period)
         else:
             ids = self._charge_people(spending, who, epsilon, time_s)
             totals = [as_float(spending.total(ALWAYS, ids))]
         self._delta = delta
         self._neighbours.setdefault(account, str(promise.neighbours))
         if parallel is not None:
-            key = (account, parallel, time_s)
+            key = (account, parallel, period)
             self._groups[key] = max(promise.epsilon, self._groups.get(key, 0.0))
         row = Charge(
             time_s=float(time_s),
@@ -203,6 +224,8 @@ class Ledger:
             delta=promise.delta,
             total=totals[-1],
             account=account,
+            begin_s=period[0],
+            end_s=period[1],
         )
         if who is None:  # what single people paid is theirs: it is in `people_frame`, not among the public rows
             self.charges.extend(_rows(row, pieces, totals, parts))
@@ -217,22 +240,27 @@ class Ledger:
     def spent(
         self, account: Account = Account.CENTRAL, *, person: int | None = None, time_s: float | None = None
     ) -> float:
-        """Return epsilon spent by one person, or by the person who spent most, up to a time (included)."""
+        """Return epsilon spent by one person, or by the person who spent most, on data that begin by a time."""
         span = ALWAYS if time_s is None else (-math.inf, time_s)
         return as_float(self._accounts[account].total(span, _only(person)))
 
     def remaining(
-        self, account: Account = Account.CENTRAL, *, person: int | None = None, time_s: float | None = None
+        self,
+        account: Account = Account.CENTRAL,
+        *,
+        person: int | None = None,
+        time_s: float | None = None,
+        period: Period | None = None,
     ) -> float:
-        """Return what one person, or everyone, can still be charged at a time (infinite without a budget).
+        """Return what one person, or everyone, can still be charged at a time or for a period.
 
-        Without a time, at the time of the latest charge.
+        It is infinite without a budget. Without a time, at the time of the latest charge.
         """
         spending = self._accounts[account]
         if spending.budget is None:
             return math.inf
         when = self._latest(spending) if time_s is None else time_s
-        return as_float(spending.room(when, _only(person)))
+        return as_float(spending.room(period or (when, when), _only(person)))
 
     def affordable(
         self, guarantee: Guarantee, who: npt.ArrayLike, *, time_s: float, cap: int | None = None
@@ -247,12 +275,23 @@ class Ledger:
         """Return the total of every person up to the highest number charged; everyone beyond has `spent` by all."""
         return self._accounts[account].per_person()
 
+    def summary(self) -> str:
+        """Say what was spent in every account."""
+        spent = {account: self.spent(account) for account in Account}
+        return ", ".join(f"{account} {epsilon:g}" for account, epsilon in spent.items() if epsilon) or "nothing"
+
+    @property
+    def charged_people(self) -> bool:
+        """Whether single people were charged, which the public rows do not show."""
+        return any(spending.people.times for spending in self._accounts.values())
+
     def to_frame(self) -> pd.DataFrame:
         """Return the public rows as a table."""
         import pandas as pd
 
         rows = [[getattr(row, name) for name in COLUMNS] for row in self.charges]
         types = {"time_s": float, "unit": str, "epsilon": float, "delta": float, "total": float}
+        types |= {"begin_s": float, "end_s": float}
         return pd.DataFrame(rows, columns=list(COLUMNS)).astype(types)
 
     def people_frame(self) -> pd.DataFrame:
@@ -269,14 +308,16 @@ class Ledger:
         empty = pd.DataFrame({"time_s": [], "worker": [], "account": [], "epsilon": []})
         return pd.concat(parts, ignore_index=True) if parts else empty.astype({"worker": "int64", "account": "str"})
 
-    def _charge_everyone(self, spending: Spending, pieces: Sequence[float], time_s: float) -> list[float]:
+    def _charge_everyone(
+        self, spending: Spending, pieces: Sequence[float], time_s: float, period: Period
+    ) -> list[float]:
         """Charge all pieces or none; return the total after each."""
         whole = sum(units(piece) for piece in pieces)
-        if spending.limit is not None and spending.peak(time_s) + whole > spending.limit:
-            raise BudgetSpent(as_float(whole), as_float(spending.room(time_s)), time_s)
+        if spending.limit is not None and spending.peak(period) + whole > spending.limit:
+            raise BudgetSpent(as_float(whole), as_float(spending.room(period)), time_s)
         totals = []
         for piece in pieces:
-            spending.everyone.add(time_s, units(piece))
+            spending.everyone.add(period, units(piece))
             totals.append(as_float(spending.total(ALWAYS)))
         return totals
 
@@ -287,7 +328,7 @@ class Ledger:
         if not fits.all():
             first = np.flatnonzero(~fits)[:1]
             requested = units(epsilon) * int(counts[first[0]])
-            raise BudgetSpent(as_float(requested), as_float(spending.room(time_s, ids[first])), time_s)
+            raise BudgetSpent(as_float(requested), as_float(spending.room((time_s, time_s), ids[first])), time_s)
         spending.people.add(time_s, ids, amount)
         return ids
 
@@ -307,7 +348,7 @@ class Ledger:
             raise BudgetSpent(promise.delta, self.budget_delta - self._delta, time_s, what="δ")
         return total
 
-    def _beyond_group(self, promise: Guarantee, account: Account, parallel: str | None, time_s: float) -> float:
+    def _beyond_group(self, promise: Guarantee, account: Account, parallel: str | None, period: Period) -> float:
         """Return what a charge adds to its parallel group, which costs its largest member."""
         if parallel is None:
             return promise.epsilon
@@ -316,12 +357,12 @@ class Ledger:
                 f"disjoint cells compose in parallel under add/remove, not under '{promise.neighbours}': "
                 "one who moves leaves one cell and enters another"
             )
-        paid = self._groups.get((account, parallel, time_s), 0.0)
+        paid = self._groups.get((account, parallel, period), 0.0)
         return as_float(max(units(promise.epsilon) - units(paid), 0))
 
     def _latest(self, spending: Spending) -> float:
-        times = [part.times[-1] for part in (spending.everyone, spending.people) if part.times]
-        return max(times, default=0.0)
+        times = [*spending.everyone.begun.times[-1:], *spending.everyone.ended.times[-1:], *spending.people.times[-1:]]
+        return max((time_s for time_s in times if math.isfinite(time_s)), default=0.0)
 
 
 def chargeable(guarantee: Guarantee, per_person: Guarantee) -> tuple[Guarantee, Account] | None:
@@ -350,6 +391,12 @@ def _rows(
         for part, piece, total in zip(parts, pieces, totals, strict=True)
     ]
     return [replace(rows[0], delta=row.delta), *rows[1:]]
+
+
+def _possible(period: Period) -> bool:
+    """Tell whether a period has a moment in it."""
+    begin, end = period
+    return begin <= end and begin < math.inf and end > -math.inf
 
 
 def _only(person: int | None) -> Ids | None:

@@ -30,7 +30,10 @@ Cap = Annotated[int | None, typer.Option(metavar="N", help="Public cap on the ro
 LedgerPath = Annotated[
     Path | None, typer.Option("--ledger", metavar="FILE", help="Ledger to charge [default: OUT.ledger.json].")
 ]
-Budget = Annotated[float | None, typer.Option(metavar="E", help="Budget per person of a new ledger.")]
+Budget = Annotated[
+    float | None,
+    typer.Option(metavar="E", help="Budget in the ledger for what is charged here: a new ε, or ε per metre."),
+]
 MapFile = Annotated[Path | None, typer.Option("--map", metavar="FILE", help="Draw what was published on a map.")]
 Columns = Annotated[
     list[str] | None, typer.Option("--column", metavar="PART=COLUMN", help="What a column is called in IN: user=uid.")
@@ -226,6 +229,17 @@ def trajectories(
     fields, called = overrides(settings), parse_columns(column, COLUMNS)
     request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields, called)
     _tell(publish_trajectories(request, unit=unit, variant=variant, form=TripFormat(kind, overrides(reading))))
+
+
+@app.command("adopt-ledger")
+def adopt_ledger(
+    file: Annotated[Path, typer.Argument(metavar="LEDGER", help="A ledger of version 0.1 that is complete.")],
+) -> None:
+    """Go on with a ledger of version 0.1, which cannot show by itself that it is complete."""
+    from geodp.privacy.ledger_file import LedgerFile
+
+    ledger = LedgerFile(file).adopt()
+    say(f"{file} holds {len(ledger.charges)} charges; spent so far: {ledger.summary()}. It is sealed: go on with it.")
 
 
 def _tell(outcome: Outcome) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from geodp.errors import BudgetSpent, DataError, GeodpError, NotReleasable, OutputError
 from geodp.geometry import Region
 from geodp.privacy.guarantee import Guarantee
-from geodp.privacy.ledger import Account, chargeable
+from geodp.privacy.ledger import ANY_TIME, Account, chargeable
 from geodp.privacy.ledger_file import LedgerFile
 from geodp.privacy.noise import Noise, SimulatedNoise, noise_source, require_releasable
 from geodp.publish.outputs import Table, write_table
@@ -151,11 +151,17 @@ def _charge(request: Request, plan: Plan, asked: tuple[Guarantee, Account] | Non
     (promise, account), path = asked, request.ledger_path
     scope = "everyone" if request.releasing else "everyone, simulated"
     try:
-        with LedgerFile(path, budget_epsilon=request.budget).opened() as ledger:
+        with LedgerFile(path, budget_epsilon=request.budget, account=account).opened() as ledger:
             row = ledger.charge(
-                promise, time_s=time.time(), mechanism=plan.mechanism, scope=scope, account=account, parts=plan.parts
+                promise,
+                time_s=time.time(),
+                mechanism=plan.mechanism,
+                scope=scope,
+                account=account,
+                parts=plan.parts,
+                period=ANY_TIME,  # no public setting says of which time the data are
             )
-            return Spent(path, account, row.epsilon, row.total, ledger.remaining(account))
+            return Spent(path, account, row.epsilon, row.total, ledger.remaining(account, period=ANY_TIME))
     except BudgetSpent as short:
         raise BudgetSpent(
             short.requested,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,7 +123,7 @@ def _afford(mechanism: HistoryDevice, ledger: Ledger, time_s: float, when_spent:
     if promise.unit is Unit.NOTHING:
         return True
     try:
-        ledger.charge(promise, time_s=time_s, mechanism=mechanism.kind)
+        ledger.charge(promise, time_s=time_s, mechanism=mechanism.kind, period=(-math.inf, time_s))  # all visits so far
     except BudgetSpent as short:
         if when_spent == "fail":
             raise BudgetSpent(short.requested, short.remaining, time_s, what="ε per item", advice=_ADVICE) from None

@@ -11,7 +11,7 @@ from geodp.privacy.ledger import Ledger
 from geodp.privacy.noise import SimulatedNoise
 from geodp.runs.run_folder import write_json
 from geodp.scenario import Scenario
-from geodp.scenario_costs import publication_charge
+from geodp.scenario_costs import publication_charge, whole_run
 from geodp.streams import Streams
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def book_publications(scenario: Scenario, records: Records, ledger: Ledger) -> N
     """Check every publication and charge it, for the end of the run, before the run releases anything.
 
     What will be published is a public setting. Booked first, it is paid for whatever the releases before it cost; they
-    make do with the rest, and a publication that cannot be paid for stops the run before it starts.
+    make do with the rest, and a publication that cannot be paid for stops the run before it starts. It tells about the
+    whole run, so it counts in every day and every window of a budget that comes back.
     """
     for index, item in enumerate(scenario.publish):
         try:
@@ -49,8 +50,15 @@ def book_publications(scenario: Scenario, records: Records, ledger: Ledger) -> N
             asked = publication_charge(item, scenario)
             if asked is not None:
                 promise, account = asked
-                time_s = scenario.duration_s
-                ledger.charge(promise, time_s=time_s, mechanism=item.kind, account=account, parts=item.parts())
+                period = whole_run(scenario)
+                ledger.charge(
+                    promise,
+                    time_s=period[1],
+                    mechanism=item.kind,
+                    account=account,
+                    parts=item.parts(),
+                    period=period,
+                )
         except BudgetSpent as short:
             raise BudgetSpent(short.requested, short.remaining, short.time_s, advice=_ADVICE) from None
         except (DataError, UsageError) as error:

@@ -338,3 +338,63 @@ def test_people_are_numbers(who: list[Any]) -> None:
     with pytest.raises(UsageError, match="time"):
         ledger.charge(promise(0.1), time_s=math.nan, mechanism="m")
     assert ledger.spent() == 0.0
+
+
+PERIODS = st.lists(
+    st.tuples(
+        st.sampled_from([-math.inf, *(6 * 3600.0 * hour for hour in range(16))]),
+        st.sampled_from([0.0, 1.0, 30_000.0, 100_000.0, math.inf]),
+        st.sampled_from([0.1, 0.3, 0.5]),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(PERIODS, st.sampled_from([3600.0, 50_000.0, None]))
+def test_a_charge_counts_in_every_window_and_day_that_its_data_touch(
+    calls: list[tuple[float, float, float]], window_s: float | None
+) -> None:
+    """Every window that ends on a quarter of an hour, and every day, is tried by hand."""
+    ledger = Ledger(1.0, window_s=window_s) if window_s else Ledger(1.0, per="day")
+    grid = [900.0 * number for number in range(-200, 1000)]
+    windows = [(end - window_s, end) for end in grid] if window_s else [(t - 0.5, t + DAY_S - 0.5) for t in grid[8::96]]
+    accepted: list[tuple[float, float, int]] = []
+    for begin, length, epsilon in calls:
+        entry = (begin, math.inf if length == math.inf else max(begin, 0.0) + length, round(10 * epsilon))
+        fullest = max(
+            sum(cost for first, last, cost in [*accepted, entry] if first <= high and last > low)
+            for low, high in windows
+            if entry[0] <= high and entry[1] > low
+        )
+        try:
+            ledger.charge(promise(epsilon), time_s=0.0, mechanism="m", period=entry[:2])
+        except BudgetSpent:
+            assert fullest > 10
+        else:
+            assert fullest <= 10
+            accepted.append(entry)
+
+
+def test_a_publication_over_all_days_leaves_less_of_every_day() -> None:
+    ledger = Ledger(1.0, per="day")
+    assert charge(ledger, 0.4, 3 * DAY_S, period=(0.0, 3 * DAY_S))
+    assert [ledger.remaining(time_s=day * DAY_S) for day in range(-1, 5)] == [1.0, 0.6, 0.6, 0.6, 0.6, 1.0]
+    assert charge(ledger, 0.6, DAY_S)
+    assert not charge(ledger, 0.1, 3 * DAY_S, period=(0.0, 3 * DAY_S))
+    assert charge(ledger, 0.6, 2 * DAY_S)
+    assert ledger.to_frame()[["begin_s", "end_s"]].to_numpy().tolist()[:2] == [[0.0, 3 * DAY_S], [DAY_S, DAY_S]]
+
+
+@pytest.mark.parametrize("period", [(1.0, 0.0), (math.nan, 1.0), (math.inf, math.inf), (-math.inf, -math.inf)])
+def test_impossible_periods_are_refused(period: tuple[float, float]) -> None:
+    with pytest.raises(UsageError, match="ends after it begins"):
+        Ledger(1.0).charge(promise(0.1), time_s=0, mechanism="m", period=period)
+    with pytest.raises(UsageError, match="is to everyone"):
+        Ledger(1.0).charge(promise(0.1), time_s=0, mechanism="m", period=(0.0, 1.0), who=[1])
+
+
+def test_a_window_shorter_than_the_clock_can_tell_still_holds_its_own_moment() -> None:
+    ledger = Ledger(1.0, window_s=1e-9)
+    assert charge(ledger, 1.0, 1e9)
+    assert not charge(ledger, 0.1, 1e9)

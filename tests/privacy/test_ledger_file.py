@@ -1,3 +1,4 @@
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -6,7 +7,7 @@ import pytest
 
 from geodp.errors import BudgetSpent, DataError, OutputError, UsageError
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
-from geodp.privacy.ledger import Account
+from geodp.privacy.ledger import ANY_TIME, Account
 from geodp.privacy.ledger_file import LedgerFile
 
 SUFFIXES = ["csv", "parquet", "json"]
@@ -28,14 +29,14 @@ def test_a_second_opening_respects_what_the_first_spent(tmp_path: Path, suffix: 
     with pytest.raises(BudgetSpent, match="holds 3 rows of earlier charges"):
         spend(LedgerFile(path), 0.1)
     ledger = LedgerFile(path).read()
-    assert ledger.budget_epsilon == 0.3
+    assert ledger.remaining() == 0.0
     assert [(row.epsilon, row.scope, row.total) for row in ledger.charges][-1] == (0.1, "venues, v2", 0.3)
     assert sorted(item.name for item in tmp_path.iterdir()) == [path.name, f"{path.name}.lock"]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_epsilons_survive_to_the_last_digit_in_every_account(tmp_path: Path, suffix: str) -> None:
-    file = LedgerFile(tmp_path / f"l.{suffix}", 6 * 0.006931471805599453)
+    file = LedgerFile(tmp_path / f"l.{suffix}", 6 * 0.006931471805599453, account=Account.METRIC)
     with file.opened() as ledger:
         for time_s in range(6):
             ledger.charge(Guarantee.per_metre(0.006931471805599453), time_s=time_s, mechanism="planar_geometric")
@@ -79,7 +80,7 @@ def test_negative_charges_cannot_be_written_in_by_hand(tmp_path: Path) -> None:
     file = LedgerFile(tmp_path / "l.csv", 1.0)
     spend(file, 0.9)
     file.path.write_text(file.path.read_text().replace(",0.9,", ",-9,"))
-    with pytest.raises(DataError, match="impossible charge"):
+    with pytest.raises(DataError, match="does not match its seal"):
         spend(file, 0.9)
 
 
@@ -90,6 +91,56 @@ def test_a_budget_is_not_changed_under_way(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="not changed under way"):
             spend(other, 0.1)
     assert spend(LedgerFile(path, 1.0), 0.5) == 1.0
+
+
+def test_budgets_of_different_accounts_are_separate_numbers(tmp_path: Path) -> None:
+    """A budget of ε 1 for people says nothing about ε per metre: that has a number of its own, or none."""
+    path = tmp_path / "l.json"
+    spend(LedgerFile(path, 1.0), 0.5)
+    place = Guarantee.per_metre(2.0)
+    with LedgerFile(path, account=Account.METRIC).opened() as ledger:
+        ledger.charge(place, time_s=0.0, mechanism="planar_laplace")
+        assert ledger.remaining(Account.METRIC) == math.inf
+    with pytest.raises(BudgetSpent), LedgerFile(path, 3.0, account=Account.METRIC).opened() as ledger:
+        ledger.charge(place, time_s=0.0, mechanism="planar_laplace")
+    with LedgerFile(path, 4.0, account=Account.METRIC).opened() as ledger:  # a limit may come later
+        ledger.charge(place, time_s=0.0, mechanism="planar_laplace")
+    kept = LedgerFile(path).read()
+    assert (kept.remaining(), kept.remaining(Account.METRIC)) == (0.5, 0.0)
+    with pytest.raises(UsageError, match="metric account was begun with a budget of epsilon 4.0, and 5.0"):
+        LedgerFile(path, 5.0, account=Account.METRIC).read()
+    with pytest.raises(UsageError, match="give its epsilon, too"):
+        LedgerFile(path, per="day", account=Account.ITEM).read()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_period_of_the_data_is_remembered(tmp_path: Path, suffix: str) -> None:
+    """What is not known to be of some time counts in every day, before and after."""
+    path = tmp_path / f"l.{suffix}"
+    for period in ((0.0, 100_000.0), (-math.inf, 50.0), ANY_TIME):
+        with LedgerFile(path, 1.0, per="day").opened() as ledger:
+            ledger.charge(promise(0.25), time_s=7.0, mechanism="m", period=period)
+    ledger = LedgerFile(path).read()
+    assert [row.period for row in ledger.charges] == [(0.0, 100_000.0), (-math.inf, 50.0), ANY_TIME]
+    left = [ledger.remaining(time_s=day * 86_400.0) for day in (-1, 0, 1, 2, 1000)]
+    assert left == [0.5, 0.25, 0.5, 0.75, 0.75]
+    assert ledger.remaining(period=ANY_TIME) == 0.25
+
+
+def test_charges_to_single_people_have_no_place_in_a_file(tmp_path: Path) -> None:
+    file = LedgerFile(tmp_path / "l.csv", 1.0)
+    with pytest.raises(UsageError, match="not to single people"), file.opened() as ledger:
+        ledger.charge(promise(0.1), time_s=0.0, mechanism="m", who=[3])
+    assert not file.path.exists()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_ledger_is_for_its_owner_alone(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"l.{suffix}"
+    spend(LedgerFile(path), 0.1)
+    path.chmod(0o644)
+    spend(LedgerFile(path), 0.1)
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_places_that_cannot_hold_a_ledger(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_unlike_accounts_are_kept_apart(make: Make, tmp_path: Path) -> None:
 def test_a_budget_is_not_changed_by_a_later_call(make: Make, tmp_path: Path) -> None:
     ledger = tmp_path / "shared.json"
     publish_positions(make(out="one.csv", ledger=ledger, budget=0.08))
-    with pytest.raises(UsageError, match="begun with budget_epsilon 0.08, and 8.0 was asked for"):
+    with pytest.raises(UsageError, match="begun with a budget of epsilon 0.08, and 8.0 was asked for"):
         publish_positions(make(out="two.csv", ledger=ledger, budget=8.0))
     assert "two.csv" not in files(tmp_path)
 

@@ -59,6 +59,37 @@ def test_without_a_stated_budget_a_window_holds_exactly_its_own_releases(tmp_pat
     assert daily.curator.budget.epsilon == 2.0  # two releases before midnight, four after
 
 
+PUBLISHED = {
+    "workers.histories": {"kind": "generated_visits", "venues": 40, "mean_visits": 5},
+    "publish": [{"kind": "prilocation", "epsilon": 0.05, "cap": 10, "clusters": 4}],
+}
+"""A publication about the whole run that costs each person 0.5."""
+
+
+@pytest.mark.parametrize(
+    "budget", [{"epsilon": 1.0, "window_s": 10_800}, {"epsilon": 1.0, "per": "day", "when_spent": "stop"}]
+)
+def test_what_is_published_about_the_run_counts_in_every_window_and_day(tmp_path: Path, budget: Any) -> None:
+    """With 0.5 of 1.0 published, one release of 0.5 instead of two fits any three hours, or the hours to midnight."""
+    ledger, _ = spent(tmp_path, {**PUBLISHED, "start_time": "21:00", "curator.budget": budget})
+    published = ledger[ledger["mechanism"] == "prilocation"]
+    assert published[["time_s", "begin_s", "end_s"]].to_numpy().tolist() == [[21_600, 0, 21_600]]
+    releases = ledger[ledger["mechanism"] != "prilocation"]
+    assert releases["time_s"].tolist() == [0, 10_800]
+    assert (releases["begin_s"] == releases["time_s"]).all()
+
+
+def test_the_default_budget_and_check_count_what_is_published_in_every_window() -> None:
+    budget = {"window_s": 10_800}
+    resolved = small({**HOURLY, **PUBLISHED, "curator.budget": budget}).resolved()
+    assert resolved.curator is not None
+    assert resolved.curator.budget.epsilon == 2.0  # three releases in any three hours, and the publication
+    text = report(small({**HOURLY, **PUBLISHED, "curator.budget": {"epsilon": 1.0, **budget}}), "small.yaml")
+    assert "2 releases × ε 0.5 + ε 0.5 published = ε 1.5" in text
+    with pytest.raises(ScenarioError, match="cost 1 and the publications at the end 0.5 and the budget is 1"):
+        small({**HOURLY, **PUBLISHED, "curator.budget": {"epsilon": 1.0, "window_s": 7200, "when_spent": "fail"}})
+
+
 def test_check_tells_how_many_releases_a_window_allows() -> None:
     text = report(small({**HOURLY, "curator.budget": {"epsilon": 1.0, "window_s": 10_800}}), "small.yaml")
     assert "4 releases × ε 0.5 = ε 2 (add/remove), 4 (replace) per person over the run" in text
