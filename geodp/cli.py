@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from geodp.console import ANYWHERE, flags, overrides, say
+from geodp.console import ANYWHERE, flags, overrides, say, warn
 from geodp.datasets.command import app as datasets_app
 from geodp.publish.command import app as publish_app
 
@@ -139,6 +139,8 @@ def run(
         from geodp.runs.run import run as run_scenario
 
         result = run_scenario(file, out, seed=seed, overrides=overrides(settings), force=force, progress=progress)
+    for text in result.notices:
+        warn(text)
     say(f"{_headline(result.metrics)}\nsummary: {result.path / 'summary.md'}\nmap:     {result.path / 'map.html'}")
 
 

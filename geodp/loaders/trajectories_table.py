@@ -16,6 +16,7 @@ from geodp.loaders._times import zoned_seconds
 from geodp.loaders._tracks import TrackLoader
 from geodp.loaders.visits_table import point_columns
 from geodp.world import columns_file
+from geodp.world.usual_columns import field_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,6 +57,15 @@ class TrajectoriesTable(TrackLoader):
         """Yield the fixes sorted by person, trajectory and time."""
         require_file(path)
         found = columns_file.column_names(path)
+        return self._told(path, found)._rows(path, found, dropped)
+
+    def _told(self, path: Path, found: list[str]) -> TrajectoriesTable:
+        """Return the loader with the columns as this file calls them."""
+        fields = [name for name in type(self).model_fields if name.endswith("_column")]
+        named = {name: field_column(path, self, name, found) or getattr(self, name) for name in fields}
+        return self.model_copy(update=named)
+
+    def _rows(self, path: Path, found: list[str], dropped: Dropped) -> Iterator[pa.RecordBatch]:
         points = _GEOMETRY in found and self.lon_column not in found
         named = {"user_column": self.user_column, "time_column": self.time_column}
         if self.trajectory_column is not None:

@@ -12,6 +12,7 @@ from geodp.loaders._checks import Checker, box_of
 from geodp.loaders._text_files import as_visits, numbers, require_file
 from geodp.loaders._times import zoned_seconds
 from geodp.world import columns_file
+from geodp.world.usual_columns import field_column, likely
 
 _GEOMETRY = "geometry"
 
@@ -46,19 +47,18 @@ class VisitsTable(Loader):
         """Open a file of visits."""
         require_file(path)
         found = columns_file.column_names(path)
-        return self._told(found)._opened(path, found)
+        return self._told(path, found)._opened(path, found)
 
-    def _told(self, found: list[str]) -> VisitsTable:
-        """Return the loader without the columns that nobody named and the file has not got, under any usual name."""
-        names = {"lon_column": "lon", "lat_column": "lat", "time_column": "time_s"}
-        absent = {
-            field
-            for field, usual in names.items()
-            if field not in self.model_fields_set and columns_file.other_name(usual, found) is None
-        }
+    def _told(self, path: Path, found: list[str]) -> VisitsTable:
+        """Return the loader with the columns as this file calls them, without those that nobody named and it lacks."""
+        fields = [name for name in type(self).model_fields if name.endswith("_column") and name != "category_column"]
+        named = {name: field_column(path, self, name, found) for name in fields}
+        optional = {"lon_column", "lat_column", "time_column"} - self.model_fields_set
+        absent = {name for name in optional if likely(type(self).model_fields[name].default, found) is None}
         if _GEOMETRY in found or not {"lon_column", "lat_column"} <= absent:
             absent -= {"lon_column", "lat_column"}
-        return self.model_copy(update=dict.fromkeys(absent))
+        called = {name: column or getattr(self, name) for name, column in named.items()}
+        return self.model_copy(update=called | dict.fromkeys(absent))
 
     def _opened(self, path: Path, found: list[str]) -> Loaded:
         if (self.lon_column is None) != (self.lat_column is None):

@@ -76,11 +76,14 @@ class Cluster:
         """Read the files of a path on the cluster, and bring every user's visits together."""
         client = self._client
         files = [file.resolve() for file in visit_files(path)]
-        for file in files:
-            require_visit_columns(file, releasing=True, called=called)  # no message says more than those of the workers
+        # No message says more than those of the workers.
+        named = [require_visit_columns(file, releasing=True, called=called) for file in files]
         number = self._pieces(files)
         listed = client.scatter(venues, broadcast=True)
-        split = [client.submit(split_file, file, listed, number, called, pure=False) for file in files]
+        split = [
+            client.submit(split_file, file, listed, number, columns, pure=False)
+            for file, columns in zip(files, named, strict=True)
+        ]
         tallies = self._results([client.submit(_tally, part, pure=False) for part in split])
         require_visits(path, sum(rows for rows, _ in tallies), sum(known for _, known in tallies))
         pieces = []

@@ -42,6 +42,9 @@ VenueColumns = Annotated[
     list[str] | None,
     typer.Option("--venue-column", metavar="PART=COLUMN", help="What a column is called in the list: venue=poi."),
 ]
+OneRow = Annotated[
+    bool, typer.Option("--one-row-per-person", help="Every row is a person of its own: no column says whose it is.")
+]
 Replace = Annotated[bool, typer.Option("--force", help="Replace existing files (never the ledger).")]
 Fields = Annotated[
     list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Set a field of the mechanism, e.g. cell_m=20.")
@@ -69,18 +72,21 @@ def positions(
         float | None, typer.Option(metavar="N", help="Public number of people, for counts whose cells depend on it.")
     ] = None,
     column: Columns = None,
+    one_row: OneRow = False,
     ledger: LedgerPath = None,
     budget: Budget = None,
     map_file: MapFile = None,
     force: Replace = False,
     settings: Fields = None,
 ) -> None:
-    """Publish positions (columns lon, lat and optionally user): a report per row, or noisy counts per cell."""
+    """Publish positions (columns user, lon, lat): a report per row, or noisy counts per cell."""
     from geodp.publish.positions import PARTS, publish_positions
     from geodp.publish.request import Request, parse_columns
 
     fields, called = overrides(settings), parse_columns(column, PARTS)
-    request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields, called)
+    request = Request(
+        file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields, called, {}, one_row
+    )
     _tell(publish_positions(request, mechanism=mechanism, expected_workers=expected_workers))
 
 

@@ -11,7 +11,7 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
@@ -20,6 +20,7 @@ import numpy as np
 
 from geodp.errors import BudgetSpent, DataError, GeodpError, NotReleasable, OutputError
 from geodp.geometry import Region
+from geodp.notices import gathered, releasing
 from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.ledger import ANY_TIME, Account, chargeable
 from geodp.privacy.ledger_file import LedgerFile
@@ -90,6 +91,15 @@ class Outcome:
 
 def publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) -> Outcome:
     """Publish what a kind prepares, or change nothing but (from the ledger's yes on) the ledger."""
+    if request.releasing:
+        with releasing():  # nothing is said and nothing is guessed: it would follow from private data
+            return _published(request, prepare)
+    with gathered() as noticed:
+        outcome = _published(request, prepare)
+    return replace(outcome, warnings=(*outcome.warnings, *noticed))
+
+
+def _published(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) -> Outcome:
     request.check()
     noise = noise_source(request.mode, seed=request.seed)
     if request.releasing:

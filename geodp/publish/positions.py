@@ -29,7 +29,7 @@ _EPSILONS = ("epsilon", "epsilon_per_m")
 def publish_positions(
     request: Request, *, mechanism: str = DEFAULT_MECHANISM, expected_workers: float | None = None
 ) -> Outcome:
-    """Publish a file of positions (lon, lat and optionally user) through a mechanism.
+    """Publish a file of positions (user, lon, lat; without user only where every row is a person) by a mechanism.
 
     A device mechanism (planar_geometric, planar_laplace) gives one reported point per row; a curator's mechanism
     (contour) gives cells with noisy counts.
@@ -40,14 +40,15 @@ def publish_positions(
 
 def _prepare(request: Request, inputs: PublicInputs, *, kind: str, expected_workers: float | None) -> Plan:
     mechanism = build(kind, request.epsilon, request.settings)
+    if request.one_row_per_person and "user" in request.columns:
+        raise UsageError(f"--one-row-per-person: then no column is the user: leave --column user out. {NOTHING_DONE}")
     rows = read_rows(
         request.source,
         numbers=("lon", "lat"),
-        optional=("user",),
+        names=() if request.one_row_per_person else ("user",),
         releasing=request.releasing,
         called=request.columns,
     )
-    inputs.warnings.extend(rows.warnings)
     region = inputs.region(request, lambda: bounding_box(rows))
     positions = used_positions(request, inputs, rows, region)
     if isinstance(mechanism, Device):

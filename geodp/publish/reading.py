@@ -18,10 +18,10 @@ from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.publish.request import NOTHING_DONE
 from geodp.world import columns_file
+from geodp.world.usual_columns import named_columns
 
 Mask = npt.NDArray[np.bool_]
 _MOST = 0.5  # more than half outside, and more than half inside when swapped: the columns are swapped
-_LIKE_USER = ("user_id", "userid", "uid", "person", "person_id", "worker", "driver", "taxi_id", "device_id")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,6 @@ class Rows:
     numbers: dict[str, Array]
     names: dict[str, Any] = field(default_factory=dict)
     """Columns of words or numbers that name something (pyarrow arrays)."""
-    warnings: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -48,7 +47,7 @@ class Rows:
         """Return some of the rows."""
         numbers = {name: values[keep] for name, values in self.numbers.items()}
         names = {name: values.filter(keep) for name, values in self.names.items()}
-        return Rows(self.path, self.releasing, numbers, names, self.warnings)
+        return Rows(self.path, self.releasing, numbers, names)
 
 
 def read_rows(
@@ -56,23 +55,18 @@ def read_rows(
     *,
     numbers: Sequence[str],
     names: Sequence[str] = (),
-    optional: Sequence[str] = (),
     releasing: bool,
     called: Mapping[str, str] | None = None,
 ) -> Rows:
-    """Read the columns wanted, and the optional ones that are there; a row that lacks a value is an error.
+    """Read the columns wanted; a row that lacks a value is an error.
 
-    `called` says what columns are called in the file where that differs; one that is named there is not optional.
+    `called` says what columns are called in the file where that differs.
     """
     import pyarrow as pa
 
-    called = called or {}
     found = columns_file.column_names(path)
-    wanted_columns = {name: called.get(name, name) for name in (*numbers, *names, *called)}
-    _require(path, wanted_columns, found, releasing=releasing)
-    looking = "user" in optional and "user" not in called
-    warnings = _look_for_users(path, found, releasing=releasing) if looking else []
-    wanted = [*names, *(name for name in optional if name in called or name in found)]
+    wanted, called = list(names), named_columns(path, (*numbers, *names), found, called)
+    _require(path, called, found, releasing=releasing)
     parts = list(_batches(path, list(numbers), wanted, called, releasing=releasing))
     if not sum(len(part[numbers[0]]) for part in parts):
         raise DataError(f"{path.name}: has column names but no rows. {NOTHING_DONE}")
@@ -81,7 +75,6 @@ def read_rows(
         releasing,
         {name: np.concatenate([part[name] for part in parts]) for name in numbers},
         {name: pa.concat_arrays([part[name] for part in parts]) for name in wanted},
-        tuple(warnings),
     )
     for name, values in rows.numbers.items():
         require_all(rows, np.isfinite(values), f"no {name}")
@@ -149,27 +142,10 @@ def _require(path: Path, wanted: Mapping[str, str], found: list[str], *, releasi
         return
     if columns_file.looks_like_data(found):
         raise DataError(f"{path.name}: the first line holds numbers instead of column names. {NOTHING_DONE}")
-    other = columns_file.other_name(part, found)
-    hint = "" if other is None else f" Rename '{other}' to '{part}', or say --column {part}={other}."
+    hint = " Every row a person of its own? Say so: --one-row-per-person." if part == "user" else ""
     # Not quoted in a release: where the line of names is missing, the first line is where somebody is.
     seen = "" if releasing else f" Found: {', '.join(found)}."
-    raise DataError(f"{path.name}: no column '{missing}'.{seen}{hint} {NOTHING_DONE}")
-
-
-def _look_for_users(path: Path, found: list[str], *, releasing: bool) -> list[str]:
-    """Notice users under another name: rows of one person must not pass as rows of many."""
-    if "user" in found:
-        return []
-    like = next((name for name in found if name.lower().strip() in {"user", *_LIKE_USER}), None)
-    if like is None:
-        return []
-    text = (
-        f"{path.name}: column '{like}' seems to name users, but only a column called 'user' is read as such; without "
-        f"it every row counts as a person of its own. Say --column user={like}, or leave it out of the file."
-    )
-    if releasing:
-        raise DataError(f"{text} {NOTHING_DONE}")
-    return [text]
+    raise DataError(f"{path.name}: no column '{missing}'.{seen} Name it: --column {part}=COLUMN.{hint} {NOTHING_DONE}")
 
 
 def _row(path: Path, index: int) -> str:

@@ -44,6 +44,8 @@ class Request:
     """What columns are called in the private data, where that differs from the usual name."""
     also_read: Mapping[str, Path] = field(default_factory=dict)
     """Other files that are read, by what they are: they must not be written over."""
+    one_row_per_person: bool = False
+    """Every row is a person of its own; otherwise the data must say whose a row is."""
 
     @property
     def releasing(self) -> bool:

@@ -12,6 +12,7 @@ from geodp.publish.request import NOTHING_DONE
 from geodp.publish.visit_reading import PARTS, name_batches, require_visit_columns
 from geodp.visits.histories import Histories, Venues
 from geodp.world import columns_file
+from geodp.world.usual_columns import find_column
 
 
 def read_visits(
@@ -23,7 +24,7 @@ def read_visits(
     """
     import pyarrow as pa
 
-    require_visit_columns(path, releasing=releasing, called=columns)
+    columns = require_visit_columns(path, releasing=releasing, called=columns)
     parts = list(name_batches(path, PARTS, releasing=releasing, called=columns))
     missing = {
         name: np.concatenate([np.empty(0, np.bool_), *(columns_file.is_missing(p[name]) for p in parts)])
@@ -63,9 +64,10 @@ def read_personal_levels(path: Path) -> dict[str, str]:
     The choices are public: they are published with the guarantee, and must not depend on where a person was.
     """
     found = columns_file.column_names(path)
-    columns_file.require_columns(path, {"user of the levels": "user", "level of a user": "level"}, found)
+    user = find_column(path, "user", found, name_it="call it 'user'") or "user"
+    columns_file.require_columns(path, {"user of the levels": user, "level of a user": "level"}, found)
     levels: dict[str, str] = {}
-    for part in columns_file.batches(path, [], ["user", "level"]):
+    for part in columns_file.batches(path, [], ["user", "level"], called={"user": user}):
         users, wanted = (part[name].cast("string").to_pylist() for name in ("user", "level"))
         for user, level in zip(users, wanted, strict=True):
             if user in (None, ""):

@@ -18,15 +18,12 @@ from geodp.visits.histories import Integers
 from geodp.visits.venue_list import VenueList, as_text
 from geodp.visits.visit_sets import VisitSets, distinct, sets_of_sorted
 from geodp.world import columns_file
+from geodp.world.usual_columns import named_columns
 
 PARTS = ("user", "venue")
 """Columns of the private data."""
 _COMPACT_AT = 1 << 24  # visits that may pile up at least before repeated ones are thrown out
 _GATHER_ROWS, _GATHER_BYTES = 1 << 22, 1 << 28
-_LIKE = {
-    "user": ("user_id", "userid", "uid", "person", "person_id", "worker"),
-    "venue": ("venue_id", "poi", "loc", "location", "location_id", "place", "item"),
-}
 
 
 @dataclass(frozen=True)
@@ -178,7 +175,7 @@ def venues_of(path: Path, *, releasing: bool, called: Mapping[str, str] | None =
 
 def visit_batches(path: Path, *, releasing: bool, called: Mapping[str, str] | None = None) -> Iterator[tuple[Any, Any]]:
     """Yield users and venues as strings, batch by batch; a row that lacks one of them is an error."""
-    require_visit_columns(path, releasing=releasing, called=called)
+    called = require_visit_columns(path, releasing=releasing, called=called)
     read = 0
     for part in name_batches(path, PARTS, releasing=releasing, called=called):
         for name in PARTS:
@@ -188,23 +185,22 @@ def visit_batches(path: Path, *, releasing: bool, called: Mapping[str, str] | No
         yield user, venue
 
 
-def require_visit_columns(path: Path, *, releasing: bool, called: Mapping[str, str] | None = None) -> None:
-    """Refuse a file without the columns user and venue (or what they are called there).
+def require_visit_columns(path: Path, *, releasing: bool, called: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return what the columns user and venue are called; refuse a file that lacks one of them.
 
     When releasing, columns of other names are not quoted: where the line of names is missing, that is a person's visit.
     """
     found = columns_file.column_names(path)
+    named = named_columns(path, PARTS, found, called)
     for part in PARTS:
-        name = (called or {}).get(part, part)
+        name = named[part]
         if name in found:
             continue
-        lower = {column.lower().strip(): column for column in found}
-        other = next((lower[like] for like in (part, *_LIKE[part]) if like in lower), None)
-        near = " Name its columns." if releasing else f" Found: {', '.join(found)}.{did_you_mean(name, found)}"
+        hint = " Name its columns." if releasing else f" Found: {', '.join(found)}.{did_you_mean(name, found)}"
         if len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
-            near = " The columns are not separated by commas: save the file with commas."
-        hint = near if other is None else f" Rename '{other}' to '{part}', or say --column {part}={other}."
-        raise DataError(f"{path.name}: no column '{name}'.{hint} {NOTHING_DONE}")
+            hint = " The columns are not separated by commas: save the file with commas."
+        raise DataError(f"{path.name}: no column '{name}'.{hint} Name it: --column {part}=COLUMN. {NOTHING_DONE}")
+    return named
 
 
 def name_batches(

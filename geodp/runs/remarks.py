@@ -30,6 +30,7 @@ def remarks(run: RunFolder, measured: dict[str, Measured]) -> list[str]:
     """Return everything a careful reader should know, as sentences."""
     return [
         *_without_promise(run),
+        *run.notices,
         *_noise(run),
         *_blur(run, measured),
         *_predictions(run),

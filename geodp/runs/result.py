@@ -29,6 +29,11 @@ class RunResult:
         return self.folder.metrics
 
     @property
+    def notices(self) -> list[str]:
+        """What was dropped, guessed or clipped on the way, in words."""
+        return self.folder.notices
+
+    @property
     def events(self) -> pd.DataFrame:
         """Everything that happened."""
         return self.folder.events

@@ -8,7 +8,7 @@ import importlib.metadata
 import logging
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ import pandas as pd
 from geodp._version import __version__
 from geodp.folders import whole_folder
 from geodp.geometry import Array, Region
+from geodp.notices import gathered
 from geodp.release import Cells, Points
 from geodp.runs.publications import book_publications, records_of, write_publications
 from geodp.runs.release_store import write_release
@@ -101,8 +102,9 @@ def run_into(
         resolved = scenario.resolved()
         tell("world", 0.0)
         started = time.perf_counter()
-        world = build_world(resolved, streams)
-        _run_one(resolved, world, folder, tell, world_s=time.perf_counter() - started)
+        with gathered() as noticed:
+            world = build_world(resolved, streams)
+        _run_one(resolved, world, folder, tell, world_s=time.perf_counter() - started, noticed=noticed)
         _finish(folder, tell, draw_map=draw_map, summarise=summarise)
 
 
@@ -114,14 +116,15 @@ def _run_arms(scenario: Scenario, folder: Path, tell: Progress, *, draw_map: boo
     streams = Streams(scenario.seed)
     tell("world", 0.0)
     started = time.perf_counter()
-    world = build_world(next(iter(scenarios.values())), streams)
+    with gathered() as noticed:
+        world = build_world(next(iter(scenarios.values())), streams)
     world_s = time.perf_counter() - started
     for name, arm in scenarios.items():
         part = folder / "arms" / name
         part.mkdir(parents=True)
         arm_tell = _told_as(name, tell)
         with _log_to(part / "run.log"):
-            _run_one(arm, world, part, arm_tell, world_s=world_s)
+            _run_one(arm, world, part, arm_tell, world_s=world_s, noticed=noticed)
             _finish(part, arm_tell, draw_map=draw_map, summarise=summarise)
     write_scenario(scenario, folder / "scenario.yaml")
     write_json(folder / "manifest.json", _manifest(scenario, {}) | {"arms": list(scenarios)})
@@ -130,8 +133,19 @@ def _run_arms(scenario: Scenario, folder: Path, tell: Progress, *, draw_map: boo
     _finish(folder, tell, draw_map=draw_map, summarise=summarise)
 
 
-def _run_one(scenario: Scenario, world: World, folder: Path, tell: Progress, *, world_s: float) -> None:
-    """Run one resolved scenario into a folder: everything but what is derived from the folder."""
+def _run_one(
+    scenario: Scenario, world: World, folder: Path, tell: Progress, *, world_s: float, noticed: Sequence[str]
+) -> None:
+    """Run one resolved scenario into a folder: everything but what is derived from the folder.
+
+    `noticed` is what was dropped or guessed when the world was built.
+    """
+    with gathered() as heard:
+        _simulate(scenario, world, folder, tell, world_s=world_s)
+    write_json(folder / "truth" / "notices.json", list(dict.fromkeys([*noticed, *heard])))
+
+
+def _simulate(scenario: Scenario, world: World, folder: Path, tell: Progress, *, world_s: float) -> None:
     for name in ("releases", "truth/counts"):
         (folder / name).mkdir(parents=True)
     streams = Streams(scenario.seed)

@@ -64,6 +64,14 @@ class RunFolder:
         return dict(self._json("manifest.json"))
 
     @cached_property
+    def notices(self) -> list[str]:
+        """What the run dropped, guessed or clipped, in words (truth); of a comparison: what any arm did."""
+        if self.arms:
+            return list(dict.fromkeys(text for arm in self.arms.values() for text in arm.notices))
+        known = (self.path / "truth" / "notices.json").is_file()  # runs of earlier versions have none
+        return [str(text) for text in self._json("truth/notices.json")] if known else []
+
+    @cached_property
     def metrics(self) -> dict[str, float | None]:
         """The numbers written with the run (empty before they are computed)."""
         return self._json("metrics.json") if (self.path / "metrics.json").is_file() else {}

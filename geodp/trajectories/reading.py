@@ -19,11 +19,11 @@ from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.trajectories.table import COLUMNS, Integers, Mask, Names, Trajectories
 from geodp.world import columns_file
+from geodp.world.usual_columns import named_columns
 
 _MOST = 0.5  # more than half outside, and more than half inside when swapped: the columns are swapped
 _LATEST_S = 1e12
 """Beyond this (30,000 years) a number is no time in seconds, and differences of times are no longer exact."""
-_OTHER_NAMES = {"user": "worker", "trajectory": "trajectory", "time_s": "time_s", "lon": "lon", "lat": "lat"}
 Codes = npt.NDArray[np.int32]
 
 
@@ -140,19 +140,25 @@ class Points:
 
 def read_trajectories(path: Path, region: Region, *, releasing: bool = False) -> tuple[Trajectories, Left]:
     """Read the trajectories of a file that lie inside a region, and say what was left out."""
-    return read_points(path, releasing=releasing).within(region)
+    return read_points(path, releasing=releasing, name_it="call it '{}' in the file").within(region)
 
 
-def read_points(path: Path, *, releasing: bool = False, called: Mapping[str, str] | None = None) -> Points:
+def read_points(
+    path: Path,
+    *,
+    releasing: bool = False,
+    called: Mapping[str, str] | None = None,
+    name_it: str = "say --column {}=NAME",
+) -> Points:
     """Read and check all points of a file; a row that lacks a value is an error.
 
-    `called` says what the columns are called in the file where that differs.
+    `called` says what the columns are called in the file where that differs, `name_it` how to say so.
     """
     found = columns_file.column_names(path)
-    named = {name: (called or {}).get(name, name) for name in COLUMNS}
+    named = named_columns(path, COLUMNS, found, called, name_it=name_it)
     geometry = "geometry" in found and not {named["lon"], named["lat"]} & set(found)
     wanted = {part: name for part, name in named.items() if not (geometry and part in ("lon", "lat"))}
-    _require(path, wanted, found, releasing=releasing)
+    _require(path, wanted, found, releasing=releasing, name_it=name_it)
     batches = _batches(path, wanted, geometry=geometry, releasing=releasing)
     return gathered_points(path, batches, releasing=releasing)
 
@@ -231,18 +237,17 @@ def _places(path: Path, column: Any) -> dict[str, Array]:
     return {"lon": shapely.get_x(points), "lat": shapely.get_y(points)}
 
 
-def _require(path: Path, wanted: Mapping[str, str], found: list[str], *, releasing: bool) -> None:
+def _require(path: Path, wanted: Mapping[str, str], found: list[str], *, releasing: bool, name_it: str) -> None:
     part, missing = next(((part, name) for part, name in wanted.items() if name not in found), (None, None))
     if part is None:
         return
     if columns_file.looks_like_data(found):
         raise DataError(f"{path.name}: the first line holds numbers instead of column names {', '.join(COLUMNS)}.")
-    other = columns_file.other_name(_OTHER_NAMES[part], found)
-    hint = "" if other is None else f" Rename '{other}' to '{part}', or say --column {part}={other}."
     # Not quoted in a release: where the line of names is missing, the first line is where somebody was.
     seen = "" if releasing else f"; found: {', '.join(found)}"
     raise DataError(
-        f"{path.name}: no column '{missing}'. A file of trajectories has the columns {', '.join(COLUMNS)}{seen}.{hint}"
+        f"{path.name}: no column '{missing}'. A file of trajectories has the columns {', '.join(COLUMNS)}{seen}. "
+        f"If it is called otherwise, {name_it.replace('{}', part)}."
     )
 
 

@@ -11,6 +11,7 @@ from geodp.errors import DataError, UsageError
 from geodp.visits.area_files import AreaFile
 from geodp.visits.histories import Names, Venues
 from geodp.world import columns_file
+from geodp.world.usual_columns import named_columns
 
 _NOT_LEVELS = {"venue", "lon", "lat", "category", "name", "venue_id", "category_id"}
 PARTS = ("venue", "lon", "lat", "category")
@@ -43,8 +44,10 @@ def read_venues(
     leave_out
         Leave out venues that have no unit of a level that is used, instead of refusing the list.
     """
-    named = {part: (columns or {}).get(part, part) for part in PARTS}
     found = columns_file.column_names(path)
+    named = {"category": "category"} | named_columns(
+        path, PARTS[:3], found, columns, name_it="call it '{}' in the list (or say --venue-column {}=NAME)"
+    )
     columns_file.require_columns(path, {f"{part} of the venue list": named[part] for part in PARTS[:3]}, found)
     free = [name for name in found if name not in _NOT_LEVELS | set(named.values())]
     wanted = [] if areas else list(levels) if levels is not None else free

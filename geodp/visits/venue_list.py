@@ -15,6 +15,7 @@ from geodp.geometry import Array, Region
 from geodp.visits.histories import Integers
 from geodp.visits.space_order import space_order
 from geodp.world import columns_file
+from geodp.world.usual_columns import named_columns
 
 PARTS = ("venue", "lon", "lat")
 """What a venue list holds."""
@@ -80,7 +81,7 @@ def read_venue_list(path: Path, called: Mapping[str, str] | None = None) -> Venu
     import pyarrow.compute as pc
 
     found = columns_file.column_names(path)
-    named = {part: (called or {}).get(part, part) for part in PARTS}
+    named = named_columns(path, PARTS, found, called, name_it="say --venue-column {}=NAME")
     placed = bool({"lon", "lat"} & set(called or {}))  # who names one of them wants both
     wanted = {part: name for part, name in named.items() if part == "venue" or placed}
     columns_file.require_columns(path, {f"--venue-column {part}=": name for part, name in wanted.items()}, found)

@@ -13,17 +13,12 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.model import did_you_mean
+from geodp.world.usual_columns import likely
 
 PARQUET = (".parquet", ".pq", ".geoparquet")
 CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
 _BLOCK_BYTES = 1 << 23
 _BLOCK_ROWS = 1 << 18
-_OTHER_NAMES = {
-    "lon": ("longitude", "lng", "long", "x"),
-    "lat": ("latitude", "y"),
-    "worker": ("user", "user_id", "uid", "driver", "taxi_id", "id"),
-    "time_s": ("time", "t", "timestamp", "seconds"),
-}
 
 
 def column_names(path: Path) -> list[str]:
@@ -128,15 +123,9 @@ def _is_parquet(path: Path) -> bool:
     return path.name.lower().endswith(PARQUET)
 
 
-def other_name(name: str, found: list[str]) -> str | None:
-    """Return the column that goes by a common other name of the wanted one, if there is one."""
-    lower = {column.lower().strip(): column for column in found}
-    return next((lower[other] for other in (name.lower(), *_OTHER_NAMES.get(name, ())) if other in lower), None)
-
-
 def _nearest(name: str, found: list[str]) -> str:
-    other = other_name(name, found)
-    return did_you_mean(name, found) if other is None else f" Did you mean '{other}'?"
+    like = likely(name, found)
+    return did_you_mean(name, found) if like is None else f" Did you mean '{like}'?"
 
 
 def _parquet_names(path: Path) -> list[str]:

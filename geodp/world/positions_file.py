@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +12,9 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
+from geodp.notices import notice
 from geodp.world import columns_file
 
-log = logging.getLogger("geodp")
 _MOST = 0.5  # more than half outside, and more than half inside when swapped: the columns are swapped
 
 
@@ -60,7 +59,7 @@ def given_path(path: str, kind: str) -> Path:
 
 
 def read_positions(path: Path, columns: Columns, region: Region) -> Positions:
-    """Read and check a file of places; points outside the region are dropped, and how many is logged."""
+    """Read and check a file of places; points outside the region are dropped, and how many is said."""
     check = _Check(path, columns, region)
     x, y, time, worker = [], [], [], []
     for batch in columns_file.batches(path, columns.numbers, [columns.worker] if columns.worker else []):
@@ -131,7 +130,7 @@ class _Check:
             self.first_bad[problem] = (count + int(np.count_nonzero(bad)), first)
 
     def conclude(self) -> None:
-        """Raise the most telling problem, or log how many points were dropped."""
+        """Raise the most telling problem, or say how many points were dropped."""
         name, columns = self.path.name, self.columns
         if self.rows == 0:
             raise DataError(f"{name}: has column names but no rows")
@@ -149,8 +148,10 @@ class _Check:
         if self.inside == 0:
             raise DataError(self._nobody_inside())
         if outside:
-            level = logging.WARNING if outside > _MOST * self.rows else logging.INFO
-            log.log(level, "%s: %d of %d points lie outside the region and are dropped", name, outside, self.rows)
+            share = 100 * outside / self.rows
+            notice(
+                f"{name}: {outside:,} of {self.rows:,} points ({share:.2g} %) lie outside the region and are dropped."
+            )
 
     def _raise_if(self, problem: str, words: str) -> None:
         if problem in self.first_bad:

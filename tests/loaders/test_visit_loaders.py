@@ -12,6 +12,7 @@ import geodp
 from geodp.errors import DataError, UsageError
 from geodp.loaders import VISITS, Dropped, Loaded
 from geodp.loaders._seen import SeenRows, row_keys
+from geodp.notices import gathered
 
 SNAP = [
     "0\t2010-10-19T23:55:27Z\t30.2359091167\t-97.7951395833\t22847",
@@ -165,8 +166,12 @@ def test_a_table_with_named_columns_in_csv_parquet_and_geoparquet(tmp_path: Path
     assert plain[0]["user"].tolist() == ["1", "2", "2"]
     no_places, dropped = load("visits_table", tmp_path / "v.csv", lon_column=None, lat_column=None, **names)
     assert len(no_places) == dropped.kept == 3
-    with pytest.raises(DataError, match=r"no column 'user'[\s\S]*user_column"):
+    with pytest.raises(DataError, match=r"no column 'lon'. Did you mean 'x'[\s\S]*lon_column"):
         load("visits_table", tmp_path / "v.csv")
+    with gathered() as noticed:
+        guessed, _ = load("visits_table", tmp_path / "v.csv", lon_column="x", lat_column="y")
+    pd.testing.assert_frame_equal(guessed, plain[0])
+    assert [text.split("'")[1] for text in noticed] == ["uid", "poi", "t"]
     with pytest.raises(UsageError, match="or neither"):
         load("visits_table", tmp_path / "v.csv", lon_column=None, **names)
 

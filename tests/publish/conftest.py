@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from geodp.publish.request import Request
+from geodp.world.usual_columns import candidates
 from tests.display.conftest import browser  # noqa: F401 - the browser that opens maps of runs opens these too
 
 TOWN = "10.0,50.0,10.08,50.05"
@@ -27,16 +28,22 @@ def places(count: int, seed: int = 0) -> pd.DataFrame:
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Return a function that writes a private file and asks for its publication."""
+    """Return a function that writes a private file and asks for its publication.
+
+    Where the file names no users, every row is stated to be a person of its own.
+    """
 
     def ask(frame: pd.DataFrame | str | None = None, out: str = "out.csv", **options: Any) -> Request:
         source = tmp_path / options.pop("source", "in.csv")
         if isinstance(frame, str):
             source.write_text(frame)
+            named = frame.partition("\n")[0].split(",")
         else:
             data = places(200) if frame is None else frame
+            named = list(data.columns)
             data.to_parquet(source) if source.suffix == ".parquet" else data.to_csv(source, index=False)
-        options = {"epsilon": 0.05, "region": TOWN, **options}
+        alone = not candidates("user", named) and "user" not in options.get("columns", {})
+        options = {"epsilon": 0.05, "region": TOWN, "one_row_per_person": alone, **options}
         return Request(source, tmp_path / out, **options)
 
     return ask

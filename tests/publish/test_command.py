@@ -12,7 +12,7 @@ from tests.publish.conftest import TOWN, Make, files
 
 def run(*words: object) -> int:
     with pytest.raises(SystemExit) as done:
-        main(["publish", "positions", *map(str, words)])
+        main(["publish", "positions", *map(str, words), "--one-row-per-person"])
     return int(done.value.code or 0)
 
 

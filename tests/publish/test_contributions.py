@@ -30,7 +30,8 @@ def test_which_rows_of_a_user_are_kept_depends_on_that_user_alone() -> None:
 
 
 def rows_of(request: Request) -> Rows:
-    return read_rows(request.source, numbers=("lon", "lat"), optional=("user",), releasing=request.releasing)
+    names = () if request.one_row_per_person else ("user",)
+    return read_rows(request.source, numbers=("lon", "lat"), names=names, releasing=request.releasing)
 
 
 def with_users(users: list[str]) -> pd.DataFrame:

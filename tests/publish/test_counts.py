@@ -153,11 +153,13 @@ def test_columns_may_be_called_otherwise(files: Files, capsys: pytest.CaptureFix
         files, ({"user": "uid", "venue": "poi"}, {"venue": "poi", "lon": "x", "lat": "y"}), strict=True
     ):
         pd.read_csv(path).rename(columns=names).to_csv(path, index=False)
-    assert publish(files, "--epsilon", "1", "--force") == 2
-    assert "--venue-column venue=" in capsys.readouterr().err
+    capsys.readouterr()
+    assert publish(files, "--epsilon", "1", "--force") == 0
+    assert "column 'poi' is taken for the venue" in capsys.readouterr().err
     listed = ["--venue-column", "venue=poi", "--venue-column", "lon=x", "--venue-column", "lat=y"]
-    assert publish(files, "--epsilon", "1", "--force", *listed) == 2
-    assert "say --column user=uid" in capsys.readouterr().err
+    assert publish(files, "--epsilon", "1", "--force", *listed) == 0
+    assert "column 'uid' is taken for whose a row is" in capsys.readouterr().err
+    assert (files[0].parent / "out.csv").read_text(encoding="utf-8") == usual
     words = [*listed, "--column", "user=uid", "--column", "venue=poi"]
     assert publish(files, "--epsilon", "1", "--force", *words) == 0
     assert (files[0].parent / "out.csv").read_text(encoding="utf-8") == usual
@@ -230,8 +232,8 @@ def test_bad_options_charge_nothing(
         ("user,venue\nu,elsewhere\n", "no visit names a venue of the public list"),
         ("user,venue\nu,venue-000001\nu,\n", "no venue, first in line 3"),
         ("user,venue\n,venue-000001\n", "no user, first in line 2"),
-        ("user_id,venue\nu,venue-000001\n", "Rename 'user_id' to 'user'"),
-        ("user,poi\nu,venue-000001\n", "Rename 'poi' to 'venue'"),
+        ("user_id,uid,venue\nu,u,venue-000001\n", "'user_id' or 'uid' could say whose a row is"),
+        ("user,shop\nu,venue-000001\n", "no column 'venue'"),
         ("user;venue\nu;venue-000001\n", "no column 'user'"),
     ],
 )
@@ -252,7 +254,7 @@ def test_bad_visits_release_nothing(
     [
         ("venue\n", "no venues"),
         ("venue\na\na\n", "twice"),
-        ("place\na\n", "no column 'venue'"),
+        ("shop\na\n", "no column 'venue'"),
         ("venue,lon,lat\nvenue-000001,50,190\n", "swapped"),
         ("venue,lon,lat\nvenue-000001,,50\n", "no place on earth"),
     ],

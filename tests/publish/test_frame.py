@@ -266,7 +266,9 @@ def make_in(folder: Path) -> Any:
     places(20).to_csv(source, index=False)
 
     def ask(number: int, **options: Any) -> Request:
-        return Request(source, folder / f"{number}.csv", region=TOWN, settings={"cell_m": 2000}, **options)
+        return Request(
+            source, folder / f"{number}.csv", region=TOWN, settings={"cell_m": 2000}, one_row_per_person=True, **options
+        )
 
     return ask
 

@@ -12,7 +12,8 @@ from tests.publish.conftest import TOWN, Make, files, places
 
 
 def rows_of(request: Request) -> Rows:
-    return read_rows(request.source, numbers=("lon", "lat"), optional=("user",), releasing=request.releasing)
+    names = () if request.one_row_per_person else ("user",)
+    return read_rows(request.source, numbers=("lon", "lat"), names=names, releasing=request.releasing)
 
 
 def test_a_first_line_that_may_be_somebody_is_quoted_in_simulations_only(make: Make) -> None:
@@ -42,7 +43,6 @@ NAN = "lon,lat\n10.01,50.01\n10.02,\n10.03,nan\n"
     [
         ("", "the file is empty"),
         ("lon,lat\n", "has column names but no rows"),
-        ("longitude,lat\n10.01,50.01\n", "no column 'lon'.* Rename 'longitude' to 'lon'"),
         ("a,b\n10.01,50.01\n", "no column 'lon'."),
         ("10.01,50.01\n10.02,50.02\n", "the first line holds numbers instead of column names"),
         (NAN, "rows have no lat, first in line 3. Remove or mend such rows"),
@@ -80,11 +80,28 @@ def test_messages_count_and_quote_when_simulating_and_not_when_releasing(make: M
         inside(rows_of(make(swapped, mode="release")), parse_region(TOWN))
 
 
-def test_users_under_another_name_are_noticed(make: Make) -> None:
-    frame = places(3).assign(user_id=[1, 1, 2])
-    assert "column 'user_id' seems to name users" in rows_of(make(frame)).warnings[0]
-    with pytest.raises(DataError, match="column 'user_id' seems to name users"):
-        rows_of(make(frame, mode="release"))
+def test_users_under_another_name_are_taken_and_said_and_a_release_asks(make: Make) -> None:
+    frame = places(3).assign(IMEI=[1, 1, 2]).rename(columns={"lon": "Longitude"})
+    outcome = publish_positions(make(frame, cap=2))
+    assert "in.csv: column 'IMEI' is taken for whose a row is (no column 'user')." in outcome.warnings
+    assert "in.csv: column 'Longitude' is taken for the longitude (no column 'lon')." in outcome.warnings
+    pytest.importorskip("opendp")
+    with pytest.raises(DataError, match="A release guesses nothing: say --column lon=NAME.*Nothing was"):
+        publish_positions(make(frame, out="b.csv", cap=2, mode="release", epsilon=0.01))
+
+
+def test_two_columns_that_could_name_users_are_asked_about(make: Make) -> None:
+    with pytest.raises(DataError, match="'uid' or 'imei' could say whose a row is. Which one.*--column user=NAME"):
+        publish_positions(make(places(3).assign(uid=1, imei=2)))
+    assert publish_positions(make(places(3).assign(uid=1, imei=2), columns={"user": "imei"}, cap=3)).warnings == ()
+
+
+def test_without_a_column_of_users_every_row_is_a_person_only_where_that_is_stated(make: Make) -> None:
+    for mode in ("simulate", "release"):
+        if mode == "release":
+            pytest.importorskip("opendp")
+        with pytest.raises(DataError, match="no column 'user'.* Every row a person of its own.*--one-row-per-person"):
+            publish_positions(make(places(3), mode=mode, one_row_per_person=False))
 
 
 def test_points_outside_the_region_are_left_out(make: Make) -> None:

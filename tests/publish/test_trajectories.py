@@ -48,13 +48,16 @@ def test_synthetic_trips_have_the_columns_of_real_ones(private: Path, out: str) 
 
 def test_columns_may_be_called_otherwise(private: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert publish(private, "--epsilon", "1", BOX) == 0
-    names = {"user": "driver", "trajectory": "trip", "time_s": "t", "lon": "x", "lat": "y"}
+    names = {"user": "driver", "trajectory": "trip", "time_s": "t", "lon": "lng", "lat": "y"}
     other = private.parent / "other.csv"
     pd.read_csv(private).rename(columns=names).to_csv(other, index=False)
     assert publish(other, "--epsilon", "1", BOX, out="same.csv") == 2
-    assert "say --column user=driver" in capsys.readouterr().err
+    assert "no column 'lat'" in capsys.readouterr().err
+    assert publish(other, "--epsilon", "1", BOX, "--column", "lat=y", out="same.csv") == 0
+    assert "column 'driver' is taken for whose a row is" in capsys.readouterr().err
+    assert (private.parent / "same.csv").read_bytes() == (private.parent / "out.csv").read_bytes()
     words = [word for part, name in names.items() for word in ("--column", f"{part}={name}")]
-    assert publish(other, "--epsilon", "1", BOX, *words, out="same.csv") == 0
+    assert publish(other, "--epsilon", "1", BOX, *words, "--force", out="same.csv") == 0
     assert (private.parent / "same.csv").read_bytes() == (private.parent / "out.csv").read_bytes()
     assert publish(other, "--epsilon", "1", BOX, *words, "--format", "tdrive", "--force") == 2
     assert "tdrive has its own" in capsys.readouterr().err

@@ -129,7 +129,7 @@ def test_bad_input_charges_nothing(
     [
         ("user,venue\nu,\n", "no venue, first in row 1"),
         ("user,venue\nu,elsewhere\n", "no visit names a venue"),
-        ("user,place\nu,a\n", "no column 'venue'"),
+        ("user,shop\nu,a\n", "no column 'venue'"),
         ("user,venue\n", "no visits"),
     ],
 )
@@ -294,11 +294,16 @@ def test_columns_may_be_called_otherwise(files: tuple[Path, Path], capsys: pytes
     pd.read_csv(files[0]).rename(columns={"user": "uid", "venue": "poi"}).to_csv(files[0], index=False)
     pd.read_csv(files[1]).rename(columns={"venue": "poi", "lon": "x"}).to_csv(files[1], index=False)
     assert publish(files, "--epsilon", "1") == 2
-    assert publish(files, "--epsilon", "1", "--venue-column", "venue=poi", "--venue-column", "lon=x") == 2
-    assert "--column user=uid" in capsys.readouterr().err
+    assert "no column 'lon'. Did you mean 'x'?" in capsys.readouterr().err
     assert nothing_done(files)
+    assert publish(files, "--epsilon", "1", "--venue-column", "lon=x") == 0
+    told = capsys.readouterr().err
+    assert "warning: in.csv: column 'uid' is taken for whose a row is (no column 'user')." in told
+    assert "warning: in.csv: column 'poi' is taken for the venue (no column 'venue')." in told
+    guessed = (files[0].parent / "out.csv").read_bytes()
     words = ["--column", "user=uid", "--column", "venue=poi", "--venue-column", "venue=poi", "--venue-column", "lon=x"]
-    assert publish(files, "--epsilon", "1", *words) == 0
+    assert publish(files, "--epsilon", "1", *words, "--force") == 0
+    assert (files[0].parent / "out.csv").read_bytes() == guessed
     assert list(pd.read_csv(files[0].parent / "out.csv").columns) == ["user", "venue", "lon", "lat"]
     assert publish(files, "--epsilon", "1", "--column", "person=uid", "--force") == 2
     assert "PART one of user, venue" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import pytest
 
 from geodp.errors import DataError, UsageError
 from geodp.geometry import Region
+from geodp.notices import gathered
 from geodp.trajectories.reading import read_points, read_trajectories
 from geodp.trajectories.table import Trajectories
 from geodp.trajectories.writing import write_frames, write_trajectories
@@ -82,8 +83,11 @@ def test_bad_rows_are_refused_with_a_reason(tmp_path: Path, rows: str, words: st
 
 
 def test_a_file_without_the_columns_says_which_and_guesses(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no column 'user'.*Rename 'taxi_id' to 'user'"):
-        read_points(saved(tmp_path, "a,1,0,10,50\n", "taxi_id,trajectory,time_s,lon,lat\n"))
+    with gathered() as noticed:
+        assert read_points(saved(tmp_path, "a,1,0,10,50\n", "taxi_id,trajectory,time_s,lon,lat\n")).size == 1
+    assert ["'taxi_id' is taken for whose a row is" in text for text in noticed] == [True]
+    with pytest.raises(DataError, match="no column 'user'.*say --column user=NAME"):
+        read_points(saved(tmp_path, "a,1,0,10,50\n", "colour,trajectory,time_s,lon,lat\n"))
     with pytest.raises(DataError, match="numbers instead of column names"):
         read_points(saved(tmp_path, "", "1,2,3,10.0,50.0\n"))
     (tmp_path / "empty.csv").write_bytes(b"")

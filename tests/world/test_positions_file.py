@@ -5,6 +5,7 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.geometry import Region
+from geodp.notices import gathered
 from geodp.world.positions_file import Columns, anchored_path, read_positions
 from tests.world.places import angle_shaped
 
@@ -21,15 +22,14 @@ def test_a_path_starts_at_the_folder_unless_it_has_a_start_of_its_own(
     assert anchored_path("", tmp_path) == ""
 
 
-@pytest.mark.parametrize(("outside", "level"), [(1, "INFO"), (3, "WARNING")])
-def test_dropping_most_points_is_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, outside: int, level: str
-) -> None:
+@pytest.mark.parametrize("outside", [1, 3])
+def test_dropped_points_are_said(tmp_path: Path, outside: int) -> None:
     path = tmp_path / "a.csv"
     path.write_text("lon,lat\n" + "10.1,50.05\n" * (4 - outside) + "11,51\n" * outside)
-    with caplog.at_level("INFO", logger="geodp"):
+    with gathered() as noticed:
         assert read_positions(path, Columns("lon", "lat"), REGION).x_m.size == 4 - outside
-    assert [record.levelname for record in caplog.records] == [level]
+    share = 25 * outside
+    assert noticed == [f"a.csv: {outside} of 4 points ({share} %) lie outside the region and are dropped."]
 
 
 def test_points_in_the_dent_of_a_polygon_are_outside(tmp_path: Path) -> None:

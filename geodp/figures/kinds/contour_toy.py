@@ -38,7 +38,7 @@ class ContourToy(FigureKind):
     """Workers of the toy town (without a file)."""
     path: str = ""
     """A csv or Parquet file of positions to use instead: columns lon and lat, and `worker_column`."""
-    worker_column: str | None = None
+    worker_column: str | None = "worker"
     """Column that says whose a row is; the first row of each counts."""
     region: tuple[float, float, float, float] = (10.0, 50.0, 10.05, 50.03)
     """West, south, east, north of the area (degrees)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -11,17 +10,19 @@ from pydantic import Field
 
 from geodp.errors import DataError
 from geodp.geometry import Region
+from geodp.notices import notice
 from geodp.world import columns_file
 from geodp.world.demand import Arrivals, Demand
 from geodp.world.population import Population
 from geodp.world.positions_file import Columns, anchored_path, given_path, read_positions, read_times
+from geodp.world.usual_columns import field_column
 
 
 class Trace(Demand):
     """Tasks from a csv or Parquet file with their place and time.
 
     Required columns: lon, lat (degrees), time_s (seconds from the start of the run). Tasks outside the run's
-    time or outside the region are dropped, and their number is logged. The task list is the server's own
+    time or outside the region are dropped, and their number is said. The task list is the server's own
     data, so the number of tasks in the run's time is public.
     """
 
@@ -54,38 +55,36 @@ class Trace(Demand):
         rng: np.random.Generator,  # noqa: ARG002 - nothing to draw
     ) -> Arrivals:
         """Return the file's tasks that fall in the run's time and region, in order of time."""
-        path = self._checked_path()
-        rows = read_positions(path, Columns(self.lon_column, self.lat_column, time=self.time_column), region)
+        path, columns = self._columns()
+        rows = read_positions(path, columns, region)
         time_s = np.empty(0) if rows.time_s is None else rows.time_s
         order = np.argsort(time_s, kind="stable")
         order = order[slice(*np.searchsorted(time_s[order], [0.0, duration_s]))]
         if order.size == 0:
             raise DataError(_nothing_in_time(path, duration_s, float(time_s.min()), float(time_s.max())))
         if order.size < time_s.size:
-            logging.getLogger("geodp").info(
-                "%s: %d of %d tasks lie outside the run's time and are dropped",
-                path.name, time_s.size - order.size, time_s.size,
-            )  # fmt: skip
+            outside = time_s.size - order.size
+            notice(f"{path.name}: {outside:,} of {time_s.size:,} tasks lie outside the run's time and are dropped.")
         return Arrivals(time_s[order], rows.x_m[order], rows.y_m[order])
 
     def expected_tasks(self, *, start_s: float, duration_s: float) -> float:  # noqa: ARG002 - see arrivals
         """Return the number of the file's tasks in the run's time (those outside the region included)."""
-        path = self._checked_path()
+        path, columns = self._columns()
         count, low, high = 0, np.inf, -np.inf
-        for time_s in read_times(path, self.time_column):
+        for time_s in read_times(path, str(columns.time)):
             count += int(np.count_nonzero((time_s >= 0) & (time_s < duration_s)))
             low, high = min(low, time_s.min(initial=np.inf)), max(high, time_s.max(initial=-np.inf))
         if count == 0 and low <= high:
             raise DataError(_nothing_in_time(path, duration_s, low, high))
         return float(count)
 
-    def _checked_path(self) -> Path:
+    def _columns(self) -> tuple[Path, Columns]:
         path = given_path(self.path, self.kind)
+        found = columns_file.column_names(path)
         fields = ("lon_column", "lat_column", "time_column")
-        columns_file.require_columns(
-            path, {name: getattr(self, name) for name in fields}, columns_file.column_names(path)
-        )
-        return path
+        named = {name: field_column(path, self, name, found) or getattr(self, name) for name in fields}
+        columns_file.require_columns(path, named, found)
+        return path, Columns(named["lon_column"], named["lat_column"], time=named["time_column"])
 
 
 def _nothing_in_time(path: Path, duration_s: float, low_s: float, high_s: float) -> str:

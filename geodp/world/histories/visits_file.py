@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -11,12 +10,14 @@ from pydantic import Field
 
 from geodp.errors import DataError
 from geodp.geometry import Region
+from geodp.notices import notice
 from geodp.visits.histories import CATEGORY_MARK, Histories, Names, Venues
 from geodp.visits.venue_file import read_venues
 from geodp.world import columns_file
 from geodp.world.histories import VisitHistories
 from geodp.world.population import Population
 from geodp.world.positions_file import anchored_path, given_path
+from geodp.world.usual_columns import field_column
 
 
 class VisitsFile(VisitHistories):
@@ -68,8 +69,8 @@ class VisitsFile(VisitHistories):
                 "call venues alike, and is the region the right one?"
             )
         if not known.all():
-            left_out = int(np.count_nonzero(~known))
-            logging.getLogger("geodp").info("%s visits are not to listed venues of the region: left out", left_out)
+            left_out, name = int(np.count_nonzero(~known)), Path(self.path).name
+            notice(f"{name}: {left_out:,} of {known.size:,} visits are not to listed venues of the region: left out.")
         people, person = np.unique(user[known].astype(str), return_inverse=True)
         if time_s is not None:
             time_s = time_s[known] - time_s[known].max() + duration_s
@@ -85,10 +86,9 @@ class VisitsFile(VisitHistories):
 
     def _columns(self, path: Path) -> tuple[Names, Names, Any]:
         found = columns_file.column_names(path)
-        wanted = {"user_column": self.user_column, "venue_column": self.venue_column}
-        time = self.time_column
-        if time == "time_s" and time not in found:
-            time = None
+        fields = ("user_column", "venue_column")
+        wanted = {name: field_column(path, self, name, found) or getattr(self, name) for name in fields}
+        time = field_column(path, self, "time_column", found)
         columns_file.require_columns(path, wanted | ({} if time is None else {"time_column": time}), found)
         numbers = [] if time is None else [time]
         parts = list(columns_file.batches(path, numbers, list(wanted.values())))

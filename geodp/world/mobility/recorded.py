@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ from pydantic import Field
 
 from geodp.errors import DataError
 from geodp.geometry import Region
+from geodp.notices import notice
 from geodp.world.mobility import Mobility
 from geodp.world.motion import Floats, Motion
 from geodp.world.population import Population
@@ -67,10 +67,8 @@ def _without_jumps(motion: Motion, limit_mps: float) -> Motion:
         knots = slice(motion.first[worker], motion.first[worker + 1])
         kept[knots] = _reachable(motion.time_s[knots], motion.x_m[knots], motion.y_m[knots], limit_mps)
     if jumps.size:
-        logging.getLogger("geodp").info(
-            "recorded: %d of %d fixes need more than %g m/s and are dropped",
-            np.count_nonzero(~kept), kept.size, limit_mps,
-        )  # fmt: skip
+        dropped = int(np.count_nonzero(~kept))
+        notice(f"recorded: {dropped:,} of {kept.size:,} fixes need more than {limit_mps:g} m/s and are dropped.")
     return motion.keeping(kept)
 
 

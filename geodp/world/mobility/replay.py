@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
@@ -11,6 +10,7 @@ from pydantic import Field
 
 from geodp.errors import DataError
 from geodp.geometry import Region
+from geodp.notices import notice
 from geodp.trajectories.cleaning import applied, without_jumps
 from geodp.trajectories.reading import read_trajectories
 from geodp.trajectories.table import Integers, Mask, Trajectories
@@ -21,7 +21,6 @@ from geodp.world.positions_file import anchored_path
 from geodp.world.trips import ReplayedMotion, worker_names
 
 _DAY_S = 86_400.0
-log = logging.getLogger("geodp")
 
 
 class Replay(Mobility):
@@ -31,7 +30,7 @@ class Replay(Mobility):
     `geodp publish trajectories` makes. Every worker follows one of its people, drawn so that all are followed equally
     often; where the source put the worker is not used. Between trips a worker stands at the end of one and leaves in
     time for the start of the next. Points outside the region are left out, trips that cannot be are not followed;
-    how many is logged.
+    how many is said.
     """
 
     kind: ClassVar[str] = "replay"
@@ -85,7 +84,7 @@ class Replay(Mobility):
             )
         found, left = read_trajectories(Path(self.path), region)
         for remark in left.remarks():
-            log.info("replay: %s: %s", Path(self.path).name, remark)
+            notice(f"replay: {Path(self.path).name}: {remark}")
         role, delay_s = self._roles(population.size, len(found.people), rng)
         by_person = np.argsort(found.person, kind="stable")
         begin = np.searchsorted(found.person[by_person], np.arange(len(found.people) + 1))
@@ -122,7 +121,8 @@ class Replay(Mobility):
             rows, first = applied(sane.kept, sane.begins)
             person = trips.person[trips.owner[rows[first[:-1]]]]
             trips = Trajectories(trips.people, first, person, trips.time_s[rows], trips.x_m[rows], trips.y_m[rows])
-            log.info("replay: %d fixes need more than %g m/s and are left out", (~sane.kept).sum(), self.max_speed_mps)
+            gone = int(np.count_nonzero(~sane.kept))
+            notice(f"replay: {gone:,} fixes need more than {self.max_speed_mps:g} m/s and are left out.")
         ordered = trips.chosen(np.lexsort((trips.departures_s, trips.person)))
         left_out = 0
         while (clash := self._clashes(ordered)).any():
@@ -132,7 +132,10 @@ class Replay(Mobility):
             left_out += int(goes.sum())
             ordered = ordered.chosen(~goes)
         if left_out:
-            log.info("replay: %d trips begin before the last one of the same person ends, or too far away", left_out)
+            notice(
+                f"replay: {left_out:,} trips begin before the last one of the same person ends, or too far off: not "
+                "followed."
+            )
         return ordered
 
     def _clashes(self, trips: Trajectories) -> Mask:

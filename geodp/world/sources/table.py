@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
@@ -11,21 +10,23 @@ from pydantic import Field
 
 from geodp.errors import DataError
 from geodp.geometry import Region
+from geodp.notices import notice
 from geodp.world import columns_file
 from geodp.world.motion import Ids, Motion
 from geodp.world.population import Population
 from geodp.world.positions_file import Columns, Positions, anchored_path, given_path, read_positions
 from geodp.world.sources import Source
+from geodp.world.usual_columns import candidates, field_column
 
 
 class Table(Source):
     """Workers from a csv or Parquet file: one row each, or their fixes over time.
 
-    Required columns: lon, lat (degrees). Optional: worker (any identity) and time_s (seconds from the start
-    of the run). Without a worker column every row is a worker of its own. With both, the rows of a worker
-    are fixes over time: mobility `recorded` follows them, `static` and `commuter` start where the worker is
-    at time 0. Workers are numbered in the order in which the file first names them; points outside the
-    region are dropped, and their number is logged. How many workers the file holds is private: state
+    Required columns: lon, lat (degrees) and worker (any identity), or `one_row_per_person`. Optional: time_s (seconds
+    from the start of the run). With times the rows of a worker are fixes over time: mobility `recorded` follows them,
+    `static` and `commuter` start where the worker is at time 0. Columns that go by another usual name (user, uid, imei,
+    longitude, …) are taken and said. Workers are numbered in the order in which the file first names them; points
+    outside the region are dropped, and their number is said. How many workers the file holds is private: state
     `curator.expected_workers` in the scenario.
     """
 
@@ -38,7 +39,9 @@ class Table(Source):
     lat_column: str = Field(default="lat", min_length=1)
     """Column of latitudes (degrees)."""
     worker_column: str | None = "worker"
-    """Column that says which worker a row belongs to; null to take every row for a worker of its own."""
+    """Column that says which worker a row belongs to; null means the same as `one_row_per_person: true`."""
+    one_row_per_person: bool = False
+    """Every row is a worker of its own; without it a file must say whose its rows are."""
     time_column: str | None = "time_s"
     """Column of times (seconds from the start of the run); null to ignore times."""
     keep: Literal["all", "first", "last"] = "all"
@@ -71,27 +74,29 @@ class Table(Source):
         return Population(rows.x_m[chosen], rows.y_m[chosen])
 
     def _columns(self, path: Path) -> Columns:
-        """Find the columns; the optional ones may be absent as long as they keep their default names."""
+        """Find the columns: those that were named must be there, others may go by another usual name."""
         found = columns_file.column_names(path)
-        worker = None if self.worker_column == "worker" and "worker" not in found else self.worker_column
-        time = None if self.time_column == "time_s" and "time_s" not in found else self.time_column
-        time = None if self.worker_column is None else time  # times of nobody in particular tell nothing
-        wanted = {"lon_column": self.lon_column, "lat_column": self.lat_column}
-        wanted |= {} if worker is None else {"worker_column": worker}
-        wanted |= {} if time is None else {"time_column": time}
-        columns_file.require_columns(path, wanted, found)
-        if time is not None and worker is None:
+        lon = field_column(path, self, "lon_column", found) or self.lon_column
+        lat = field_column(path, self, "lat_column", found) or self.lat_column
+        worker = self._worker_column(path, found)
+        time = None if worker is None else field_column(path, self, "time_column", found)  # nobody's times tell nothing
+        wanted = {"lon_column": lon, "lat_column": lat, "worker_column": worker, "time_column": time}
+        columns_file.require_columns(path, {name: column for name, column in wanted.items() if column}, found)
+        return Columns(lon, lat, worker, time)
+
+    def _worker_column(self, path: Path, found: list[str]) -> str | None:
+        """Return the column that says whose a row is; None where every row is a person of its own, as stated."""
+        if self.one_row_per_person or self.worker_column is None:
+            if like := candidates("worker", found):
+                notice(f"{path.name}: every row is taken for a worker of its own, and '{like[0]}' is not read.")
+            return None
+        worker = field_column(path, self, "worker_column", found)
+        if worker is None:
             raise DataError(
-                f"{path.name}: column '{time}' gives times, but no column says whose.\n"
-                "Name it in worker_column, or set time_column: null to take every row for a worker."
+                f"{path.name}: no column says whose a row is. Found: {', '.join(found)}.\n"
+                "Name it in worker_column, or set one_row_per_person: true if every row is another person."
             )
-        if worker is None and self.worker_column and (other := columns_file.other_name("worker", found)):
-            logging.getLogger("geodp").warning(
-                "%s: no column 'worker', so every row is taken for a worker of its own. "
-                "If '%s' says whose a row is, name it in worker_column; else set worker_column: null.",
-                path.name, other,
-            )  # fmt: skip
-        return Columns(self.lon_column, self.lat_column, worker, time)
+        return worker
 
     def _refuse_repeated(self, path: Path, rows: Positions, first: Ids) -> None:
         count = np.diff(first)
@@ -101,5 +106,5 @@ class Table(Source):
                 f"{path.name}: {rows.x_m.size:,} rows for {count.size:,} workers ({count[most]:,} for worker "
                 f"{rows.names[most]}), and no column '{times}' that would make them fixes over time.\n"
                 "Set keep: first or keep: last for one row per worker, name the times (seconds from the "
-                "start of the run) in time_column, or set worker_column: null to take every row for a worker."
+                "start of the run) in time_column, or set one_row_per_person: true to take every row for a worker."
             )

@@ -5,6 +5,7 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.geometry import Region
+from geodp.notices import gathered
 from geodp.plugins import plugin
 from geodp.world.demand import Arrivals
 from tests.world.places import uniform_population
@@ -40,13 +41,15 @@ def test_the_expected_number_is_that_of_the_rows_in_the_runs_time(folder: Path) 
     assert trace.expected_tasks(start_s=0.0, duration_s=41.0) == 2
 
 
-def test_tasks_outside_the_region_are_dropped_and_counted(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_tasks_outside_the_region_are_dropped_and_counted(folder: Path) -> None:
     path = folder / "tasks.csv"
     path.write_text(ROWS + "11,50,7\n")
-    with caplog.at_level("INFO", logger="geodp"):
+    with gathered() as noticed:
         assert arrive(path).time_s.size == 3
-    assert "tasks.csv: 1 of 6 points lie outside the region and are dropped" in caplog.text
-    assert "tasks.csv: 2 of 5 tasks lie outside the run's time and are dropped" in caplog.text
+    assert noticed == [
+        "tasks.csv: 1 of 6 points (17 %) lie outside the region and are dropped.",
+        "tasks.csv: 2 of 5 tasks lie outside the run's time and are dropped.",
+    ]
 
 
 def test_a_relative_path_starts_at_the_file_that_names_it(folder: Path) -> None:
@@ -78,7 +81,11 @@ def test_a_missing_time_is_refused_with_its_line(folder: Path) -> None:
 def test_a_trace_needs_times(folder: Path) -> None:
     path = folder / "tasks.csv"
     path.write_text("lon,lat,timestamp\n10.1,50.05,1\n")
-    with pytest.raises(DataError, match=r"no column 'time_s'. Did you mean 'timestamp'\?") as caught:
+    with gathered() as noticed:
+        assert arrive(path).time_s.tolist() == [1.0]
+    assert noticed == ["tasks.csv: column 'timestamp' is taken for the time (no column 'time_s')."]
+    path.write_text("lon,lat,arrival\n10.1,50.05,1\n")
+    with pytest.raises(DataError, match=r"no column 'time_s'") as caught:
         arrive(path)
     assert "name it in time_column" in str(caught.value)
 

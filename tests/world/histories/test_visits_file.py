@@ -43,7 +43,7 @@ def test_without_times_the_order_of_the_file_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("visits", "says"),
     [
-        ("user,place\nzoe,a\n", "no column 'venue'"),
+        ("user,shop\nzoe,a\n", "no column 'venue'"),
         ("user,venue\nzoe,far\n", "no visit names a venue of the public list inside the region"),
         ("user,venue\nzoe,\n", "row 1 has no venue"),
         ("user,venue\n", "no visits"),

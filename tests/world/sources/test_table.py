@@ -8,6 +8,7 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.geometry import Region
+from geodp.notices import gathered
 from geodp.plugins import plugin
 from geodp.world.population import Population
 
@@ -38,8 +39,8 @@ def load(path: Path, **fields: Any) -> Population:
 
 @pytest.mark.parametrize("name", ["people.csv", "people.parquet"])
 class TestEitherFormat:
-    def test_without_a_worker_column_every_row_is_a_worker(self, tmp_path: Path, name: str) -> None:
-        people = load(written(tmp_path, name, lon=LON, lat=LAT))
+    def test_every_row_is_a_worker_where_that_is_stated(self, tmp_path: Path, name: str) -> None:
+        people = load(written(tmp_path, name, lon=LON, lat=LAT), one_row_per_person=True)
         assert np.array_equal([people.x_m, people.y_m], metres(0, 1, 2, 3))
         assert people.recorded is None
         assert people.work_x_m is None
@@ -57,6 +58,33 @@ class TestEitherFormat:
         people = load(path)
         on_the_way = metres(0)[:, 0] + (metres(1)[:, 0] - metres(0)[:, 0]) * 10 / 40
         np.testing.assert_allclose([people.x_m, people.y_m], np.column_stack([on_the_way, metres(2)[:, 0]]))
+
+    @pytest.mark.parametrize("person", ["user", "user_id", "UID", "IMEI", "Trip owner", "taxiId", "id"])
+    def test_a_person_under_another_name_is_one_worker(self, tmp_path: Path, name: str, person: str) -> None:
+        path = written(tmp_path, name, lon=LON, lat=LAT, **{person: [1, 1, 2, 2]})
+        with gathered() as noticed:
+            assert load(path, keep="last").size == 2
+        assert noticed == [f"{name}: column '{person}' is taken for whose a row is (no column 'worker')."]
+
+    def test_places_and_times_under_other_names_are_taken_and_said(self, tmp_path: Path, name: str) -> None:
+        path = written(tmp_path, name, Lng=LON, latitude=LAT, worker=[1, 1, 2, 2], seconds=[0, 9, 0, 9])
+        with gathered() as noticed:
+            assert load(path).recorded is not None
+        assert [text.split("'")[1] for text in noticed] == ["Lng", "latitude", "seconds"]
+
+    def test_two_columns_that_could_say_whose_a_row_is_are_asked_about(self, tmp_path: Path, name: str) -> None:
+        path = written(tmp_path, name, lon=LON, lat=LAT, user=[1, 1, 2, 2], id=[1, 2, 3, 4])
+        with pytest.raises(DataError, match=r"'user' or 'id' could say whose a row is. Which one\?.* worker_column"):
+            load(path)
+        assert load(path, worker_column="user", keep="first").size == 2
+
+    @pytest.mark.parametrize("repeated", [False, True])
+    def test_a_file_that_does_not_say_whose_its_rows_are_is_refused(
+        self, tmp_path: Path, name: str, repeated: bool
+    ) -> None:
+        path = written(tmp_path, name, lon=LON[:1] * 4 if repeated else LON, lat=LAT)
+        with pytest.raises(DataError, match="no column says whose a row is(.|\n)*one_row_per_person: true"):
+            load(path)
 
     @pytest.mark.parametrize(("keep", "rows"), [("first", (0, 1)), ("last", (3, 2))])
     def test_one_row_per_worker_by_place_in_the_file(
@@ -85,28 +113,26 @@ class TestEitherFormat:
         with pytest.raises(DataError) as caught:
             load(path)
         assert f"{name}: 4 rows for 2 workers (3 for worker 9), and no column 'time_s'" in str(caught.value)
-        for way_out in ("keep: first", "time_column", "worker_column: null"):
+        for way_out in ("keep: first", "time_column", "one_row_per_person: true"):
             assert way_out in str(caught.value)
         assert load(path, worker_column=None).size == 4
 
-    def test_points_outside_the_region_are_dropped_and_counted(
-        self, tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_points_outside_the_region_are_dropped_and_counted(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path, name, lon=[*LON, 10.3], lat=[*LAT, 50.05], worker=list("abcde"))
-        with caplog.at_level("INFO", logger="geodp"):
+        with gathered() as noticed:
             assert load(path).size == 4
-        assert f"{name}: 1 of 5 points lie outside the region and are dropped" in caplog.text
+        assert noticed == [f"{name}: 1 of 5 points (20 %) lie outside the region and are dropped."]
 
     def test_missing_coordinates_are_refused_with_their_number_and_first_row(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path, name, lon=[10.1, None, 10.1, float("nan")], lat=LAT)
         where = "line 3" if name.endswith("csv") else "row 2"
         with pytest.raises(DataError, match=f"2 of 4 rows have no lon or lat, first in {where}"):
-            load(path)
+            load(path, one_row_per_person=True)
 
     def test_swapped_columns_are_recognised(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path, name, lon=[*LAT * 24, 10.1, 0.0, 0.0, 0.0], lat=[*LON * 24, 50.05, 0.0, 0.0, 0.0])
         with pytest.raises(DataError) as caught:
-            load(path)
+            load(path, one_row_per_person=True)
         assert str(caught.value).startswith(
             f"{name}: 99 % of points lie outside the region; 96 % would lie inside with lat and lon swapped."
         )
@@ -116,17 +142,17 @@ class TestEitherFormat:
         path = written(tmp_path, name, lon=[37.75, 37.76], lat=[-122.41, -122.42])
         region = Region(-122.5135, 37.7113, -122.3627, 37.8327)
         with pytest.raises(DataError, match="100 % would lie inside with lat and lon swapped"):
-            plugin("table", path=str(path)).load(region, np.random.default_rng(0))
+            plugin("table", path=str(path), one_row_per_person=True).load(region, np.random.default_rng(0))
 
     def test_impossible_degrees_are_refused(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path, name, lon=[*LON, 190.0], lat=[*LAT, 50.0])
         with pytest.raises(DataError, match="1 row has a longitude beyond ±180 or a latitude beyond ±90"):
-            load(path)
+            load(path, one_row_per_person=True)
 
     def test_nobody_inside_the_region_is_refused(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path, name, lon=[20.0, 21.0], lat=[40.0, 41.5])
         with pytest.raises(DataError) as caught:
-            load(path)
+            load(path, one_row_per_person=True)
         assert "none of its 2 points lies inside the region" in str(caught.value)
         assert "The points span lon 20 to 21, lat 40 to 41.5" in str(caught.value)
 
@@ -140,9 +166,9 @@ class TestEitherFormat:
 
     def test_times_without_workers_are_refused(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path, name, lon=LON, lat=LAT, time_s=[0, 1, 2, 3])
-        with pytest.raises(DataError, match="column 'time_s' gives times, but no column says whose"):
+        with pytest.raises(DataError, match="no column says whose a row is"):
             load(path)
-        assert load(path, time_column=None).size == 4
+        assert load(path, one_row_per_person=True).recorded is None
 
     def test_a_named_column_must_exist(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path, name, lon=LON, lat=LAT, user=[1, 2, 3, 4])
@@ -150,8 +176,9 @@ class TestEitherFormat:
             load(path, worker_column="usr")
 
     def test_a_file_without_rows_is_refused(self, tmp_path: Path, name: str) -> None:
+        empty = written(tmp_path, name, lon=[], lat=[]) if name.endswith("csv") else _no_rows(tmp_path / name)
         with pytest.raises(DataError, match="has column names but no rows"):
-            load(written(tmp_path, name, lon=[], lat=[]) if name.endswith("csv") else _no_rows(tmp_path / name))
+            load(empty, one_row_per_person=True)
 
 
 def _no_rows(path: Path) -> Path:
@@ -159,13 +186,12 @@ def _no_rows(path: Path) -> Path:
     return path
 
 
-def test_a_column_that_looks_like_workers_is_pointed_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("stated", [{"one_row_per_person": True}, {"worker_column": None}])
+def test_a_column_that_looks_like_workers_and_is_not_read_is_said(tmp_path: Path, stated: dict[str, Any]) -> None:
     path = written(tmp_path, "checkins.csv", lon=LON, lat=LAT, user=[1, 1, 2, 2])
-    assert load(path).size == 4
-    assert "If 'user' says whose a row is, name it in worker_column" in caplog.text
-    caplog.clear()
-    assert load(path, worker_column=None).size == 4
-    assert caplog.text == ""
+    with gathered() as noticed:
+        assert load(path, **stated).size == 4
+    assert noticed == ["checkins.csv: every row is taken for a worker of its own, and 'user' is not read."]
 
 
 def test_all_workers_of_a_long_file_are_found_across_its_blocks(tmp_path: Path) -> None:
@@ -181,7 +207,7 @@ def test_all_workers_of_a_long_file_are_found_across_its_blocks(tmp_path: Path) 
 
 def test_a_relative_path_starts_at_the_file_that_names_it(tmp_path: Path) -> None:
     written(tmp_path, "people.csv", lon=LON, lat=LAT)
-    table = plugin("table", path="people.csv").anchored(tmp_path)
+    table = plugin("table", path="people.csv", one_row_per_person=True).anchored(tmp_path)
     assert table.files() == [tmp_path / "people.csv"]
     assert table.load(REGION, np.random.default_rng(0)).size == 4
     assert plugin("table", path="/data/x.csv").anchored(tmp_path).path == "/data/x.csv"

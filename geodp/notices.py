@@ -1,0 +1,68 @@
+"""What was dropped, guessed or clipped on the way: said aloud where people look, and never while releasing.
+
+`notice` is the one way to say it. A run puts what it gathered under *Take care* in its summary, commands print it.
+While releasing nothing is said, since it follows from private data, and nothing may be guessed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from geodp.errors import DataError
+
+log = logging.getLogger("geodp")
+
+
+@dataclass(frozen=True)
+class _Ears:
+    """Who listens to notices at the moment."""
+
+    heard: tuple[list[str], ...] = ()
+    releasing: bool = False
+
+
+_NOBODY = _Ears()
+_ears: ContextVar[_Ears] = ContextVar("geodp_notices", default=_NOBODY)
+
+
+def notice(text: str) -> None:
+    """Say that something was dropped, clipped or derived; in a release nobody hears it."""
+    ears = _ears.get()
+    if ears.releasing:
+        return
+    log.log(logging.INFO if ears.heard else logging.WARNING, "%s", text)  # nobody gathers it: the log must show it
+    for texts in ears.heard:
+        if text not in texts:
+            texts.append(text)
+
+
+def guess(text: str, *, instead: str) -> None:
+    """Say what was guessed; a release guesses nothing, and asks for what is to be stated `instead`."""
+    if _ears.get().releasing:
+        raise DataError(f"{text} A release guesses nothing: {instead}.")
+    notice(text)
+
+
+@contextmanager
+def gathered() -> Iterator[list[str]]:
+    """Gather what is noticed inside; who gathers further out hears it, too."""
+    ears, texts = _ears.get(), list[str]()
+    token = _ears.set(_Ears((*ears.heard, texts), ears.releasing))
+    try:
+        yield texts
+    finally:
+        _ears.reset(token)
+
+
+@contextmanager
+def releasing() -> Iterator[None]:
+    """Say nothing and guess nothing inside: whatever one could say follows from private data."""
+    token = _ears.set(_Ears((), releasing=True))
+    try:
+        yield
+    finally:
+        _ears.reset(token)
