@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from geodp.console import ANYWHERE, flags, overrides, say, warn
 from geodp.datasets.command import app as datasets_app
 from geodp.publish.command import app as publish_app
+
+if TYPE_CHECKING:
+    from geodp.runs.run_folder import RunFolder
 
 app = typer.Typer(
     name="geodp",
@@ -32,6 +36,10 @@ RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A finished run
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="PATH=VALUE", help="Override a dotted path, e.g. curator.mechanism.epsilon=0.5."),
+]
+
+TrustPlugins = Annotated[
+    bool, typer.Option("--trust-plugins", help="Load the plug-in files it names: programs of whoever made it.")
 ]
 
 
@@ -106,12 +114,32 @@ def new(
 
 
 @app.command()
-def check(file: ScenarioFile, settings: Settings = None) -> None:
+def check(file: ScenarioFile, settings: Settings = None, trust_plugins: TrustPlugins = False) -> None:
     """Check a scenario: all its problems, or its privacy promise, budget, noise and size."""
     from geodp.scenario import load_scenario
     from geodp.scenario_report import report
 
-    say(report(load_scenario(file, overrides(settings)), str(file)))
+    scenario = load_scenario(file, overrides(settings), trust_plugins=trust_plugins)
+    say(report(scenario, str(file), trust_plugins=trust_plugins))
+    if not trust_plugins:
+        _say_left_out(str(file), scenario.plugins)
+
+
+def _say_left_out(name: str, plugins: Sequence[str]) -> None:
+    """Say which plug-in files were not loaded, where there are any."""
+    if plugins:
+        from geodp.stand_ins import not_loaded
+
+        warn(f"{name}: {not_loaded(plugins)}")
+
+
+def _opened(path: Path, *, trust_plugins: bool) -> RunFolder:
+    """Open a run folder, and say which of its plug-ins were not loaded."""
+    from geodp.runs.run_folder import RunFolder
+
+    run = RunFolder(path, trust_plugins=trust_plugins)
+    _say_left_out(str(path), run.plugins_left_out)
+    return run
 
 
 @app.command(name="list")
@@ -160,24 +188,24 @@ def map_(
     run: RunArgument,
     public: Annotated[bool, typer.Option("--public", help="Embed released layers only.")] = False,
     out: Annotated[Path | None, typer.Option(help="The page [default: RUN/map.html or RUN/map-public.html].")] = None,
+    trust_plugins: TrustPlugins = False,
 ) -> None:
     """Draw the map of a run as one page that opens with no network."""
     from geodp.display.map import write_map
-    from geodp.runs.run_folder import RunFolder
 
     path = out or run / ("map-public.html" if public else "map.html")
-    say(f"wrote {write_map(RunFolder(run), path, public=public)}")
+    opened = _opened(run, trust_plugins=trust_plugins)
+    say(f"wrote {write_map(opened, path, public=public)}")
 
 
 @app.command()
-def metrics(run: RunArgument) -> None:
+def metrics(run: RunArgument, trust_plugins: TrustPlugins = False) -> None:
     """Compute the metrics of a run again and print them."""
     import json
 
     from geodp.runs.measure import write_metrics
-    from geodp.runs.run_folder import RunFolder
 
-    values = write_metrics(RunFolder(run))
+    values = write_metrics(_opened(run, trust_plugins=trust_plugins))
     say(json.dumps(values, indent=2))
 
 
@@ -185,13 +213,14 @@ def metrics(run: RunArgument) -> None:
 def compare(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN…", help="Two or more run folders.")],
     out: Annotated[Path | None, typer.Option(help="Write the table as csv, too.")] = None,
+    trust_plugins: TrustPlugins = False,
 ) -> None:
     """Compare runs: metrics side by side, with paired differences where they share their tasks."""
     from geodp.runs.compare import compare_runs
-    from geodp.runs.run_folder import RunFolder, write_text
+    from geodp.runs.run_folder import write_text
     from geodp.runs.summary_comparison import comparison_text, differences_table, values_table
 
-    opened = {_run_name(path, runs): RunFolder(path) for path in runs}
+    opened = {_run_name(path, runs): _opened(path, trust_plugins=trust_plugins) for path in runs}
     table = compare_runs(opened)
     if out is not None:
         write_text(out, table.to_csv(index=False))
@@ -325,6 +354,7 @@ def audit(
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the audit [default: 0].")] = None,
     mode: Annotated[str, typer.Option(metavar="MODE", help="Noise: simulate, or release.")] = "simulate",
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result, too.")] = None,
+    trust_plugins: TrustPlugins = False,
 ) -> None:
     """Try to refute what a mechanism claims; exit code 1 when that succeeds."""
     import json
@@ -332,7 +362,7 @@ def audit(
     from geodp.privacy.audit.command import Request, outcomes
     from geodp.runs.run_folder import write_text
 
-    request = Request(kind, everything, run, view, overrides(settings), samples, confidence, seed, mode)
+    request = Request(kind, everything, run, view, overrides(settings), samples, confidence, seed, mode, trust_plugins)
     found = []
     for outcome in outcomes(request):
         say(outcome.text)

@@ -55,6 +55,10 @@ class UsageError(GeodpError):
     exit_code = 2
 
 
+class PluginNotLoaded(UsageError):
+    """Something needs a plug-in whose file was not loaded, because nobody said that it is trusted."""
+
+
 class BudgetSpent(GeodpError):
     """A release that the ledger refuses; nothing was published.
 

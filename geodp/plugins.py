@@ -17,19 +17,23 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pydantic import (
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     SerializerFunctionWrapHandler,
     ValidationError,
+    ValidationInfo,
     model_serializer,
 )
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from geodp.errors import UsageError
 from geodp.model import Model, did_you_mean
+
+if TYPE_CHECKING:
+    from geodp.stand_ins import StandIns
 
 ROOMS = {
     "loader": "geodp.loaders",
@@ -173,7 +177,10 @@ class Slot:
         """Class attribute that must be true of a plug-in here (None: any plug-in of the family will do)."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(self.build, handler(source))
+        def build(value: Any, info: ValidationInfo) -> Any:
+            return self.build(value, info.context)
+
+        return core_schema.with_info_before_validator_function(build, handler(source))
 
     def __get_pydantic_json_schema__(
         self,
@@ -193,8 +200,16 @@ class Slot:
         known = plugins(self.family)
         return {kind: cls for kind, cls in known.items() if self.only is None or getattr(cls, self.only, False)}
 
-    def build(self, value: Any) -> Any:
-        """Build the plug-in from what the YAML holds: a mapping with `kind`, or the kind alone."""
+    def build(self, value: Any, stand_ins: StandIns | None = None) -> Any:
+        """Build the plug-in from what the YAML holds: a mapping with `kind`, or the kind alone.
+
+        Parameters
+        ----------
+        value
+            What stands in the YAML, or a plug-in that is built already.
+        stand_ins
+            What stands in for a kind that is not known (default: that is an error).
+        """
         if value is None or isinstance(value, Plugin):
             return value
         if isinstance(value, str):
@@ -205,13 +220,15 @@ class Slot:
         kind = fields.pop("kind", self.default)
         if kind is None:
             raise ValueError(f"needs a key 'kind': one of {', '.join(plugins(self.family))}")
+        if stand_ins is not None and str(kind) not in plugins(self.family):
+            return stand_ins.build(str(kind), self.family, fields)
         try:
             cls = self._find(str(kind))
         except UsageError as error:
             line = PydanticCustomError("geodp", "{text}", {"text": str(error)})
             details = InitErrorDetails(type=line, loc=("kind",), input=kind)
             raise ValidationError.from_exception_data(self.family, [details]) from None
-        return cls.model_validate(fields)
+        return cls.model_validate(fields, context=stand_ins)
 
 
 def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
@@ -235,14 +252,19 @@ def _kind_schema(cls: type[Plugin]) -> dict[str, Any]:
     return schema
 
 
+def require_file(path: Path) -> None:
+    """Raise unless a plug-in file is there."""
+    if not path.is_file():
+        raise UsageError(f"plugins: no file {path.resolve()}")
+
+
 def load_file(path: Path) -> None:
     """Run a user's own plug-in file once, which registers the classes it defines."""
     path = path.resolve()
     name = f"geodp_user_plugin_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
     if name in sys.modules:
         return
-    if not path.is_file():
-        raise UsageError(f"plugins: no file {path}")
+    require_file(path)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"plugins: {path} is not a Python file")

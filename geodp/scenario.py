@@ -250,7 +250,9 @@ def one_significant_figure(value: float) -> float:
     return round(value / power) * power
 
 
-def load_scenario(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Scenario:
+def load_scenario(
+    path: str | Path, overrides: Mapping[str, Any] | None = None, *, trust_plugins: bool = False
+) -> Scenario:
     """Read, override and check a scenario file; every problem is reported at once.
 
     Parameters
@@ -259,10 +261,13 @@ def load_scenario(path: str | Path, overrides: Mapping[str, Any] | None = None) 
         The YAML file. Relative paths in it are relative to it.
     overrides
         Dotted path → value, applied before anything is checked.
+    trust_plugins
+        Whether to run the plug-in files that the scenario names: they are programs of whoever wrote it. Reading alone
+        never runs them; `run` does.
     """
     from geodp.scenario_file import read_scenario
 
-    return read_scenario(Path(path), dict(overrides or {}))
+    return read_scenario(Path(path), dict(overrides or {}), trust_plugins=trust_plugins)
 
 
 def anchored(plugin: Plugin, folder: Path) -> Plugin:

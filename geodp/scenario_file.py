@@ -11,10 +11,11 @@ import yaml
 from pydantic import ValidationError
 
 from geodp.errors import DataError, ScenarioError, UsageError
-from geodp.plugins import Plugin, load_file
+from geodp.plugins import Plugin, load_file, require_file
 from geodp.scenario import Scenario, anchored
 from geodp.scenario_checks import cross_check
 from geodp.scenario_sections import Workers
+from geodp.stand_ins import StandIns, not_loaded
 
 Problem = tuple[str, str]
 _STAND_IN: dict[str, Any] = {
@@ -24,12 +25,15 @@ _STAND_IN: dict[str, Any] = {
 }
 
 
-def read_scenario(path: Path, overrides: dict[str, Any]) -> Scenario:
-    """Read and check a scenario file."""
+def read_scenario(
+    path: Path, overrides: dict[str, Any], *, trust_plugins: bool = False, stand_ins: bool = False
+) -> Scenario:
+    """Read and check a scenario file (see `build_scenario`)."""
     raw = read_yaml(path)
     for dotted, value in overrides.items():
         set_path(raw, dotted, value)
-    return build_scenario(raw, source=str(path), folder=path.resolve().parent)
+    folder = path.resolve().parent
+    return build_scenario(raw, source=str(path), folder=folder, trust_plugins=trust_plugins, stand_ins=stand_ins)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -113,38 +117,63 @@ def parse_override(text: str) -> tuple[str, Any]:
         raise UsageError(f"--set {text}: the value is not valid YAML") from None
 
 
-def build_scenario(raw: dict[str, Any], *, source: str, folder: Path) -> Scenario:
-    """Validate a raw scenario, with all problems of all its parts and arms in one report."""
+def build_scenario(
+    raw: dict[str, Any], *, source: str, folder: Path, trust_plugins: bool = False, stand_ins: bool = False
+) -> Scenario:
+    """Validate a raw scenario, with all problems of all its parts and arms in one report.
+
+    Parameters
+    ----------
+    raw
+        The plain values of the file.
+    source
+        What the report calls it.
+    folder
+        Relative paths are meant from here.
+    trust_plugins
+        Run the plug-in files that the scenario names: they are programs of whoever wrote it.
+    stand_ins
+        Without them, let something stand in for kinds that are not known, and leave out the checks that would ask
+        them: right for a run that has been made and is only read.
+    """
     raw = copy.deepcopy(raw)
-    problems = _load_plugin_files(raw, folder)
-    scenario, found = _validated(raw, folder)
+    absent = () if trust_plugins else _plugin_names(raw)
+    problems = [] if absent and stand_ins else _plugin_problems(raw, folder, load=trust_plugins)
+    unknown = StandIns(absent) if absent and stand_ins else None
+    scenario, found = _validated(raw, folder, unknown)
     problems += found
     if isinstance(raw.get("compare"), dict):
-        problems += _arm_problems(raw, folder, {message for _, message in problems})
+        problems += _arm_problems(raw, folder, {message for _, message in problems}, unknown)
     if problems or scenario is None:
-        raise ScenarioError(source, problems)
+        raise ScenarioError(source, problems + ([("plugins", not_loaded(absent))] if absent else []))
     return scenario
 
 
-def _load_plugin_files(raw: dict[str, Any], folder: Path) -> list[Problem]:
+def _plugin_names(raw: dict[str, Any]) -> tuple[str, ...]:
+    """Return the plug-in files that a raw scenario names (those of a wrong list are reported elsewhere)."""
     names = raw.get("plugins", [])
-    if not isinstance(names, list):
-        return []  # the model says what is wrong with it
+    return tuple(map(str, names)) if isinstance(names, list) else ()
+
+
+def _plugin_problems(raw: dict[str, Any], folder: Path, *, load: bool) -> list[Problem]:
+    """Load the plug-in files, or only look whether they are there."""
     problems = []
-    for index, name in enumerate(names):
+    for index, name in enumerate(_plugin_names(raw)):
         try:
-            load_file(folder / str(name))
+            load_file(folder / name) if load else require_file(folder / name)
         except UsageError as error:
             problems.append((f"plugins.{index}", str(error).removeprefix("plugins: ")))
     return problems
 
 
-def _validated(raw: dict[str, Any], folder: Path) -> tuple[Scenario | None, list[Problem]]:
+def _validated(
+    raw: dict[str, Any], folder: Path, stand_ins: StandIns | None = None
+) -> tuple[Scenario | None, list[Problem]]:
     """Validate fields, then check what belongs together; wrong fields do not hide the second kind."""
     problems: list[Problem] = []
     broken: list[tuple[str | int, ...]] = []
     try:
-        scenario = Scenario.model_validate(raw)
+        scenario = Scenario.model_validate(raw, context=stand_ins)
     except ValidationError as error:
         for line in error.errors(include_url=False):
             problems.append((".".join(str(part) for part in line["loc"]) or "(file)", line["msg"]))
@@ -154,6 +183,8 @@ def _validated(raw: dict[str, Any], folder: Path) -> tuple[Scenario | None, list
             return None, problems
         scenario = mended
     scenario = _with_absolute_paths(scenario, folder)
+    if stand_ins is not None and stand_ins.kinds:
+        return (None if problems else scenario), problems
     unsound = [".".join(str(part) for part in loc) for loc in broken]
     for touched, path, message in cross_check(scenario):
         if not any(_related(place, bad) for place in touched for bad in unsound):
@@ -207,7 +238,9 @@ def _related(path: str, other: str) -> bool:
     return path == other or path.startswith(other + ".") or other.startswith(path + ".")
 
 
-def _arm_problems(raw: dict[str, Any], folder: Path, known: set[str]) -> list[Problem]:
+def _arm_problems(
+    raw: dict[str, Any], folder: Path, known: set[str], stand_ins: StandIns | None = None
+) -> list[Problem]:
     problems = []
     for name in raw["compare"]:
         try:
@@ -215,7 +248,7 @@ def _arm_problems(raw: dict[str, Any], folder: Path, known: set[str]) -> list[Pr
         except UsageError as error:
             problems.append((f"compare.{name}", str(error)))
             continue
-        _, found = _validated(arm, folder)
+        _, found = _validated(arm, folder, stand_ins)
         problems += [(f"compare.{name}: {path}", text) for path, text in found if text not in known]
     return problems
 
@@ -267,13 +300,14 @@ def _anchored_workers(workers: Workers, folder: Path) -> dict[str, Plugin | None
     }
 
 
-def arms(scenario: Scenario) -> dict[str, Scenario]:
+def arms(scenario: Scenario, *, trust_plugins: bool = False) -> dict[str, Scenario]:
     """Return the scenario of every arm; the scenario itself under '' when it compares nothing."""
     if not scenario.compare:
         return {"": scenario}
     raw = dump(scenario)
     return {
-        name: build_scenario(arm_raw(raw, name), source=f"arm {name}", folder=Path.cwd()) for name in scenario.compare
+        name: build_scenario(arm_raw(raw, name), source=f"arm {name}", folder=Path.cwd(), trust_plugins=trust_plugins)
+        for name in scenario.compare
     }
 
 

@@ -14,10 +14,10 @@ from geodp.scenario_costs import Charges, paid_times, publication_cost, publishe
 from geodp.scenario_file import arms
 
 
-def report(scenario: Scenario, source: str) -> str:
-    """Describe a valid scenario before it is run."""
+def report(scenario: Scenario, source: str, *, trust_plugins: bool = False) -> str:
+    """Describe a valid scenario before it is run; `trust_plugins` as it was read."""
     lines = [f"{source}: ok"]
-    for name, arm in arms(scenario).items():
+    for name, arm in arms(scenario, trust_plugins=trust_plugins).items():
         lines += [f"\narm {name}"] if name else []
         lines += [f"  {label:<9} {text}" for label, text in _facts(arm.resolved())]
     return "\n".join(lines)

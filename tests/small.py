@@ -37,7 +37,7 @@ def small_raw(changes: dict[str, Any] | None = None) -> dict[str, Any]:
 
 def small(changes: dict[str, Any] | None = None) -> Scenario:
     """Return the small scenario with some dotted paths changed."""
-    return build_scenario(small_raw(changes), source="small", folder=Path.cwd())
+    return build_scenario(small_raw(changes), source="small", folder=Path.cwd(), trust_plugins=True)
 
 
 def small_file(folder: Path, changes: dict[str, Any] | None = None) -> Path:

@@ -19,7 +19,7 @@ def problems(changes: dict[str, Any], drop: tuple[str, ...] = ()) -> dict[str, s
     for key in drop:
         del raw[key]
     with pytest.raises(ScenarioError) as refused:
-        build_scenario(raw, source="small", folder=Path.cwd())
+        build_scenario(raw, source="small", folder=Path.cwd(), trust_plugins=True)
     return dict(refused.value.problems)
 
 

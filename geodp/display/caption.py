@@ -6,10 +6,11 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from geodp.display.released_only import ReleasedOnly
-from geodp.errors import DataError
+from geodp.errors import DataError, PluginNotLoaded
 from geodp.privacy.ledger import central_rows
 
 if TYPE_CHECKING:
+    from geodp.runs.published import PublishedRun
     from geodp.runs.run_folder import RunFolder
 
 PUBLIC = "Released data only; made for publication."
@@ -58,7 +59,7 @@ def _promise(run: RunFolder) -> str:
     if withheld:
         last = f"{withheld:,} release{'s' if withheld > 1 else ''} left out: no privacy guarantee holds for them."
     published = [
-        f"Published at the end ({item.kind}): {item.guarantee.sentence()} {item.plugin.together()}".strip()
+        f"Published at the end ({item.kind}): {item.guarantee.sentence()} {_together(item)}".strip()
         for item in run.publications
     ]
     published += [
@@ -76,6 +77,14 @@ def _promise(run: RunFolder) -> str:
     more = f", {predicted:,} of them predicted from the others at no cost" if predicted else ""
     releases = f"{count:,} {one if count == 1 else many}{more}."
     return " ".join([*sentences, releases, *published, last]).strip()
+
+
+def _together(item: PublishedRun) -> str:
+    """Say what the promise is worth to a person with many visits ('' also where the plug-in was not loaded)."""
+    try:
+        return item.plugin.together()
+    except PluginNotLoaded:
+        return ""
 
 
 def _spent(run: RunFolder) -> str:

@@ -10,7 +10,7 @@ from geodp.display.caption import caption
 from geodp.display.packing import data_block, pack
 from geodp.display.page import Page
 from geodp.display.released_only import ReleasedOnly
-from geodp.errors import OutputError
+from geodp.errors import OutputError, PluginNotLoaded
 from geodp.geometry import EARTH_RADIUS_M
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def build_map(run: RunFolder, *, public: bool = False) -> str:
     from geodp.display.offline import OfflineMap
 
     if public:
-        run = ReleasedOnly(run.path)
+        run = ReleasedOnly(run.path, trust_plugins=run.trust_plugins)
     scenario, region = run.scenario, run.region
     page = Page(region, max_points=scenario.map.max_points, public=public)
     tiles = scenario.map.basemap == "osm"
@@ -87,13 +87,21 @@ def _draw(layers: list[Layer], run: RunFolder, page: Page) -> None:
     arms = run.arms
     for layer in layers:
         if layer.shared or not arms:
-            layer.draw(run, page)
+            _draw_one(layer, run, page)
     for number, (name, arm) in enumerate(arms.items()):
         page.group, page.hidden = name, number > 0
         for layer in layers:
             if not layer.shared:
-                layer.draw(arm, page)
+                _draw_one(layer, arm, page)
     page.group, page.hidden = "", False
+
+
+def _draw_one(layer: Layer, run: RunFolder, page: Page) -> None:
+    """Draw a layer; one that needs a plug-in which was not loaded is left out, and the caption says so."""
+    try:
+        layer.draw(run, page)
+    except PluginNotLoaded:
+        page.note(f"{layer.title}: not drawn, it needs a plug-in of the run that was not loaded")
 
 
 def _facts(run: RunFolder, page: Page) -> dict[str, Any]:

@@ -25,32 +25,36 @@ class ReleasedOnly(RunFolder):
     """
 
     @cached_property
+    def _whole(self) -> RunFolder:
+        return RunFolder(self.path, trust_plugins=self.trust_plugins)
+
+    @cached_property
     def releases(self) -> list[Cells | Points]:
         """The releases whose guarantee holds; exact counts are the truth under another name."""
-        return [release for release in RunFolder(self.path).releases if release.guarantee.holds]
+        return [release for release in self._whole.releases if release.guarantee.holds]
 
     @cached_property
     def publications(self) -> list[PublishedRun]:
         """The publications whose guarantee holds and bounds what a person pays, without their truth."""
-        return [item.locked() for item in RunFolder(self.path).publications if item.per_person.holds]
+        return [item.locked() for item in self._whole.publications if item.per_person.holds]
 
     @cached_property
     def history_reports(self) -> list[HistoryReport]:
         """What phones told under a promise that holds."""
-        return [report for report in RunFolder(self.path).history_reports if report.guarantee.holds]
+        return [report for report in self._whole.history_reports if report.guarantee.holds]
 
     @property
     def withheld(self) -> int:
         """How many releases promise nothing, and are therefore not shown."""
         made, shown = (
-            len(run.releases) + len(run.publications) + len(run.history_reports) for run in (RunFolder(self.path), self)
+            len(run.releases) + len(run.publications) + len(run.history_reports) for run in (self._whole, self)
         )
         return made - shown
 
     @property
     def arms(self) -> dict[str, RunFolder]:
         """The arms of a comparison, locked too."""
-        return {name: ReleasedOnly(arm.path) for name, arm in super().arms.items()}
+        return {name: ReleasedOnly(arm.path, trust_plugins=self.trust_plugins) for name, arm in super().arms.items()}
 
     def _table(self, name: str) -> pd.DataFrame:
         _refuse_truth(name)

@@ -153,15 +153,16 @@ def _write(
     write_json(folder / f"{index:04d}.json", facts)
 
 
-def read_history_reports(folder: Path) -> list[HistoryReport]:
+def read_history_reports(folder: Path, plugins_left_out: tuple[str, ...] = ()) -> list[HistoryReport]:
     """Return what phones told, in order of time ([] when they told nothing)."""
-    from geodp.plugins import plugin
+    from geodp.plugins import Slot
+    from geodp.stand_ins import StandIns
 
+    stand_ins = StandIns(plugins_left_out) if plugins_left_out else None
     found = []
     for path in sorted((folder / "releases" / "histories").glob("*.json")):
         facts = json.loads(path.read_text(encoding="utf-8"))
-        fields = dict(facts["mechanism"])
-        device = plugin(fields.pop("kind"), "history", **fields)
+        device = Slot("history").build(facts["mechanism"], stand_ins)
         tables = [pd.read_parquet(path.with_name(f"{path.stem}-{name}.parquet")) for name in ("items", "counts")]
         promise = Guarantee.from_dict(facts["guarantee"])
         found.append(HistoryReport(facts["index"], facts["time_s"], device, promise, *tables))

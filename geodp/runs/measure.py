@@ -6,7 +6,7 @@ import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from geodp.errors import GeodpError
+from geodp.errors import GeodpError, PluginNotLoaded
 from geodp.metrics import TOPICS, Measured, Metric
 from geodp.plugins import plugins
 from geodp.runs.run_folder import RunFolder, number, write_json
@@ -34,10 +34,15 @@ def measure_run(run: RunFolder) -> dict[str, float | None]:
 
 
 def write_metrics(run: RunFolder) -> dict[str, float | None]:
-    """Compute `metrics.json` anew and write it; a new metric works on an old run."""
+    """Compute `metrics.json` anew and write it; a new metric works on an old run.
+
+    Numbers that need a plug-in which was not loaded stay as they were.
+    """
     for arm in run.arms.values():
         write_metrics(arm)
     flat = measure_run(run)
+    if run.plugins_left_out:  # what they measured cannot be measured again, and is not lost for that
+        flat |= {key: value for key, value in run.metrics.items() if key not in flat}
     write_json(run.path / "metrics.json", flat)
     run.__dict__.pop("metrics", None)  # the cached reading is out of date
     return flat
@@ -55,6 +60,8 @@ def _measured(run: RunFolder) -> Iterator[tuple[Metric, str, Measured]]:
     for metric in metrics_of(run):
         try:
             values = metric.measure(run)
+        except PluginNotLoaded:
+            continue  # whoever asks says which plug-ins were left out
         except GeodpError:
             raise
         except Exception as error:  # a user's metric may raise anything: say which one it was

@@ -30,17 +30,14 @@ class PublishedRun:
     """What it promises."""
     per_person: Guarantee
     """What it costs each person."""
+    topics: frozenset[str]
+    """What was released: visits, counts, trajectories."""
     facts: dict[str, Any]
     """What a reader of the table must know (public)."""
     path: Path
     """The released table."""
     truth_path: Path | None
     """Folder of the private tables; None when the truth is locked."""
-
-    @property
-    def topics(self) -> frozenset[str]:
-        """What was released: visits, counts, trajectories."""
-        return self.plugin.releases
 
     @cached_property
     def released(self) -> pd.DataFrame:
@@ -82,6 +79,7 @@ def read_publications(folder: Path, items: tuple[Publication, ...]) -> list[Publ
                 plugin=item,
                 guarantee=Guarantee.from_dict(facts["guarantee"]),
                 per_person=Guarantee.from_dict(facts["per_person"]),
+                topics=frozenset(facts.get("releases", item.releases)),
                 facts=facts["facts"],
                 path=path.with_suffix(".parquet"),
                 truth_path=folder / "truth" / "publications" / name,

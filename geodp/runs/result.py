@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class RunResult:
     """A finished run: its numbers, tables and map. Shows itself in a notebook."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.folder = RunFolder(Path(path))
+    def __init__(self, path: str | Path, *, trust_plugins: bool = False) -> None:
+        self.folder = RunFolder(Path(path), trust_plugins=trust_plugins)
 
     @property
     def path(self) -> Path:
@@ -46,7 +46,7 @@ class RunResult:
     @property
     def arms(self) -> dict[str, RunResult]:
         """The arms of a comparison ({} for a plain run)."""
-        return {name: RunResult(arm.path) for name, arm in self.folder.arms.items()}
+        return {name: RunResult(arm.path, trust_plugins=arm.trust_plugins) for name, arm in self.folder.arms.items()}
 
     @property
     def comparison(self) -> pd.DataFrame:
@@ -91,6 +91,15 @@ class RunMap:
         )
 
 
-def open_run(path: str | Path) -> RunResult:
-    """Open a finished run folder."""
-    return RunResult(path)
+def open_run(path: str | Path, *, trust_plugins: bool = False) -> RunResult:
+    """Open a finished run folder.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    trust_plugins
+        Whether to run the plug-in files that the run names: they are programs of whoever made it. Without them,
+        everything is read that does not need them.
+    """
+    return RunResult(path, trust_plugins=trust_plugins)

@@ -37,8 +37,10 @@ class RunFolder:
     arms also ``arms/<name>/`` and ``comparison.csv``.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, trust_plugins: bool = False) -> None:
         self.path = Path(path)
+        self.trust_plugins = trust_plugins
+        """Whether the plug-in files that the run names are loaded: programs of whoever made it."""
         if not self.path.is_dir():
             put_back(self.path)
         if not self.path.is_dir():
@@ -49,9 +51,14 @@ class RunFolder:
     @cached_property
     def scenario(self) -> Scenario:
         """The resolved scenario."""
-        from geodp.scenario import load_scenario
+        from geodp.scenario_file import read_scenario
 
-        return load_scenario(self.path / "scenario.yaml")
+        return read_scenario(self.path / "scenario.yaml", {}, trust_plugins=self.trust_plugins, stand_ins=True)
+
+    @property
+    def plugins_left_out(self) -> tuple[str, ...]:
+        """The plug-in files that the run names and that were not loaded (() when it is trusted)."""
+        return () if self.trust_plugins else self.scenario.plugins
 
     @cached_property
     def region(self) -> Region:
@@ -159,7 +166,7 @@ class RunFolder:
         """What phones told about their owners' histories, in order of time ([] when they told nothing)."""
         from geodp.runs.history_reports import read_history_reports
 
-        return read_history_reports(self.path)
+        return read_history_reports(self.path, self.plugins_left_out)
 
     @cached_property
     def venues(self) -> Venues:
@@ -221,7 +228,7 @@ class RunFolder:
     def arms(self) -> dict[str, RunFolder]:
         """The arms of a comparison, in the order of the scenario ({} for a plain run)."""
         folder = self.path / "arms"
-        return {name: RunFolder(folder / name) for name in self._arm_names()}
+        return {name: RunFolder(folder / name, trust_plugins=self.trust_plugins) for name in self._arm_names()}
 
     def _arm_names(self) -> list[str]:
         """Return the names of the arms; one that leads out of the folder is refused."""

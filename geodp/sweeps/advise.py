@@ -119,7 +119,7 @@ def advise(
         raise UsageError("--seeds: at least 2, or there is no interval")
     if not 0 < precision < 1:
         raise UsageError("--precision: a share between 0 and 1, such as 0.05")
-    base = load_scenario(scenario, overrides)
+    base = load_scenario(scenario, overrides, trust_plugins=True)
     if base.compare:
         raise UsageError(f"{scenario}: compares arms; advice needs a scenario without 'compare'")
     raw = read_yaml(Path(scenario))
@@ -179,7 +179,7 @@ class _Field:
 
         raw = copy.deepcopy(self.raw)
         set_path(raw, self.path, int(value) if self.whole else float(value))
-        return build_scenario(raw, source=str(self.file), folder=self.file.resolve().parent)
+        return build_scenario(raw, source=str(self.file), folder=self.file.resolve().parent, trust_plugins=True)
 
     def between(self, low: float, high: float) -> float:
         """Return the value half-way, geometrically where the range is wide."""

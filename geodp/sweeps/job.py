@@ -60,7 +60,7 @@ def _measured(job: Job) -> dict[str, float | None]:
     from geodp.runs.run import run
     from geodp.scenario_file import build_scenario
 
-    scenario = build_scenario(job["scenario"], source=job["cell"], folder=Path.cwd())
+    scenario = build_scenario(job["scenario"], source=job["cell"], folder=Path.cwd(), trust_plugins=True)
     keep = set(job["keep"])
     with tempfile.TemporaryDirectory(prefix="geodp-") as scratch:
         made = run(

@@ -158,7 +158,8 @@ class LoadedSweep:
 def load_sweep(path: str | Path, overrides: Mapping[str, Any] | None = None) -> LoadedSweep:
     """Read and check a sweep file and every cell of it; all problems are reported at once.
 
-    `overrides` (dotted path → value) change the base scenario before the grids do.
+    `overrides` (dotted path → value) change the base scenario before the grids do. Its plug-in files are loaded: a
+    sweep is read in order to be run (a dry run tries one run, too).
     """
     path = Path(path)
     raw = read_yaml(path)
@@ -197,7 +198,7 @@ def _cells(sweep: Sweep, base: dict[str, Any], folder: Path) -> tuple[list[Cell]
             try:
                 for dotted, value in zip(grid, values, strict=True):
                     set_path(raw, dotted, copy.deepcopy(value))
-                scenario = build_scenario(raw, source=sweep.base, folder=folder)
+                scenario = build_scenario(raw, source=sweep.base, folder=folder, trust_plugins=True)
             except (ScenarioError, UsageError) as error:
                 found = error.problems if isinstance(error, ScenarioError) else [("", str(error))]
                 for where, text in found:

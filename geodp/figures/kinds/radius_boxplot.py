@@ -75,7 +75,7 @@ class RadiusBoxplot(FigureKind):
 
         changes = making.settings.filled(making.data).get("changes", self.changes)
         method = {"server.assignment.model": MODELS[model], "server.assignment.reward": reward}
-        scenario = load_scenario(making.file.path.parent / self.base, {**changes, **method})
+        scenario = load_scenario(making.file.path.parent / self.base, {**changes, **method}, trust_plugins=True)
         with tempfile.TemporaryDirectory(prefix="geodp-") as folder:
             made = run(scenario, Path(folder) / "run", seed=seed, draw_map=False, summarise=False)
             plans = first_plans(made.folder)

@@ -29,6 +29,8 @@ class Request:
     confidence: float = 0.95
     seed: int | None = None
     mode: str = "simulate"
+    trust_plugins: bool = False
+    """Whether the plug-in files that a run names are loaded."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def _run_outcomes(request: Request, path: Path) -> Iterator[Outcome]:
     from geodp.privacy.audit.server_view import estimate_server_view
     from geodp.runs.run_folder import RunFolder
 
-    run = RunFolder(path)
+    run = RunFolder(path, trust_plugins=request.trust_plugins)
     settings: Any = {"samples": request.samples, "confidence": request.confidence, "seed": request.seed or 0}
     for name, arm in (run.arms or {"": run}).items():
         if request.view == "server":
