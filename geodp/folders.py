@@ -62,8 +62,11 @@ def whole_folder(
         try:
             with _errors_of(target, "cannot"):
                 partial.mkdir()
+                usual = partial.stat().st_mode
+                partial.chmod(0o700)  # what is private may have its own permissions only later
             with _errors_of(target, "could not"):
                 yield partial
+                partial.chmod(usual)
                 _sync_tree(partial)
                 _put_in_place(partial, target)
         except BaseException:

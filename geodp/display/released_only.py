@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from geodp.errors import UsageError
 from geodp.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from geodp.release import Cells, Points
     from geodp.runs.history_reports import HistoryReport
     from geodp.runs.published import PublishedRun
 
-_PUBLIC_FILES = frozenset({"manifest.json", "ledger.parquet", "releases/venues.parquet"})
+_PUBLIC_FILES = frozenset({"scenario.yaml", "manifest.json", "ledger.parquet", "releases/venues.parquet"})
 
 
 class ReleasedOnly(RunFolder):
@@ -56,17 +55,14 @@ class ReleasedOnly(RunFolder):
         """The arms of a comparison, locked too."""
         return {name: ReleasedOnly(arm.path, trust_plugins=self.trust_plugins) for name, arm in super().arms.items()}
 
-    def _table(self, name: str) -> pd.DataFrame:
+    def file(self, name: str) -> Path:
+        """Return the path of a public file, and refuse any other."""
         _refuse_truth(name)
-        return super()._table(name)
-
-    def _json(self, name: str) -> Any:
-        _refuse_truth(name)
-        return super()._json(name)
+        return super().file(name)
 
 
 def _refuse_truth(name: str) -> None:
-    if name not in _PUBLIC_FILES:
+    if name not in _PUBLIC_FILES and not name.startswith("estimates/"):
         raise UsageError(
             f"a public map holds released data only, but a layer that calls itself public reads {name}. "
             "Set `public = False` in that layer, or draw it from run.releases."

@@ -32,7 +32,7 @@ class ScoredVisits:
 def scored(run: RunFolder, item: PublishedRun) -> ScoredVisits:
     """Read a publication of visits and the truth behind it (once per opened run)."""
     cache: dict[str, ScoredVisits] = run.__dict__.setdefault("_scored_visits", {})
-    key = str(item.path)
+    key = item.name
     if key not in cache:
         cache[key] = _read(run, item)
     return cache[key]

@@ -153,14 +153,14 @@ def _write(
     write_json(folder / f"{index:04d}.json", facts)
 
 
-def read_history_reports(folder: Path, plugins_left_out: tuple[str, ...] = ()) -> list[HistoryReport]:
-    """Return what phones told, in order of time ([] when they told nothing)."""
+def read_history_reports(files: list[Path], plugins_left_out: tuple[str, ...] = ()) -> list[HistoryReport]:
+    """Return what phones told, in order of time, from the JSON files of their reports."""
     from geodp.plugins import Slot
     from geodp.stand_ins import StandIns
 
     stand_ins = StandIns(plugins_left_out) if plugins_left_out else None
     found = []
-    for path in sorted((folder / "releases" / "histories").glob("*.json")):
+    for path in sorted(files):
         facts = json.loads(path.read_text(encoding="utf-8"))
         device = Slot("history").build(facts["mechanism"], stand_ins)
         tables = [pd.read_parquet(path.with_name(f"{path.stem}-{name}.parquet")) for name in ("items", "counts")]

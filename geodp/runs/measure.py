@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from geodp.errors import GeodpError, PluginNotLoaded
 from geodp.metrics import TOPICS, Measured, Metric
 from geodp.plugins import plugins
-from geodp.runs.run_folder import RunFolder, number, write_json
+from geodp.runs.run_folder import RunFolder, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ def write_metrics(run: RunFolder) -> dict[str, float | None]:
     flat = measure_run(run)
     if run.plugins_left_out:  # what they measured cannot be measured again, and is not lost for that
         flat |= {key: value for key, value in run.metrics.items() if key not in flat}
-    write_json(run.path / "metrics.json", flat)
+    run.replace_json("metrics.json", flat)
     run.__dict__.pop("metrics", None)  # the cached reading is out of date
     return flat
 

@@ -8,13 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geodp.errors import DataError, UsageError
+from geodp.errors import UsageError
 from geodp.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.curator.publications import Publication
+    from geodp.runs.run_folder import RunFolder
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,42 +35,50 @@ class PublishedRun:
     """What was released: visits, counts, trajectories."""
     facts: dict[str, Any]
     """What a reader of the table must know (public)."""
-    path: Path
-    """The released table."""
-    truth_path: Path | None
-    """Folder of the private tables; None when the truth is locked."""
+    run: RunFolder
+    """The run that it belongs to."""
+    truth_locked: bool = False
+    """Whether the private tables are out of reach."""
+
+    @property
+    def name(self) -> str:
+        """What its files are called."""
+        return f"{self.index}-{self.kind}"
 
     @cached_property
     def released(self) -> pd.DataFrame:
         """The table that anybody may have."""
-        return _table(self.path)
+        return self.run.table(f"releases/publications/{self.name}.parquet")
 
     def truth(self, name: str) -> pd.DataFrame:
         """Return a private table by name (truth)."""
-        if self.truth_path is None:
+        if self.truth_locked:
             raise UsageError(
                 f"a public map holds released data only, but something reads the private table '{name}' of "
                 f"publication {self.index} ({self.kind})"
             )
-        return _table(self.truth_path / f"{name}.parquet")
+        return self.run.table(f"truth/publications/{self.name}/{name}.parquet")
 
     @property
     def truth_tables(self) -> list[str]:
         """Names of the private tables there are (truth)."""
-        return [] if self.truth_path is None else sorted(path.stem for path in self.truth_path.glob("*.parquet"))
+        if self.truth_locked:
+            return []
+        return [
+            Path(name).stem for name in self.run.names(f"truth/publications/{self.name}") if name.endswith(".parquet")
+        ]
 
     def locked(self) -> PublishedRun:
         """Return the publication without its truth."""
-        return replace(self, truth_path=None)
+        return replace(self, truth_locked=True)
 
 
-def read_publications(folder: Path, items: tuple[Publication, ...]) -> list[PublishedRun]:
-    """Return the publications of a run folder, in the order of its scenario."""
-    found = []
-    for index, item in enumerate(items):
-        name = f"{index}-{item.kind}"
-        path = folder / "releases" / "publications" / f"{name}.json"
-        if not path.is_file():
+def read_publications(run: RunFolder, files: list[Path]) -> list[PublishedRun]:
+    """Return the publications of a run, in the order of its scenario, from the JSON files of their statements."""
+    found, stated = [], {path.stem: path for path in files}
+    for index, item in enumerate(run.scenario.publish):
+        path = stated.get(f"{index}-{item.kind}")
+        if path is None:
             continue  # a run made before publications were part of one
         facts = json.loads(path.read_text(encoding="utf-8"))
         found.append(
@@ -81,19 +90,7 @@ def read_publications(folder: Path, items: tuple[Publication, ...]) -> list[Publ
                 per_person=Guarantee.from_dict(facts["per_person"]),
                 topics=frozenset(facts.get("releases", item.releases)),
                 facts=facts["facts"],
-                path=path.with_suffix(".parquet"),
-                truth_path=folder / "truth" / "publications" / name,
+                run=run,
             )
         )
     return found
-
-
-def _table(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    if not path.is_file():
-        raise DataError(f"{path}: the run folder has no such table")
-    try:
-        return pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error})") from error

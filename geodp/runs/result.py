@@ -53,7 +53,7 @@ class RunResult:
         """The arms side by side with paired differences."""
         import pandas as pd
 
-        return pd.read_csv(self.path / "comparison.csv")
+        return pd.read_csv(self.folder.file("comparison.csv"))
 
     def map(self, *, public: bool = False) -> RunMap:
         """Return the map; `public` leaves out everything that was not released."""

@@ -20,6 +20,7 @@ import pandas as pd
 from geodp._version import __version__
 from geodp.folders import whole_folder
 from geodp.geometry import Array, Region
+from geodp.manifest import MANIFEST, seal
 from geodp.notices import gathered
 from geodp.release import Cells, Points
 from geodp.runs.publications import book_publications, records_of, write_publications
@@ -42,6 +43,7 @@ LIBRARIES = ("contourpy", "folium", "numpy", "pandas", "pyarrow", "pydantic", "s
 SAMPLED_WORKERS = 500
 SCORED_WORKERS = 20_000
 """Attacks are held against the true positions of at most so many workers, the same at all times."""
+FOR_PEOPLE = ("arms", "map.html", "map-public.html", "run.log", "summary.md")
 logger = logging.getLogger("geodp")
 
 
@@ -93,11 +95,15 @@ def run_into(
     folder: Path, scenario: Scenario, *, draw_map: bool, summarise: bool, progress: Progress | None = None
 ) -> None:
     """Run a scenario into an empty folder that nobody looks at yet: what fails leaves it half-written."""
-    tell = progress or (lambda _phase, _share: None)
     with _log_to(folder / "run.log"):
-        if scenario.compare:
-            _run_arms(scenario, folder, tell, draw_map=draw_map, summarise=summarise)
-            return
+        _run_logged(folder, scenario, progress or (lambda _phase, _share: None), draw_map=draw_map, summarise=summarise)
+    seal_run(folder)
+
+
+def _run_logged(folder: Path, scenario: Scenario, tell: Progress, *, draw_map: bool, summarise: bool) -> None:
+    if scenario.compare:
+        _run_arms(scenario, folder, tell, draw_map=draw_map, summarise=summarise)
+    else:
         streams = Streams(scenario.seed)
         resolved = scenario.resolved()
         tell("world", 0.0)
@@ -127,7 +133,7 @@ def _run_arms(scenario: Scenario, folder: Path, tell: Progress, *, draw_map: boo
             _run_one(arm, world, part, arm_tell, world_s=world_s, noticed=noticed)
             _finish(part, arm_tell, draw_map=draw_map, summarise=summarise)
     write_scenario(scenario, folder / "scenario.yaml")
-    write_json(folder / "manifest.json", _manifest(scenario, {}) | {"arms": list(scenarios)})
+    write_json(folder / MANIFEST, _manifest(scenario, {}) | {"arms": list(scenarios)})
     compared = compare_runs({name: RunFolder(folder / "arms" / name, trust_plugins=True) for name in scenarios})
     compared.to_csv(folder / "comparison.csv", index=False)
     _finish(folder, tell, draw_map=draw_map, summarise=summarise)
@@ -146,8 +152,9 @@ def _run_one(
 
 
 def _simulate(scenario: Scenario, world: World, folder: Path, tell: Progress, *, world_s: float) -> None:
+    (folder / "truth").mkdir(mode=0o700)
     for name in ("releases", "truth/counts"):
-        (folder / name).mkdir(parents=True)
+        (folder / name).mkdir()
     streams = Streams(scenario.seed)
     releases = _ReleaseWriter(folder, scenario.area)
     positions = _PositionSampler(world.population.size, streams)
@@ -189,7 +196,7 @@ def _simulate(scenario: Scenario, world: World, folder: Path, tell: Progress, *,
     write_scenario(scenario, folder / "scenario.yaml")
     facts = {"events": log.rows, "releases": releases.count, "tasks": int(world.arrivals.time_s.size)}
     facts |= {"publications": len(scenario.publish)} if scenario.publish else {}
-    write_json(folder / "manifest.json", _manifest(scenario, timings) | facts)
+    write_json(folder / MANIFEST, _manifest(scenario, timings) | facts)
 
 
 def _finish(folder: Path, tell: Progress, *, draw_map: bool, summarise: bool) -> None:
@@ -213,6 +220,19 @@ def _finish(folder: Path, tell: Progress, *, draw_map: bool, summarise: bool) ->
 
         tell("map", 0.0)
         write_map(RunFolder(folder, trust_plugins=True), folder / "map.html")
+
+
+def seal_run(folder: Path) -> None:
+    """Make the truth readable by its owner alone, and state the checksum of every file that is read back.
+
+    What people may write into (the summary) or draw anew (maps), and the log, is left out; arms have their own.
+    """
+    run = RunFolder(folder)
+    for arm in run.arms.values():
+        seal_run(arm.path)
+    for path in [*folder.glob("events.parquet"), *folder.glob("truth/**/*"), *folder.glob("truth")]:
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    seal(folder, run.manifest, leave_out=FOR_PEOPLE)
 
 
 def _note_positions(
@@ -364,6 +384,7 @@ def _write_server_view(engine: Engine, folder: Path) -> None:
 
 def _manifest(scenario: Scenario, timings: dict[str, float]) -> dict[str, Any]:
     return {
+        "kind": "run",
         "geodp": __version__,
         "name": scenario.name,
         "seed": scenario.seed,

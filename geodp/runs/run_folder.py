@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError, OutputError
-from geodp.folders import put_back
+from geodp.folders import held, put_back
+from geodp.manifest import is_listed, is_sealed, names_in, read_manifest, replace_file, require_intact
 from geodp.names import require_name
 
 if TYPE_CHECKING:
@@ -53,12 +54,21 @@ class RunFolder:
         """The resolved scenario."""
         from geodp.scenario_file import read_scenario
 
-        return read_scenario(self.path / "scenario.yaml", {}, trust_plugins=self.trust_plugins, stand_ins=True)
+        return read_scenario(self._scenario_file(), {}, trust_plugins=self.trust_plugins, stand_ins=True)
 
     @property
     def plugins_left_out(self) -> tuple[str, ...]:
         """The plug-in files that the run names and that were not loaded (() when it is trusted)."""
         return () if self.trust_plugins else self.scenario.plugins
+
+    def _scenario_file(self) -> Path:
+        try:
+            return self.file("scenario.yaml")
+        except DataError as error:
+            raise DataError(
+                f"{error}\nA run's scenario says how the run was made. To run an edited one, name another folder: "
+                "geodp run FILE --out DIR."
+            ) from error
 
     @cached_property
     def region(self) -> Region:
@@ -67,8 +77,8 @@ class RunFolder:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """Versions, seed, times, checksums."""
-        return dict(self._json("manifest.json"))
+        """Versions, seed, times, and the checksum of every file, against which each is held when it is read."""
+        return read_manifest(self.path)
 
     @cached_property
     def notices(self) -> list[str]:
@@ -81,12 +91,12 @@ class RunFolder:
     @cached_property
     def metrics(self) -> dict[str, float | None]:
         """The numbers written with the run (empty before they are computed)."""
-        return self._json("metrics.json") if (self.path / "metrics.json").is_file() else {}
+        return self._json("metrics.json") if self._has("metrics.json") else {}
 
     @cached_property
     def events(self) -> pd.DataFrame:
         """All events; a missing task or worker is -1."""
-        frame = self._table("events.parquet")
+        frame = self.table("events.parquet")
         for column in ("task", "worker"):
             frame[column] = frame[column].fillna(-1).astype("int64")
         return frame
@@ -104,7 +114,7 @@ class RunFolder:
     @cached_property
     def offers(self) -> pd.DataFrame:
         """What the server decided and learnt: one row per task and round (`server_view.parquet`)."""
-        return self._table("server_view.parquet")
+        return self.table("server_view.parquet")
 
     @cached_property
     def regions(self) -> list[tuple[int, int, npt.NDArray[np.float64]]]:
@@ -129,18 +139,18 @@ class RunFolder:
     @property
     def ledger(self) -> pd.DataFrame:
         """One row per charge: time_s, scope, unit, neighbours, mechanism, epsilon, delta, total."""
-        return self._table("ledger.parquet")
+        return self.table("ledger.parquet")
 
     @property
     def interaction(self) -> pd.DataFrame:
         """Per person who was asked and not named: worker, and what outcomes disclosed about her, in nats (truth)."""
-        frame = self._table("truth/ledger.parquet")
+        frame = self.table("truth/ledger.parquet")
         return frame[frame["unit"] == "interaction"]
 
     @property
     def paths(self) -> pd.DataFrame:
         """Positions of a sample of workers over time: worker, time_s, x_m, y_m, busy (truth)."""
-        return self._table("truth/paths.parquet")
+        return self.table("truth/paths.parquet")
 
     @property
     def workers(self) -> int:
@@ -152,42 +162,42 @@ class RunFolder:
         """What the curator published, or phones reported, in order, as the server saw it."""
         from geodp.runs.release_store import read_release
 
-        return [read_release(path) for path in sorted((self.path / "releases").glob("*.json"))]
+        return [read_release(path) for path in self._stored("releases")]
 
     @cached_property
     def publications(self) -> list[PublishedRun]:
         """What was published at the end of the run, in the order of the scenario ([] when nothing was)."""
         from geodp.runs.published import read_publications
 
-        return read_publications(self.path, self.scenario.publish)
+        return read_publications(self, self._stored("releases/publications"))
 
     @cached_property
     def history_reports(self) -> list[HistoryReport]:
         """What phones told about their owners' histories, in order of time ([] when they told nothing)."""
         from geodp.runs.history_reports import read_history_reports
 
-        return read_history_reports(self.path, self.plugins_left_out)
+        return read_history_reports(self._stored("releases/histories"), self.plugins_left_out)
 
     @cached_property
     def venues(self) -> Venues:
         """The public list of venues (where publications or phones tell about visits)."""
         from geodp.runs.visits_store import read_venues
 
-        return read_venues(self._table("releases/venues.parquet"))
+        return read_venues(self.table("releases/venues.parquet"))
 
     @cached_property
     def visits(self) -> Histories:
         """Who was where, by number in the list of venues (truth)."""
         from geodp.runs.visits_store import read_visits
 
-        return read_visits(self._table("truth/visits.parquet"), self._table("truth/people.parquet"))
+        return read_visits(self.table("truth/visits.parquet"), self.table("truth/people.parquet"))
 
     @cached_property
     def trajectories(self) -> Trajectories:
         """The workers' own trips, where something is published about them (truth)."""
         from geodp.trajectories.table import Trajectories
 
-        return Trajectories.from_frame(self._table("truth/trajectories.parquet"), self.scenario.area)
+        return Trajectories.from_frame(self.table("truth/trajectories.parquet"), self.scenario.area)
 
     @cached_property
     def estimates(self) -> list[DensityEstimate]:
@@ -195,7 +205,7 @@ class RunFolder:
         from geodp.release import DensityEstimate
         from geodp.runs.release_store import read_release
 
-        found = [read_release(path) for path in sorted((self.path / "estimates").glob("*.json"))]
+        found = [read_release(path) for path in self._stored("estimates")]
         return [estimate for estimate in found if isinstance(estimate, DensityEstimate)]
 
     @property
@@ -213,16 +223,16 @@ class RunFolder:
         """
         from geodp.runs.attack_scores import no_scores
 
-        return self._table("attacks.parquet") if (self.path / "attacks.parquet").is_file() else no_scores()
+        return self.table("attacks.parquet") if self._has("attacks.parquet") else no_scores()
 
     @property
     def positions(self) -> pd.DataFrame:
         """Where a sample of workers was at each release: release, worker, who, x_m, y_m (truth)."""
-        return self._table("truth/reports.parquet")
+        return self.table("truth/reports.parquet")
 
     def true_counts(self, index: int) -> pd.Series:
         """Return the true count in each cell of a release, or of the estimate from it (truth)."""
-        return self._table(f"truth/counts/{index:04d}.parquet")["count"]
+        return self.table(f"truth/counts/{index:04d}.parquet")["count"]
 
     @property
     def arms(self) -> dict[str, RunFolder]:
@@ -237,23 +247,63 @@ class RunFolder:
         except (TypeError, ValueError) as error:
             raise DataError(f"{self.path / 'manifest.json'}: {error}") from None
 
-    def _table(self, name: str) -> pd.DataFrame:
+    def file(self, name: str) -> Path:
+        """Return the path of a file of the run, after holding it against its checksum.
+
+        Raises
+        ------
+        DataError
+            If the run has no such file, or it is not as it was written.
+        """
+        if not self._has(name):
+            raise DataError(f"{self.path}: the run folder has no {name}")
+        require_intact(self.path, name, self.manifest)
+        return self.path / name
+
+    def replace_json(self, name: str, values: Any) -> None:
+        """Write a file of the run anew; what is the same already is not touched."""
+        text, path = json_text(values), self.path / name
+        if not is_sealed(self.manifest):
+            write_text(path, text)
+            return
+        if path.is_file() and path.read_bytes() == text.encode():
+            return
+        of_arm = self.path.resolve().parent.name == "arms"
+        try:
+            with held(self.path.resolve().parents[1] if of_arm else self.path):
+                if read_manifest(self.path) != self.manifest:
+                    raise OutputError(f"{self.path}: was replaced or changed meanwhile. Run the same command again.")
+                replace_file(self.path, name, text)
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from error
+        self.__dict__.pop("manifest", None)  # the cached reading is out of date
+
+    def _has(self, name: str) -> bool:
+        return (self.path / name).is_file() or is_listed(self.manifest, name)
+
+    def _stored(self, part: str) -> list[Path]:
+        """Return the JSON files of a part of the folder, after holding all its files against their checksums."""
+        files = [self.file(name) for name in self.names(part)]
+        return [path for path in files if path.suffix == ".json"]
+
+    def names(self, part: str) -> list[str]:
+        """Return the names of the files in a part of the folder, e.g. `releases`; those that are missing, too."""
+        return names_in(self.path, part, self.manifest)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Read a table of the run by the name of its file, after holding it against its checksum."""
         import pandas as pd
 
-        path = self.path / name
-        if not path.is_file():
-            raise DataError(f"{self.path}: the run folder has no {name}")
+        path = self.file(name)
         try:
             return pd.read_parquet(path)
         except (OSError, ValueError) as error:
             raise DataError(f"{path}: cannot be read ({error})") from error
 
     def _json(self, name: str) -> Any:
-        path = self.path / name
+        path = self.file(name)
         try:
             return json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise DataError(f"{self.path}: the run folder has no {name}") from None
         except ValueError as error:
             raise DataError(f"{path}: not valid JSON ({error})") from error
 
@@ -309,7 +359,12 @@ def _is_run_folder(path: Path) -> bool:
 
 def write_json(path: Path, values: Any) -> None:
     """Write JSON with sorted structure as given; NaN and infinity are refused, not written."""
-    path.write_text(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    path.write_text(json_text(values), encoding="utf-8")
+
+
+def json_text(values: Any) -> str:
+    """Return JSON as it is written to files; NaN and infinity are refused."""
+    return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write_text(path: Path, text: str) -> None:
