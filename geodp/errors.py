@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+MOST_SHOWN = 10
+"""A list of problems is cut after so many: nobody reads more of them at once."""
+
 
 class GeodpError(Exception):
     """Base of every error that geodp raises on purpose.
@@ -31,10 +34,16 @@ class ScenarioError(GeodpError):
         super().__init__(source, problems)
 
     def __str__(self) -> str:
-        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        width = min(max((len(path) for path, _ in self.problems), default=0), 40)
-        lines = [f"  {path:<{width}}  {message}".rstrip() for path, message in self.problems]
-        return "\n".join([f"{self.source}: {count}", *lines])
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems):,} problems"
+        shown = [(_cut(path, 100), _cut(message, 1000)) for path, message in self.problems[:MOST_SHOWN]]
+        width = min(max((len(path) for path, _ in shown), default=0), 40)
+        lines = [f"  {path:<{width}}  {message}".rstrip() for path, message in shown]
+        more = len(self.problems) - len(shown)
+        return "\n".join([f"{self.source}: {count}", *lines, *([f"  … and {more:,} more"] if more else [])])
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 class DataError(GeodpError):

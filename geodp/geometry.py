@@ -24,6 +24,7 @@ EARTH_RADIUS_M = 6_371_008.8  # mean radius (IUGG)
 EQUATOR_RADIUS_M = 6_378_137.0  # of the ellipsoid (WGS 84)
 FLATTENING = 1 / 298.257223563
 MAX_STRETCH = 1.05  # beyond this a local projection misstates distances, hence privacy
+MIN_SIDE_M = 1.0  # degrees have no more digits to tell places apart in much less
 MAX_WIDTH_DEGREES = 60.0  # beyond this the shortest way between two places leaves the region far behind
 
 
@@ -207,7 +208,8 @@ def region_problems(west: float, south: float, east: float, north: float) -> lis
             "meridian (the date line), that is not supported: use the part on one side"
         )
     if not problems:
-        stretch = Region(west, south, east, north).stretch
+        box = Region(west, south, east, north)
+        stretch = box.stretch
         if east - west > MAX_WIDTH_DEGREES:
             problems.append(
                 f"the region is {east - west:g} degrees wide, and a local projection holds at most "
@@ -217,6 +219,11 @@ def region_problems(west: float, south: float, east: float, north: float) -> lis
             problems.append(
                 f"the region is too large for a local projection (distances would be off by "
                 f"{stretch - 1:.0%}; at most {MAX_STRETCH - 1:.0%}): choose a smaller box"
+            )
+        elif min(box.width_m, box.height_m) < MIN_SIDE_M:
+            problems.append(
+                f"the region is {box.width_m:.3g} m wide and {box.height_m:.3g} m high; at least {MIN_SIDE_M:g} m each "
+                "way are needed to have places in it: choose a larger box (edges are in degrees)"
             )
     return problems
 

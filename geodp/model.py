@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+_HINTS = 50
+"""Only so many problems of one section get a hint: looking for the nearest word takes time."""
+_LONGEST_WORD, _MOST_WORDS = 80, 2000
+_MOST_UNKNOWN = 100
+_LEFT_OUT = "geodp_left_out"
+_BECAUSE = "because"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `` Did you mean 'x'?`` for the nearest known word, or nothing when none is near."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    if len(word) > _LONGEST_WORD:
+        return ""  # no name is so long, and comparing takes quadratic time
+    close = difflib.get_close_matches(word, list(islice(known, _MOST_WORDS)), n=1, cutoff=0.6)
     return f" Did you mean '{close[0]}'?" if close else ""
 
 
@@ -32,26 +43,62 @@ class Model(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _explain(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        excess = _excess_keys(data, cls.model_fields)
         try:
-            return handler(data)
+            return handler({key: data[key] for key in data if key not in excess} if excess else data)
         except ValidationError as error:
-            known = list(cls.model_fields)
-            lines = [_reworded(line, known) for line in error.errors(include_url=False)]
+            found = error.errors(include_url=False)
+            lines = [_reworded(line, cls.model_fields, hint=number < _HINTS) for number, line in enumerate(found)]
+            lines += [_left_out(len(excess))] if excess else []
             raise ValidationError.from_exception_data(cls.__name__, lines) from None
 
 
-def _reworded(line: ErrorDetails, known: list[str]) -> InitErrorDetails:
+def problems_of(error: ValidationError, *above: str) -> list[tuple[str, str]]:
+    """Return the dotted path and the message of every problem; `above` is the path to what was validated."""
+    found = []
+    for line in error.errors(include_url=False):
+        times = line.get("ctx", {}).get("count", 1) if line["type"] == _LEFT_OUT else 1
+        found += [(".".join([*above, *map(str, line["loc"])]) or "(file)", line["msg"])] * times
+    return found
+
+
+def _excess_keys(data: Any, known: Iterable[str]) -> set[Any]:
+    """Return the unknown keys beyond the first hundred: they are counted, not looked at."""
+    if not isinstance(data, dict) or len(data) <= _MOST_UNKNOWN:
+        return set()
+    names = set(known)
+    unknown = [key for key in data if key not in names]
+    return set(unknown[_MOST_UNKNOWN:])
+
+
+def _left_out(count: int) -> InitErrorDetails:
+    text = PydanticCustomError(_LEFT_OUT, "unknown key", {"count": count})
+    return InitErrorDetails(type=text, loc=("(more)",), input=None)
+
+
+def bounded(because: str, /, default: Any = ..., **bounds: Any) -> Any:
+    """Return a field whose bounds have a reason that is told to whoever exceeds them."""
+    return Field(default, json_schema_extra={_BECAUSE: because}, **bounds)
+
+
+def _reworded(line: ErrorDetails, fields: Mapping[str, FieldInfo], *, hint: bool) -> InitErrorDetails:
     """Say one of pydantic's line errors in words for the person who wrote the file."""
     code, message = line["type"], line["msg"]
     loc, value, context = line["loc"], line["input"], line.get("ctx", {})
+    if code == _LEFT_OUT:
+        return _left_out(context["count"])
     if code == "extra_forbidden" and len(loc) == 1:
-        hint = did_you_mean(str(loc[0]), known)
-        message = f"unknown key.{hint or ' Known here: ' + ', '.join(known) + '.'}"
+        near = did_you_mean(str(loc[0]), fields) if hint else ""
+        message = f"unknown key.{near or ' Known here: ' + ', '.join(fields) + '.'}"
     elif code == "missing":
         message = "is required"
     elif code in _COMPARISONS:
         word, key = _COMPARISONS[code]
-        message = f"must be {word} {context[key]:g}, got {_shown(value)}"
+        if key == "ge" and 0 < context[key] < 1 and isinstance(value, int | float) and value <= 0:
+            return _reworded({**line, "type": "greater_than", "ctx": {"gt": 0}}, {}, hint=hint)
+        message = (
+            f"must be {word} {_figure(context[key])}, got {_shown(value)}{'' if key == 'gt' else _reason(fields, loc)}"
+        )
     elif code == "literal_error":
         message = f"must be {context['expected']}, got {_shown(value)}" + _near_literal(value, context)
     elif code in _SHAPES:
@@ -83,6 +130,17 @@ _SHAPES = {
     "model_type": "a mapping of keys to values",
     "model_attributes_type": "a mapping of keys to values",
 }
+
+
+def _figure(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) and value >= 10_000 else f"{value:g}"
+
+
+def _reason(fields: Mapping[str, FieldInfo], loc: tuple[int | str, ...]) -> str:
+    """Return why a field is bounded, where that is stated and the field is one of this model itself."""
+    field = fields.get(str(loc[0])) if len(loc) == 1 else None
+    extra = None if field is None else field.json_schema_extra
+    return f": {extra[_BECAUSE]}" if isinstance(extra, dict) and _BECAUSE in extra else ""
 
 
 def _shown(value: Any) -> str:

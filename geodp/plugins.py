@@ -53,6 +53,22 @@ ROOMS = {
     "figure": "geodp.figures.kinds",
 }
 
+PLACES = {
+    "source": "workers.source",
+    "mobility": "workers.mobility",
+    "histories": "workers.histories",
+    "acceptance": "workers.acceptance",
+    "demand": "tasks.demand",
+    "device": "device.mechanism",
+    "history": "device.history",
+    "mechanism": "curator.mechanism",
+    "assignment": "server.assignment",
+    "publication": "publish",
+    "attack": "attacks",
+    "layer": "map.layers",
+}
+"""Where a scenario names the plug-ins of a family."""
+
 _registered: dict[str, type[Plugin]] = {}
 
 
@@ -155,6 +171,9 @@ def find(kind: str, family: str | None = None) -> type[Plugin]:
     known = plugins(family)
     if kind in known:
         return known[kind]
+    elsewhere = next((other for other in PLACES if other != family and kind in plugins(other)), None)
+    if family in PLACES and elsewhere is not None:
+        raise UsageError(f"'{kind}' is a {elsewhere}: it belongs under {PLACES[elsewhere]}, not here.")
     what = family or "plug-in"
     hint = did_you_mean(kind, known)
     if not hint:

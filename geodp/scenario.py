@@ -11,10 +11,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
 
 from geodp.attacks import Attack
+from geodp.bounds import LONGEST_RUN_S
 from geodp.curator.publications import Publication
 from geodp.device.memory import memoised
 from geodp.geometry import Region, region_from_file
-from geodp.model import Model
+from geodp.model import Model, bounded
 from geodp.names import require_name
 from geodp.plugins import Plugin, PublicFacts, Slot
 from geodp.privacy.guarantee import Guarantee, Neighbours, plus
@@ -62,9 +63,9 @@ class Scenario(Model):
     """The public area."""
     start_time: str = "08:00"
     """Time of day at which the run starts."""
-    duration_s: float = Field(default=3600.0, gt=0)
+    duration_s: float = bounded("a run spans at most a year", default=3600.0, gt=0, le=LONGEST_RUN_S)
     """Length of the run, seconds."""
-    plugins: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = Field(default=(), max_length=100)
     """Files with plug-ins of your own."""
     workers: Workers = Field(default_factory=Workers)
     tasks: Tasks = Field(default_factory=Tasks)
@@ -72,12 +73,12 @@ class Scenario(Model):
     curator: CuratorSection | None = Field(default_factory=CuratorSection)
     """The trusted party; `null`: there is none."""
     server: ServerSection = Field(default_factory=ServerSection)
-    publish: tuple[Annotated[SerializeAsAny[Publication], Slot("publication")], ...] = ()
+    publish: tuple[Annotated[SerializeAsAny[Publication], Slot("publication")], ...] = Field(default=(), max_length=100)
     """What is published at the end of the run."""
-    attacks: tuple[Annotated[SerializeAsAny[Attack], Slot("attack")], ...] = ()
+    attacks: tuple[Annotated[SerializeAsAny[Attack], Slot("attack")], ...] = Field(default=(), max_length=100)
     """What an adversary tries."""
     map: MapSection = Field(default_factory=MapSection)
-    compare: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    compare: dict[str, dict[str, Any]] = Field(default_factory=dict, max_length=64)
     """Arms: name → {dotted.path: value}; all run on the same world and the same luck."""
 
     @field_validator("name")

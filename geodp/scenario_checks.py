@@ -14,15 +14,17 @@ from geodp.plugins import Slot, plugins
 from geodp.privacy.guarantee import Unit
 from geodp.scenario import Scenario
 from geodp.scenario_costs import costliest, in_force, paid_times, publication_cost, published_charges, scheduled_charges
-
-Finding = tuple[tuple[str, ...], str, str]
-"""Paths a check depends on, the path to report, and the message."""
+from geodp.scenario_limits import Finding, too_large
 
 
 def cross_check(scenario: Scenario) -> Iterator[Finding]:
     """Yield everything that is wrong although each field by itself is fine."""
     yield from _files(scenario)
     yield from _region_file(scenario)
+    large = list(too_large(scenario))
+    yield from large
+    if large:
+        return  # what follows counts things out
     yield from _assignment_can_read(scenario)
     yield from _solver_fits(scenario)
     yield from _plans_for_several(scenario)
@@ -84,7 +86,18 @@ def _assignment_can_read(scenario: Scenario) -> Iterator[Finding]:
     yield (
         ("server.assignment.kind", f"{path}.kind", "curator"),
         "server.assignment",
-        f"'{assignment.kind}' reads {wants}, but '{publisher.kind}' releases {offered}. {use}",
+        f"'{assignment.kind}' reads {wants}, but '{publisher.kind}' releases {offered}. {use}"
+        + unwritten_curator(scenario),
+    )
+
+
+def unwritten_curator(scenario: Scenario) -> str:
+    """Say that a file without a section `curator` has one all the same ('' where it is written)."""
+    if "curator" in scenario.model_fields_set or scenario.curator is None:
+        return ""
+    return (
+        f" The file has no section 'curator', so a trusted curator publishes '{scenario.curator.mechanism.kind}' by "
+        "default; for a world without one write 'curator: null'."
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import copy
+import stat
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,13 @@ import yaml
 from pydantic import ValidationError
 
 from geodp.errors import DataError, ScenarioError, UsageError
+from geodp.model import problems_of
 from geodp.plugins import Plugin, load_file, require_file
 from geodp.scenario import Scenario, anchored
 from geodp.scenario_checks import cross_check
 from geodp.scenario_sections import Workers
 from geodp.stand_ins import StandIns, not_loaded
+from geodp.yaml_text import MOST_BYTES, MOST_DEPTH, YamlProblem, parse_yaml
 
 Problem = tuple[str, str]
 _STAND_IN: dict[str, Any] = {
@@ -30,6 +34,7 @@ def read_scenario(
 ) -> Scenario:
     """Read and check a scenario file (see `build_scenario`)."""
     raw = read_yaml(path)
+    refuse_other_kind(raw, path, "scenario")
     for dotted, value in overrides.items():
         set_path(raw, dotted, value)
     folder = path.resolve().parent
@@ -37,54 +42,73 @@ def read_scenario(
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML mapping, refusing keys that are written twice."""
+    """Read a YAML mapping; whatever the file is, an answer comes soon and says what is wrong with it."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read ({error})") from error
-    try:
-        raw = yaml.load(text, Loader=_UniqueKeys)  # noqa: S506 - a subclass of SafeLoader
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = "" if mark is None else f" line {mark.line + 1}, column {mark.column + 1}:"
-        what = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise ScenarioError(str(path), [("(file)", f"not valid YAML:{where} {what}")]) from None
+        raw = parse_yaml(_text(path))
+    except YamlProblem as problem:
+        raise ScenarioError(str(path), [("(file)", f"not valid YAML: {problem}")]) from None
     if not isinstance(raw, dict):
         raise ScenarioError(str(path), [("(file)", "must be a mapping of keys to values, such as 'geodp: 1'")])
     return raw
 
 
+_KINDS = {
+    "figure": ({"figure"}, "a figure file", "geodp figures {}"),
+    "sweep": ({"base", "grids"}, "a sweep", "geodp sweep {}"),
+    "scenario": ({"region", "workers", "tasks", "curator", "server"}, "a scenario", "geodp run {}"),
+}
+"""Keys that only one kind of file has, what it is, and which command takes it."""
+
+
+def refuse_other_kind(raw: dict[str, Any], path: Path, wanted: str) -> None:
+    """Refuse a file that is plainly of another kind, and say which command takes it."""
+    if not set(raw).isdisjoint(_KINDS[wanted][0]):
+        return
+    for keys, what, command in _KINDS.values():
+        if found := sorted(keys.intersection(raw)):
+            named = " and ".join(f"'{key}'" for key in found[:2])
+            text = f"this is {what} (it has {named}), not {_KINDS[wanted][1]}: use '{command.format(path)}'"
+            raise ScenarioError(str(path), [("(file)", text)])
+
+
+def _text(path: Path) -> str:
+    """Return the text of a regular file of a reasonable size; a pipe or a device is never opened, as it may block."""
+    try:
+        kind = path.stat()
+        if stat.S_ISDIR(kind.st_mode):
+            raise DataError(f"{path}: is a folder; name a YAML file")
+        if not stat.S_ISREG(kind.st_mode):
+            raise DataError(f"{path}: is not a regular file")
+        if kind.st_size > MOST_BYTES:
+            raise DataError(f"{path}: has {kind.st_size >> 20:,} MB; a file of settings has at most {MOST_BYTES >> 20}")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
+        raise DataError(f"{path!s}: cannot be read ({error})") from None
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataError(f"{path}: cannot be read: it is UTF-16; save it as UTF-8")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path}: cannot be read: line {line} is not UTF-8 text; save the file as UTF-8") from None
+
+
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same language, ten times as fast
-
-
-class _UniqueKeys(_Loader):  # type: ignore[misc]
-    """YAML without silent loss: a key written twice is an error."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, str | int | float) and key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key '{key}' is written twice", key_node.start_mark
-                )
-            seen.add(key if isinstance(key, str | int | float) else id(key_node))
-        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
-        return mapping
 
 
 def set_path(raw: dict[str, Any], dotted: str, value: Any) -> None:
     """Set a dotted path in a raw scenario; a new `kind` starts from its own defaults."""
     keys = dotted.split(".")
-    if not all(keys):
-        raise UsageError(f"--set {dotted}: not a dotted path such as curator.mechanism.epsilon")
+    if not all(keys) or len(keys) > MOST_DEPTH:
+        raise UsageError(f"--set {dotted[:80]}: not a dotted path such as curator.mechanism.epsilon")
     here: Any = raw
     for depth, key in enumerate(keys[:-1]):
         if isinstance(here, list):
             here = here[_index(here, key, dotted)]
+            if not isinstance(here, dict | list):
+                raise UsageError(f"--set {dotted}: '{key}' is a single value, nothing lies below it")
             continue
         if not isinstance(here.get(key), dict | list):
             existing = here.get(key)
@@ -112,9 +136,9 @@ def parse_override(text: str) -> tuple[str, Any]:
     if not equals or not dotted.strip():
         raise UsageError(f"--set {text}: write it as dotted.path=value, for example curator.mechanism.epsilon=0.5")
     try:
-        return dotted.strip(), yaml.safe_load(value)
-    except yaml.YAMLError:
-        raise UsageError(f"--set {text}: the value is not valid YAML") from None
+        return dotted.strip(), parse_yaml(value)
+    except YamlProblem as problem:
+        raise UsageError(f"--set {dotted.strip()}: the value is not valid YAML: {problem}") from None
 
 
 def build_scenario(
@@ -175,9 +199,8 @@ def _validated(
     try:
         scenario = Scenario.model_validate(raw, context=stand_ins)
     except ValidationError as error:
-        for line in error.errors(include_url=False):
-            problems.append((".".join(str(part) for part in line["loc"]) or "(file)", line["msg"]))
-            broken.append(line["loc"])
+        problems += problems_of(error)
+        broken += [line["loc"] for line in error.errors(include_url=False)]
         mended = _mended(raw, broken)
         if mended is None:
             return None, problems

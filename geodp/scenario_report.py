@@ -10,6 +10,7 @@ from geodp.errors import BudgetSpent
 from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, plus, times
 from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.scenario import Scenario
+from geodp.scenario_checks import unwritten_curator
 from geodp.scenario_costs import Charges, paid_times, publication_cost, published_charges
 from geodp.scenario_file import arms
 
@@ -17,6 +18,7 @@ from geodp.scenario_file import arms
 def report(scenario: Scenario, source: str, *, trust_plugins: bool = False) -> str:
     """Describe a valid scenario before it is run; `trust_plugins` as it was read."""
     lines = [f"{source}: ok"]
+    lines += [f"  curator  {text}"] if (text := unwritten_curator(scenario)) else []
     for name, arm in arms(scenario, trust_plugins=trust_plugins).items():
         lines += [f"\narm {name}"] if name else []
         lines += [f"  {label:<9} {text}" for label, text in _facts(arm.resolved())]

@@ -7,12 +7,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from geodp.acceptance import Acceptance
+from geodp.bounds import GREATEST_SPEED_MPS, LEAST_INTERVAL_S, LEAST_SPEED_MPS, SO_FAST, SO_SHORT
 from geodp.curator.mechanisms import Mechanism
 from geodp.device import Device
 from geodp.device.history import HistoryDevice
 from geodp.display.layers import Layer
 from geodp.geometry import region_problems
-from geodp.model import Model
+from geodp.model import Model, bounded
 from geodp.plugins import Slot
 from geodp.privacy.guarantee import Neighbours
 from geodp.privacy.ledger import Allowance
@@ -90,7 +91,7 @@ class Workers(Model):
         "tanh_reward", "acceptance"
     )
     """How willing they truly are."""
-    travel_speed_mps: float = Field(default=4.0, gt=0)
+    travel_speed_mps: float = bounded(SO_FAST, default=4.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
     """Speed on the way to a task, metres per second."""
 
 
@@ -110,7 +111,7 @@ class Tasks(Model):
     """When and where tasks arise."""
     reward: Reward = Field(default_factory=Reward)
     """What may be paid."""
-    patience_s: float = Field(default=900.0, gt=0)
+    patience_s: float = bounded(SO_SHORT, default=900.0, ge=LEAST_INTERVAL_S)
     """A task not accepted after this time is given up, seconds."""
     workers_per_task: int = Field(default=1, ge=1, le=100)
     """Workers whom a task needs at the same time; they share its reward evenly. More than one: `geocast` only."""
@@ -133,7 +134,7 @@ class DeviceSection(Model):
 
     mechanism: Annotated[SerializeAsAny[Device], Slot("device", "none")] = _default("none", "device")
     """Mechanism on the phone."""
-    report_every_s: float = Field(default=600.0, gt=0)
+    report_every_s: float = bounded(SO_SHORT, default=600.0, ge=LEAST_INTERVAL_S)
     """Without a curator phones report to the server at 0, this, twice this, … before the end, seconds. (With one they
     report to it whenever it releases.)"""
     budget: DeviceBudget = Field(default_factory=DeviceBudget)
@@ -143,7 +144,7 @@ class DeviceSection(Model):
     noise cannot be averaged away, but who returns to a cell gives that away. Default: every report is drawn anew."""
     history: Annotated[SerializeAsAny[HistoryDevice] | None, Slot("history")] = None
     """What phones tell about the places their owners have been to, by consent; default: nothing."""
-    history_reports: int = Field(default=1, ge=1)
+    history_reports: int = bounded("each is a file", default=1, ge=1, le=1000)
     """How often during the run phones tell about histories, which grow: the last time at its end. Costs add up."""
 
 
@@ -154,7 +155,7 @@ class Budget(Model):
     """Epsilon per person over the run (or day, or window); default: exactly what the release schedule costs."""
     per: Literal["run", "day"] = "run"
     """How long it must last: the whole `run`, or each calendar `day`, after which it is there anew."""
-    window_s: float | None = Field(default=None, gt=0)
+    window_s: float | None = bounded(SO_SHORT, default=None, ge=LEAST_INTERVAL_S)
     """Instead: at most epsilon in any window of so many seconds (w-event privacy)."""
     split: Literal["given", "even"] = "given"
     """How it is shared out: each release has the mechanism's own ε (`given`), or all releases of a run, day or window
@@ -192,7 +193,7 @@ class CuratorSection(Model):
 
     mechanism: Annotated[SerializeAsAny[Mechanism], Slot("mechanism", "contour")] = _default("contour", "mechanism")
     """What is published about where workers are."""
-    release_every_s: float = Field(default=600.0, gt=0)
+    release_every_s: float = bounded(SO_SHORT, default=600.0, ge=LEAST_INTERVAL_S)
     """Releases happen at 0, this, twice this, … before the end, seconds."""
     budget: Budget = Field(default_factory=Budget)
     """What may be spent."""
@@ -224,13 +225,13 @@ class ServerSection(Model):
     """How offers are planned."""
     assumed_acceptance: Annotated[SerializeAsAny[Acceptance] | None, Slot("acceptance")] = None
     """The willingness the server believes in; default: the true model."""
-    batch_s: float = Field(default=60.0, gt=0)
+    batch_s: float = bounded(SO_SHORT, default=60.0, ge=LEAST_INTERVAL_S)
     """Offers are planned every so many seconds, for all tasks that arrived since."""
-    answer_window_s: float = Field(default=30.0, gt=0)
+    answer_window_s: float = bounded(SO_SHORT, default=30.0, ge=LEAST_INTERVAL_S)
     """Workers answer within this time; then the curator picks one of those who accepted, uniformly."""
-    reoffers: int = Field(default=0, ge=0)
+    reoffers: int = bounded("patience ends before", default=0, ge=0, le=1000)
     """How often a task nobody accepted is offered again, to a wider circle."""
-    completion_rounding_s: float = Field(default=300.0, gt=0)
+    completion_rounding_s: float = bounded(SO_SHORT, default=300.0, ge=LEAST_INTERVAL_S)
     """The server learns completion times rounded up to a multiple of this, seconds."""
 
 
@@ -238,10 +239,10 @@ class MapSection(Model):
     """How the run is drawn."""
 
     layers: tuple[Annotated[SerializeAsAny[Layer], Slot("layer")], ...] = Field(
-        default_factory=lambda: tuple(Slot("layer").build(kind) for kind in DEFAULT_LAYERS)
+        default_factory=lambda: tuple(Slot("layer").build(kind) for kind in DEFAULT_LAYERS), max_length=100
     )
     """Layers, from bottom to top."""
     basemap: str = "none"
     """`none` (graticule), `osm` (online tiles, asked for only when chosen), or a GeoJSON file drawn beneath."""
-    max_points: int = Field(default=5000, gt=0)
+    max_points: int = bounded("a page cannot hold more", default=5000, gt=0, le=1_000_000)
     """At most so many things are drawn per layer."""

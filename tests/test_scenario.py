@@ -321,3 +321,60 @@ def test_the_schema_offers_every_kind_and_accepts_the_shipped_scenarios() -> Non
     text = json.dumps(schema)
     for kind in ("synthetic_city", "contour", "reward_radius", "tanh_reward", "trips"):
         assert f'"const": "{kind}"' in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "words"),
+    [
+        ({"duration_s": 1e12}, "duration_s", "a run spans at most a year"),
+        ({"curator.release_every_s": 1e-308}, "curator.release_every_s", "at least 0.001"),
+        ({"curator.release_every_s": 0.1}, "curator.release_every_s", "18,000 releases; at most 10,000"),
+        ({"curator": None, "device.report_every_s": 0.1}, "device.report_every_s", "at most 10,000"),
+        ({"server.batch_s": 0.0011}, "server.batch_s", "batches of offers; at most 1,000,000"),
+        ({"tasks.demand.per_hour": 1e300}, "tasks.demand", "tasks; at most 5,000,000 are simulated"),
+        ({"workers.source.count": 10**15}, "workers.source.count", "people are kept in memory"),
+        ({"curator.mechanism.cell_m": 0.3}, "curator.mechanism.cell_m", "use cells of 1.1 m or more"),
+        ({"curator.mechanism.cell_m": 1e-300}, "curator.mechanism.cell_m", "at most 25,000,000 fit into memory"),
+        ({"region.east": 10.0 + 1e-13}, "region", "wide"),
+        ({"region": {"west": 0, "south": 0, "east": 1e-300, "north": 1e-300}}, "region", "wide"),
+        ({"workers.mobility.max_speed_mps": 1e300}, "workers.mobility.max_speed_mps", "on foot, on wheels"),
+        ({"workers.source": {"kind": "street_trips", "block_m": 0.1}}, "workers.source.block_m", "corners; at most"),
+        ({"curator.mechanism.levels": 10**9}, "curator.mechanism.levels", "must be 1 to 100 levels"),
+    ],
+)
+def test_what_could_never_be_computed_is_refused_before_anything_is_counted_out(
+    changes: dict[str, Any], path: str, words: str
+) -> None:
+    assert words in problems(changes)[path]
+
+
+def test_200_000_unknown_keys_are_counted_and_ten_are_named() -> None:
+    raw = small_raw() | {f"key{number}": number for number in range(200_000)}
+    with pytest.raises(ScenarioError) as refused:
+        build_scenario(raw, source="small", folder=Path.cwd())
+    assert str(refused.value).startswith("small: 200,000 problems\n  key0  unknown key.")
+    assert str(refused.value).endswith("… and 199,990 more")
+
+
+def test_a_plug_in_of_another_family_is_sent_to_its_own_place() -> None:
+    found = problems({"curator.mechanism": {"kind": "planar_laplace"}})["curator.mechanism.kind"]
+    assert found == "'planar_laplace' is a device: it belongs under device.mechanism, not here."
+    found = problems({"device.mechanism": {"kind": "contour"}})["device.mechanism.kind"]
+    assert found == "'contour' is a mechanism: it belongs under curator.mechanism, not here."
+
+
+def test_a_curator_that_nobody_wrote_is_named_where_it_matters() -> None:
+    found = problems({"server.assignment": {"kind": "nearest_report"}}, drop=("curator",))
+    assert "The file has no section 'curator'" in found["server.assignment"]
+    assert "write 'curator: null'" in found["server.assignment"]
+    raw = small_raw()
+    del raw["curator"]
+    assert "no section 'curator'" in report(build_scenario(raw, source="small", folder=Path.cwd()), "small.yaml")
+    assert "no section 'curator'" not in report(small(), "small.yaml")
+
+
+def test_files_of_another_kind_are_sent_to_their_own_command() -> None:
+    with pytest.raises(ScenarioError, match=r"this is a sweep \(it has 'base' and 'grids'\).*geodp sweep"):
+        load_scenario("scenarios/sweeps/epsilon.yaml")
+    with pytest.raises(ScenarioError, match=r"this is a figure file.*geodp figures"):
+        load_scenario("scenarios/figures/13.7a.yaml")

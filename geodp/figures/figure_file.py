@@ -12,7 +12,7 @@ from pydantic import Field, SerializeAsAny, ValidationError, field_validator, mo
 
 from geodp.errors import DataError, ScenarioError, UsageError
 from geodp.figures.kinds import FigureKind
-from geodp.model import Model, did_you_mean
+from geodp.model import Model, did_you_mean, problems_of
 from geodp.names import require_name
 from geodp.plugins import Slot
 from geodp.scenario_file import read_yaml
@@ -213,10 +213,7 @@ def load_figure(path: Path) -> FigureFile:
     try:
         section = FigureSection.model_validate(raw["figure"])
     except ValidationError as error:
-        lines = [
-            (".".join(["figure", *map(str, line["loc"])]), line["msg"]) for line in error.errors(include_url=False)
-        ]
-        raise ScenarioError(str(path), lines) from None
+        raise ScenarioError(str(path), problems_of(error, "figure")) from None
     file = FigureFile(path, raw, section)
     problems = [*_key_problems(file), *section.make.problems(file), *_claim_problems(file)]
     if problems:

@@ -17,6 +17,7 @@ from geodp.privacy.guarantee import Guarantee, Unit
 from geodp.publish.request import NOTHING_DONE, Request
 
 T = TypeVar("T")
+_NOBODY_SOUTH_OF = -60.0
 
 
 @dataclass
@@ -52,6 +53,8 @@ class PublicInputs:
             given = None if request.region is None else parse_region(request.region)
             region = self.settle("region", "--region W,S,E,N", given, derive)
             require_sound(region)
+            if given is not None and given.north < _NOBODY_SOUTH_OF:
+                self.warnings.append(f"region {_shown(region)}: lies in Antarctica.{_probably_meant(region)}")
         except UsageError as error:
             raise UsageError(str(error) if NOTHING_DONE in str(error) else f"{error} {NOTHING_DONE}") from None
         return region
@@ -102,7 +105,26 @@ def require_sound(region: Region) -> None:
     """Refuse a box that is empty, inside out or off the globe."""
     problems = region_problems(region.west, region.south, region.east, region.north)
     if problems:
-        raise UsageError(f"region {_shown(region)}: {'; '.join(problems)}.")
+        meant = "" if region.polygon is not None else _probably_meant(region)
+        raise UsageError(f"region {_shown(region)}: {'; '.join(problems)}.{meant}")
+
+
+_ORDERS = {"south,west,north,east": (1, 0, 3, 2), "west,east,south,north": (0, 2, 1, 3),
+           "south,north,west,east": (2, 0, 3, 1), "north,west,south,east": (1, 2, 3, 0),
+           "east,south,west,north": (2, 1, 0, 3), "west,north,east,south": (0, 3, 2, 1)}  # fmt: skip
+"""Other orders in which people write a box, and where west, south, east and north stand in them."""
+
+
+def _probably_meant(region: Region) -> str:
+    """Say in which other order the four numbers would be a box; of several, the one where most people live."""
+    given = (region.west, region.south, region.east, region.north)
+    boxes = {order: [given[place] for place in places] for order, places in _ORDERS.items()}
+    sound = {order: edges for order, edges in boxes.items() if not region_problems(*edges)}
+    if not sound:
+        return " The order is west,south,east,north."
+    order, edges = min(sound.items(), key=lambda item: max(abs(item[1][1]), abs(item[1][3])))
+    written = ",".join(f"{edge:g}" for edge in edges)
+    return f" The order is west,south,east,north; this looks like {order}: did you mean {written}?"
 
 
 def _finite(text: str) -> float:

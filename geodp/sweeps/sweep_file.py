@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,21 +14,26 @@ import yaml
 from pydantic import Field, ValidationError, field_validator
 
 from geodp.errors import ScenarioError, UsageError
-from geodp.model import Model
+from geodp.model import Model, did_you_mean, problems_of
 from geodp.names import require_name
 from geodp.plugins import plugins
 from geodp.scenario import Scenario
-from geodp.scenario_file import build_scenario, dump, read_yaml, set_path
+from geodp.scenario_file import build_scenario, dump, read_yaml, refuse_other_kind, set_path
 
 KEEPABLE = ("metrics", "events", "releases", "summary", "map", "run")
+
+
+MOST_SEEDS = 100_000
+MOST_CELLS = 10_000
+"""Every cell is checked before the first run, and has a row in every table."""
 
 
 class SeedRange(Model):
     """Consecutive seeds."""
 
-    first: int = Field(default=0, ge=0)
+    first: int = Field(default=0, ge=0, le=10**15)
     """The first seed."""
-    count: int = Field(gt=0)
+    count: int = Field(gt=0, le=MOST_SEEDS)
     """How many."""
 
 
@@ -88,6 +94,17 @@ class Sweep(Model):
     def _one_or_many(cls, value: Any) -> Any:
         return [value] if isinstance(value, dict) else value
 
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _seeds_or_a_range(cls, value: Any) -> Any:
+        if isinstance(value, list | tuple | dict | SeedRange):
+            return value
+        example = value if isinstance(value, int) and 0 < value <= MOST_SEEDS else 10
+        raise ValueError(
+            f"must be a list of seeds such as [0, 1, 2], or a range: {{first: 0, count: {example}}} stands for the "
+            f"{example} seeds from 0 on; got {str(value)[:40]!r}"
+        )
+
     @field_validator("seeds", mode="after")
     @classmethod
     def _no_seed_twice(cls, value: tuple[int, ...] | SeedRange) -> tuple[int, ...] | SeedRange:
@@ -106,6 +123,8 @@ class Sweep(Model):
                     raise ValueError(f"'{path}' has no values")
                 if path == "seed":
                     raise ValueError("vary seeds with 'seeds', not in a grid: all cells share the same ones")
+        if (cells := sum(math.prod(len(values) for values in grid.values()) for grid in value)) > MOST_CELLS:
+            raise ValueError(f"make {cells:,} cells; a sweep has at most {MOST_CELLS:,}: use fewer values")
         return value
 
     def seed_list(self) -> list[int]:
@@ -163,11 +182,11 @@ def load_sweep(path: str | Path, overrides: Mapping[str, Any] | None = None) -> 
     """
     path = Path(path)
     raw = read_yaml(path)
+    refuse_other_kind(raw, path, "sweep")
     try:
         sweep = Sweep.model_validate(raw)
     except ValidationError as error:
-        lines = [(".".join(str(part) for part in line["loc"]), line["msg"]) for line in error.errors(include_url=False)]
-        raise ScenarioError(str(path), lines) from None
+        raise ScenarioError(str(path), problems_of(error)) from None
     base_path = (path.resolve().parent / sweep.base).resolve()
     if not base_path.is_file():
         raise ScenarioError(str(path), [("base", f"no such file: {base_path}")])
@@ -235,8 +254,6 @@ def value_at(raw: dict[str, Any], dotted: str) -> Any:
 
 
 def _sweep_problems(sweep: Sweep, cells: list[Cell]) -> list[tuple[str, str]]:
-    from geodp.model import did_you_mean
-
     problems: list[tuple[str, str]] = []
     varied = list(dict.fromkeys(path for grid in sweep.grids for path in grid))
     problems += [

@@ -22,9 +22,11 @@ class Target:
     metric: str
     at_least: bool
     value: float
+    strict: bool = False
+    """Whether the value itself does not do: `>` and `<`, not `>=` and `<=`."""
 
     def __str__(self) -> str:
-        return f"{self.metric} {'>=' if self.at_least else '<='} {self.value:g}"
+        return f"{self.metric} {'>' if self.at_least else '<'}{'' if self.strict else '='} {self.value:g}"
 
     def met(self, measured: Measured) -> bool:
         """Tell whether a mean meets the target with confidence: its whole 95 % interval does."""
@@ -32,7 +34,10 @@ class Target:
             return False
         low = measured.value if measured.low is None else measured.low
         high = measured.value if measured.high is None else measured.high
-        return low >= self.value if self.at_least else high <= self.value
+        worst = low if self.at_least else high
+        if worst == self.value:
+            return not self.strict
+        return worst > self.value if self.at_least else worst < self.value
 
     def margin(self, measured: Measured) -> float:
         """Return by how much a mean is on the right side (negative: on the wrong one)."""
@@ -55,7 +60,7 @@ def parse_target(text: str) -> Target:
     known = plugins("metric")
     if not any(found["metric"].startswith(kind) for kind in known):  # some metrics have several keys
         raise unknown_metric(found["metric"], known)
-    return Target(found["metric"], found["sign"] in (">=", ">", "≥"), value)
+    return Target(found["metric"], found["sign"] in (">=", ">", "≥"), value, strict=found["sign"] in ("<", ">"))
 
 
 def unknown_metric(name: str, known: Iterable[str]) -> UsageError:

@@ -142,6 +142,15 @@ def test_malformed_targets_are_explained(target: str, words: str) -> None:
 def test_targets_read_as_they_are_written() -> None:
     assert parse_target(" success_rate >= 0.9 ") == Target("success_rate", True, 0.9)
     assert parse_target("travel_distance_m<=500") == Target("travel_distance_m", False, 500.0)
+    assert parse_target("success_rate>0.8") == Target("success_rate", True, 0.8, strict=True)
+
+
+@pytest.mark.parametrize(("text", "met"), [(">0.8", False), (">=0.8", True), ("<0.8", False), ("<=0.8", True),
+                                           (">0.7", True), ("<0.9", True), ("<0.7", False)])  # fmt: skip
+def test_more_than_a_value_is_not_met_by_the_value_itself(text: str, met: bool) -> None:
+    target = parse_target(f"success_rate{text}")
+    assert target.met(Measured(0.8, 0.8, 0.8)) is met
+    assert str(target) == f"success_rate {text.rstrip('0.789')} {text.lstrip('<>=')}"
 
 
 @pytest.mark.parametrize(

@@ -73,3 +73,22 @@ def test_shipped_sweeps_are_valid() -> None:
 def test_values_read_well_in_one_line() -> None:
     assert as_text({"kind": "contour", "epsilon": 0.3}) == "{kind: contour, epsilon: 0.3}"
     assert [as_text(value) for value in (0.5, "a", None, True)] == ["0.5", "a", "null", "True"]
+
+
+@pytest.mark.parametrize("seeds", [10, "10", 1.5, None])
+def test_a_number_of_seeds_is_answered_with_a_range(tmp_path: Path, seeds: object) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        load_sweep(sweep_file(tmp_path, {"seeds": seeds}))
+    assert dict(refused.value.problems)["seeds"].startswith(
+        "must be a list of seeds such as [0, 1, 2], or a range: {first: 0, count: 10} stands for the 10 seeds from 0 on"
+    )
+
+
+def test_a_scenario_is_sent_to_run_and_a_sweep_too_large_to_check_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"this is a scenario \(it has .*not a sweep: use 'geodp run"):
+        load_sweep("scenarios/quickstart.yaml")
+    many = {f"tasks.x{number}": list(range(100)) for number in range(5)}
+    with pytest.raises(ScenarioError, match="10,000,000,000 cells"):
+        load_sweep(sweep_file(tmp_path, {"grids": [many]}))
+    with pytest.raises(ScenarioError, match="at most 100,000"):
+        load_sweep(sweep_file(tmp_path, {"seeds": {"count": 10**12}}))

@@ -6,7 +6,7 @@ import math
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.geometry import Array, Grid
@@ -15,6 +15,7 @@ from geodp.privacy.guarantee import Guarantee
 from geodp.release import Cells, Contours
 
 MAX_CELLS = 25_000_000
+MAX_LEVELS = 100
 
 
 class ContourPlot(Mechanism):
@@ -32,6 +33,14 @@ class ContourPlot(Mechanism):
     """Contour levels: how many (quantiles of the positive values), or a list in workers per km²."""
     density: Literal["bilinear", "between_lines"] = "bilinear"
     """How a density is read off the plot: interpolated, or as in the book (mean of the two lines around)."""
+
+    @field_validator("levels")
+    @classmethod
+    def _some_levels(cls, value: int | tuple[float, ...]) -> int | tuple[float, ...]:
+        number = value if isinstance(value, int) else len(value)
+        if not 1 <= number <= MAX_LEVELS:
+            raise ValueError(f"must be 1 to {MAX_LEVELS} levels, or a list of as many, got {number:,}")
+        return value
 
     def resolve(self, facts: PublicFacts) -> Self:
         """Write out the guideline's cell size; a cell is never larger than the region, which nobody could rerun."""

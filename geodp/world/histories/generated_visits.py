@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from geodp.geometry import Array, Region
+from geodp.model import bounded
 from geodp.visits.histories import CATEGORY_MARK, Histories, Integers, Names, Venues
 from geodp.world.histories import VisitHistories
 from geodp.world.population import Population
@@ -46,17 +47,17 @@ class GeneratedVisits(VisitHistories):
 
     kind: ClassVar[str] = "generated_visits"
 
-    venues: int = Field(default=500, ge=1)
+    venues: int = bounded("the list is kept in memory", default=500, ge=1, le=1_000_000)
     """Number of venues."""
-    cities: int = Field(default=3, ge=1)
+    cities: int = Field(default=3, ge=1, le=200)
     """Cities of the region."""
-    districts: int = Field(default=4, ge=1)
+    districts: int = Field(default=4, ge=1, le=200)
     """Districts of a city."""
-    streets: int = Field(default=5, ge=1)
+    streets: int = Field(default=5, ge=1, le=200)
     """Streets of a district."""
-    mean_visits: float = Field(default=20.0, gt=0)
+    mean_visits: float = Field(default=20.0, gt=0, le=100_000)
     """Mean number of visits of a worker."""
-    days: float = Field(default=30.0, ge=0)
+    days: float = Field(default=30.0, ge=0, le=36_500)
     """Visits happened during so many days before the run, and until its end."""
     categories: dict[str, float] = Field(default_factory=lambda: dict(CATEGORIES))
     """Categories of venues, each with its share (they need not add up to 1)."""

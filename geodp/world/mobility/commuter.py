@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
+from geodp.bounds import GREATEST_SPEED_MPS, LEAST_SPEED_MPS, SO_FAST
 from geodp.geometry import Array, Region
+from geodp.model import bounded
 from geodp.world.mobility import Mobility
 from geodp.world.mobility._blocks import Places, blocks, distance_m, rounded
 from geodp.world.motion import Floats, Ids, Motion, joined
@@ -44,13 +46,13 @@ class Commuter(Mobility):
     """Share of the workers who commute."""
     errand_share: float = Field(default=0.3, ge=0, le=1)
     """Probability of an errand between morning and evening."""
-    errand_m: float = Field(default=800.0, ge=0)
+    errand_m: float = Field(default=800.0, ge=0, le=1e6)
     """Mean distance of an errand (m)."""
-    errand_s: float = Field(default=1800.0, ge=0)
+    errand_s: float = Field(default=1800.0, ge=0, le=1e6)
     """Mean time spent at an errand's place (s)."""
-    min_speed_mps: float = Field(default=3.0, gt=0)
+    min_speed_mps: float = bounded(SO_FAST, default=3.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
     """Least speed of a worker (m/s)."""
-    max_speed_mps: float = Field(default=12.0, gt=0)
+    max_speed_mps: float = bounded(SO_FAST, default=12.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
     """Greatest speed of a worker (m/s)."""
 
     @model_validator(mode="after")

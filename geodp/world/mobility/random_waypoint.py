@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
+from geodp.bounds import GREATEST_SPEED_MPS, LEAST_SPEED_MPS, SO_FAST
 from geodp.geometry import Array, Region
+from geodp.model import bounded
 from geodp.world.mobility import Mobility
 from geodp.world.mobility._blocks import Places, blocks, distance_m, rounded
 from geodp.world.motion import Ids, Motion, joined
@@ -33,9 +35,9 @@ class RandomWaypoint(Mobility):
 
     kind: ClassVar[str] = "random_waypoint"
 
-    min_speed_mps: float = Field(default=1.0, gt=0)
+    min_speed_mps: float = bounded(SO_FAST, default=1.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
     """Least speed of a leg (m/s)."""
-    max_speed_mps: float = Field(default=12.0, gt=0)
+    max_speed_mps: float = bounded(SO_FAST, default=12.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
     """Greatest speed of a leg (m/s)."""
     pause_s: float = Field(default=120.0, ge=0)
     """Mean pause at a waypoint (s)."""

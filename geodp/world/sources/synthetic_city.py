@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from geodp.geometry import Array, Region
+from geodp.model import bounded
 from geodp.world.population import Population
 from geodp.world.sources import Source
 from geodp.world.sources._city_layout import Indices, Layout, around, draw_layout
@@ -39,7 +40,7 @@ class SyntheticCity(Source):
 
     kind: ClassVar[str] = "synthetic_city"
 
-    count: int = Field(default=10_000, ge=1)
+    count: int = bounded("people are kept in memory", default=10_000, ge=1, le=50_000_000)
     """Number of workers (public)."""
     centres: int = Field(default=7, ge=1, le=100)
     """Number of centres, the dominant one included."""
