@@ -41,6 +41,8 @@ class Dropped:
     """Rows left out, by reason."""
     notes: dict[str, int] = field(default_factory=dict)
     """Rows that were kept although something about them had to be assumed, by what."""
+    lenient: bool = False
+    """Whether nothing that rows hold is refused: whatever cannot be used is left out (reading for a release)."""
 
     @property
     def total(self) -> int:
@@ -101,9 +103,10 @@ class Loader(Plugin):
     """Published sets in this format."""
 
     @abstractmethod
-    def load(self, path: Path) -> Loaded:
+    def load(self, path: Path, *, total: bool = False) -> Loaded:
         """Open a file (or a folder of files): batches of the standard table, in bounded memory, and what was dropped.
 
         Rows that cannot be used are left out and counted. A file that is not in the format is refused: by the call, or
-        by the first or the last batch.
+        by the first or the last batch. With `total` (reading for a release) what a row or one of many files holds is
+        never refused, and changes no other row.
         """

@@ -116,7 +116,7 @@ class Checker:
         return _numbers(batch, name).view(np.int64)
 
     def _refuse_swapped(self) -> None:
-        if self._swapped > MOST * max(self._dropped.rows, 1):
+        if not self._dropped.lenient and self._swapped > MOST * max(self._dropped.rows, 1):
             where = "on earth" if self._region is None else "inside the region"
             share = 100 * self._swapped / self._dropped.rows
             raise DataError(
@@ -126,6 +126,8 @@ class Checker:
 
     def _refuse_waste(self) -> None:
         dropped = self._dropped
+        if dropped.lenient:
+            return
         if not dropped.rows and self._alone:
             raise DataError(f"{self._path.name}: holds no rows")
         wasted = dropped.total - dropped.reasons.get(TWICE, 0) - dropped.reasons.get(OUTSIDE, 0)

@@ -10,12 +10,13 @@ from geodp.errors import DataError
 from geodp.loaders import VISITS, Dropped
 from geodp.loaders._checks import MALFORMED
 from geodp.model import did_you_mean
+from geodp.world import total_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _BLOCK_BYTES = 1 << 23
-_NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+_HEADING_BYTES = 1 << 12
 
 
 def require_file(path: Path) -> None:
@@ -40,6 +41,13 @@ def text_batches(
     import pyarrow as pa
     from pyarrow import csv
 
+    if dropped.lenient:
+        with total_rows.opened(path) as stream:
+            begun = _without_lines(stream.read(_HEADING_BYTES), skip_lines)
+            yield from total_rows.line_rows(
+                stream, columns, columns, delimiter=delimiter.encode(), quotes=False, begun=begun
+            )
+        return
     require_file(path)
 
     def malformed(row: Any) -> str:  # noqa: ARG001 - what it holds is not quoted
@@ -71,15 +79,7 @@ def text_batches(
 
 def numbers(column: pa.Array) -> pa.Array:
     """Return numbers; null where a cell holds none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    text = words(column)
-    try:
-        return pc.cast(pc.utf8_trim_whitespace(text), pa.float64())
-    except pa.ArrowInvalid:
-        good = pc.match_substring_regex(text, _NUMBER)
-        return pc.cast(pc.utf8_trim_whitespace(pc.if_else(good, text, None)), pa.float64())
+    return total_rows.as_numbers(column)
 
 
 def words(column: pa.Array) -> pa.Array:
@@ -114,6 +114,11 @@ def as_visits(batch: Any, fill: Callable[[Any], dict[str, pa.Array]]) -> pa.Reco
     return pa.record_batch(
         [column.cast(kinds[name]) for name, column in zip(VISITS, columns, strict=True)], list(VISITS)
     )
+
+
+def _without_lines(start: bytes, number: int) -> bytes:
+    """Return the beginning of a file without its lines of heading."""
+    return b"".join(start.splitlines(keepends=True)[number:]) if number else start
 
 
 def _decoded(value: bytes | None) -> str | None:

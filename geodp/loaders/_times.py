@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+_TOO_FINE = r"(\.[0-9]{6})[0-9]+"
 _ZONE = r"(Z|[+-][0-9]{2}:?[0-9]{2})\s*$"
 
 
@@ -32,15 +33,16 @@ def zoned_seconds(column: pa.Array, zone: str, dropped: Dropped) -> pa.Array:
         return pa.array(_utc(moments) if moments.dt.tz is not None else _local(moments, zone, dropped))
     if not pa.types.is_string(column.type):
         return column.cast(pa.float64(), safe=False)
-    plain = numbers(column)
-    if plain.null_count < len(plain):  # numbers written as text, as in csv
-        return plain
-    text = pd.Series(column.to_pylist(), dtype=object)
+    plain = np.asarray(numbers(column).to_numpy(zero_copy_only=False), dtype=np.float64)
+    if np.isfinite(plain).all():  # numbers written as text, as in csv
+        return pa.array(plain)
+    # Finer digits of one time would make all of them nanoseconds, in which years beyond 2262 are no times.
+    text = pd.Series(pc.replace_substring_regex(column, _TOO_FINE, r"\1").to_pylist(), dtype=object)
     stated = np.asarray(pc.fill_null(pc.match_substring_regex(column, _ZONE), False))
     seconds = np.full(len(text), np.nan)
     seconds[stated] = _utc(pd.to_datetime(text[stated], format="ISO8601", utc=True, errors="coerce"))
     seconds[~stated] = _local(pd.to_datetime(text[~stated], format="ISO8601", errors="coerce"), zone, dropped)
-    return pa.array(seconds)
+    return pa.array(np.where(np.isfinite(plain), plain, seconds))  # every cell by itself: no row decides for another
 
 
 def _utc(moments: pd.Series) -> Array:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 EMPTY = "files without a row"
 
 
-def files_of(path: Path, pattern: str, what: str) -> list[Path]:
+def files_of(path: Path, pattern: str, what: str, *, total: bool) -> list[Path]:
     """Return the file itself, or the files of a folder (and those below it) whose names fit a pattern, in order."""
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise DataError(f"{path}: no such file or folder")
     found = sorted(file for file in path.rglob(pattern) if file.is_file())
-    if not found:
+    if not found and not total:
         raise DataError(f"{path}: holds no file called {pattern} ({what})")
     return found
 
@@ -41,9 +41,13 @@ def each_file(
         if len(files) > 1 and file.stat().st_size == 0:
             dropped.note(EMPTY, 1)
             continue
-        own = Dropped()
+        own = Dropped(lenient=dropped.lenient)
         rows = (pa.record_batch([part[name] for name in TRAJECTORIES], list(TRAJECTORIES)) for part in read(file, own))
-        yield from check(file, own).checked(rows)
+        try:
+            yield from check(file, own).checked(rows)
+        except DataError:
+            if not dropped.lenient:  # a file is often one person's: what is wrong with it is nobody else's business
+                raise
         dropped.rows += own.rows
         for reason, count in own.reasons.items():
             dropped.drop(reason, count)

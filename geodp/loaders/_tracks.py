@@ -50,9 +50,9 @@ class TrackLoader(Loader):
     every_s: float | None = Field(default=None, gt=0)
     """Resample trips to a fix every so many seconds, in straight lines; null keeps the fixes."""
 
-    def load(self, path: Path) -> Loaded:
+    def load(self, path: Path, *, total: bool = False) -> Loaded:
         """Open a file or a folder of them."""
-        dropped = Dropped()
+        dropped = Dropped(lenient=total)
         return Loaded(self._trips(path, dropped), dropped)
 
     @abstractmethod
@@ -70,7 +70,7 @@ class TrackLoader(Loader):
             batch, number = self._cleaned(tracks, dropped)
             trips += number
             yield batch
-        if not trips:
+        if not trips and not dropped.lenient:
             told = "; ".join(f"{count:,}: {reason}" for reason, count in dropped.reasons.items())
             raise DataError(f"{path}: no trip is left ({told or 'no rows'}).")
 

@@ -49,7 +49,7 @@ class Cabspotting(TrackLoader):
 
     def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
         """Yield the fixes, one cab after the other."""
-        files = files_of(path, "new_*.txt", "one per cab")
+        files = files_of(path, "new_*.txt", "one per cab", total=dropped.lenient)
         read = partial(self._fixes, counted=dropped)
         return each_file(files, dropped, read, partial(self.checker, whole=len(files) == 1))
 
@@ -61,7 +61,13 @@ class Cabspotting(TrackLoader):
         for batch in text_batches(file, _COLUMNS, dropped, delimiter=" "):
             state = np.asarray(pc.fill_null(pc.index_in(words(batch.column("occupied")), pa.array(["0", "1"])), -1))
             if (state < 0).any():
-                raise DataError(f"{file.name}: is not a Cabspotting file: the third column of a line must be 0 or 1")
+                if not dropped.lenient:
+                    raise DataError(
+                        f"{file.name}: is not a Cabspotting file: the third column of a line must be 0 or 1"
+                    )
+                batch, state = batch.filter(pa.array(state >= 0)), state[state >= 0]  # noqa: PLW2901
+            if not state.size:
+                continue
             fare = np.cumsum(np.diff(state, prepend=last) != 0) + run  # a number per ride, with a fare or without
             run, last = int(fare[-1]), int(state[-1])
             columns = {

@@ -47,9 +47,9 @@ class FoursquareTsmc2014(Loader):
     local_time: bool = False
     """Count seconds on the clock of the place (the file states its offset) instead of UTC."""
 
-    def load(self, path: Path) -> Loaded:
+    def load(self, path: Path, *, total: bool = False) -> Loaded:
         """Open a file of check-ins."""
-        dropped = Dropped()
+        dropped = Dropped(lenient=total)
         check = Checker(
             path, dropped, names=("user", "venue"), key=("user", "venue", "time_s"), region=box_of(self.region)
         )

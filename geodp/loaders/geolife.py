@@ -46,7 +46,7 @@ class GeoLife(TrackLoader):
 
     def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
         """Yield the fixes, one recording after the other."""
-        files = files_of(path, "*.plt", "one per recording")
+        files = files_of(path, "*.plt", "one per recording", total=dropped.lenient)
         return each_file(files, dropped, _fixes, partial(self.checker, whole=len(files) == 1))
 
 

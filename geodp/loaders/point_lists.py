@@ -52,15 +52,15 @@ class PointLists(TrackLoader):
         require_file(path)
         return each_file([path], dropped, self._points, partial(self.checker, whole=True))
 
-    def _points(self, file: Path, dropped: Dropped) -> Iterator[dict[str, Any]]:  # noqa: ARG002 - counted by the check
+    def _points(self, file: Path, dropped: Dropped) -> Iterator[dict[str, Any]]:
         import pyarrow as pa
 
-        for names, lists in _lists(file):
+        for names, lists in _sound_lists(file) if dropped.lenient else _lists(file):
             count, numbers = _numbers(file, names, lists)
             x, y = (numbers[0::2], numbers[1::2]) if self.order == "lonlat" else (numbers[1::2], numbers[0::2])
             owner = np.repeat(np.arange(count.size), count)
             rank = np.arange(owner.size) - np.append(0, np.cumsum(count))[owner]
-            lon, lat = self._degrees(file, x, y)
+            lon, lat = self._degrees(file, x, y, total=dropped.lenient)
             name = pa.array(names, pa.string()).take(pa.array(owner))
             yield {
                 "user": name,
@@ -70,9 +70,9 @@ class PointLists(TrackLoader):
                 "lat": pa.array(lat),
             }
 
-    def _degrees(self, file: Path, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _degrees(self, file: Path, x: np.ndarray, y: np.ndarray, *, total: bool) -> tuple[np.ndarray, np.ndarray]:
         if self.origin is None:
-            if x.size and np.median(np.abs(x)) > 180:
+            if not total and x.size and np.median(np.abs(x)) > 180:
                 raise DataError(
                     f"{file.name}: its coordinates are no degrees (the first is {x[0]:g},{y[0]:g}). They are plane "
                     "units: set origin=LON,LAT of the point 0,0 and, if it is not a metre, unit_m (`geodp publish "
@@ -108,6 +108,28 @@ def _lists(file: Path) -> Iterator[tuple[list[str], list[str]]]:
                 names, lists = [], []
     if len(names) > len(lists):
         raise DataError(f"{file.name}: breaks off: trajectory '{names[-1]}' has no points. Is the file complete?")
+    if names:
+        yield names, lists
+
+
+def _sound_lists(file: Path) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield names and point lists, some at a time; lines that are none are passed over (reading for a release)."""
+    name: str | None = None
+    names: list[str] = []
+    lists: list[str] = []
+    with file.open(encoding="utf-8", errors="replace") as stream:
+        for line in stream:
+            text = line.strip()
+            points = text.partition(":")[2].strip().rstrip(";")
+            if text.startswith("#") and text.endswith(":"):
+                name = text[1:-1]
+            elif name is not None and text.startswith(">") and points and _is_list(points):
+                names.append(name)
+                lists.append(points)
+                name = None
+            if len(lists) == _LISTS_AT_ONCE:
+                yield names, lists
+                names, lists = [], []
     if names:
         yield names, lists
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _COLUMNS = {"TRIP_ID": "trajectory", "TAXI_ID": "user", "TIMESTAMP": "time_s", "POLYLINE": "lon and lat"}
 _EVERY_S = 15.0
 _MISSING = "trips whose polyline is marked as incomplete (MISSING_DATA)"
+_PAIR = r"\s*\[\s*-?[0-9]{1,3}(\.[0-9]{1,30})?\s*,\s*-?[0-9]{1,3}(\.[0-9]{1,30})?\s*\]\s*"
+_NUMBERS_ONLY = rf"^\s*\[({_PAIR}(,{_PAIR})*)?\]\s*$"
 _POLYLINE = r"^\s*\[(\s*\[[^\[\],]*,[^\[\],]*\]\s*,?)*\s*\]\s*$"
 
 
@@ -70,11 +72,12 @@ def _fixes(file: Path, dropped: Dropped, *, more: list[str]) -> Iterator[dict[st
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    for batch in columns_file.batches(file, ["TIMESTAMP"], ["TRIP_ID", "TAXI_ID", "POLYLINE", *more]):
-        count, numbers = _polylines(file, batch["POLYLINE"])
+    words = ["TRIP_ID", "TAXI_ID", "POLYLINE", *more]
+    for batch in columns_file.batches(file, ["TIMESTAMP"], words, total=dropped.lenient):
+        count, numbers = _polylines(file, batch["POLYLINE"], total=dropped.lenient)
         if more:
-            marked = np.asarray(pc.equal(pc.utf8_lower(batch["MISSING_DATA"].cast(pa.string())), "true"))
-            dropped.note(_MISSING, int(np.count_nonzero(marked)))
+            marked = pc.equal(pc.utf8_lower(batch["MISSING_DATA"].cast(pa.string())), "true")
+            dropped.note(_MISSING, pc.sum(marked).as_py() or 0)
         first = np.append(0, np.cumsum(count))
         owner = np.repeat(np.arange(count.size), count)
         rank = np.arange(first[-1]) - first[:-1][owner]
@@ -87,12 +90,17 @@ def _fixes(file: Path, dropped: Dropped, *, more: list[str]) -> Iterator[dict[st
         }
 
 
-def _polylines(file: Path, column: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of fixes of each polyline, and longitude and latitude of all in turn."""
+def _polylines(file: Path, column: Any, *, total: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of fixes of each polyline, and longitude and latitude of all in turn.
+
+    With `total` a polyline that is none has no fixes.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     text = pc.fill_null(column.cast(pa.string()), "[]")
+    if total:
+        text = pc.if_else(pc.match_substring_regex(text, _NUMBERS_ONLY), text, "[]")
     if not pc.all(pc.match_substring_regex(text, _POLYLINE)).as_py():
         raise DataError(f"{file.name}: a POLYLINE is not of the form [[lon,lat],[lon,lat],…]")
     count = np.maximum(np.asarray(pc.count_substring(text, "[")) - 1, 0).astype(np.int64)

@@ -41,9 +41,9 @@ class SnapCheckins(Loader):
     region: str | None = None
     """Keep only rows in `W,S,E,N` (degrees); null keeps all."""
 
-    def load(self, path: Path) -> Loaded:
+    def load(self, path: Path, *, total: bool = False) -> Loaded:
         """Open a file of check-ins."""
-        dropped = Dropped()
+        dropped = Dropped(lenient=total)
         check = Checker(
             path, dropped, names=("user", "venue"), key=("user", "venue", "time_s"), region=box_of(self.region)
         )

@@ -15,7 +15,7 @@ from geodp.loaders._text_files import numbers, require_file
 from geodp.loaders._times import zoned_seconds
 from geodp.loaders._tracks import TrackLoader
 from geodp.loaders.visits_table import point_columns
-from geodp.world import columns_file
+from geodp.world import columns_file, total_rows
 from geodp.world.usual_columns import field_column
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ class TrajectoriesTable(TrackLoader):
             named |= {"lon_column": self.lon_column, "lat_column": self.lat_column}
         columns_file.require_columns(path, named, found)
         wanted = [*dict.fromkeys([*named.values(), *([_GEOMETRY] if points else [])])]
-        raw = (self._standard(path, batch, points, dropped) for batch in columns_file.raw_batches(path, wanted))
+        batches = columns_file.raw_batches(path, wanted, total=dropped.lenient)
+        raw = (self._standard(path, batch, points, dropped) for batch in batches)
         return _sorted(self.checker(path, dropped, whole=True).checked(raw), dropped)
 
     def _standard(self, path: Path, batch: Any, points: bool, dropped: Dropped) -> pa.RecordBatch:
@@ -86,15 +87,16 @@ class TrajectoriesTable(TrackLoader):
         def floats(column: Any) -> Any:
             return numbers(column) if pa.types.is_string(column.type) else column.cast(pa.float64(), safe=False)
 
-        user = plain(self.user_column).cast(pa.string())
+        user = total_rows.as_words(plain(self.user_column))
+        name = user if self.trajectory_column is None else total_rows.as_words(plain(self.trajectory_column))
         places = (
-            point_columns(path, batch.column(_GEOMETRY))
+            point_columns(path, batch.column(_GEOMETRY), total=dropped.lenient)
             if points
             else {"lon": floats(plain(self.lon_column)), "lat": floats(plain(self.lat_column))}
         )
         columns = {
             "user": user,
-            "trajectory": user if self.trajectory_column is None else plain(self.trajectory_column).cast(pa.string()),
+            "trajectory": name,
             "time_s": zoned_seconds(plain(self.time_column), self.time_zone, dropped).cast(pa.float64()),
             **places,
         }

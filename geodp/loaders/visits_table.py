@@ -11,7 +11,7 @@ from geodp.loaders import Dropped, Loaded, Loader
 from geodp.loaders._checks import Checker, box_of
 from geodp.loaders._text_files import as_visits, numbers, require_file
 from geodp.loaders._times import zoned_seconds
-from geodp.world import columns_file
+from geodp.world import columns_file, total_rows
 from geodp.world.usual_columns import field_column, likely
 
 _GEOMETRY = "geometry"
@@ -43,11 +43,11 @@ class VisitsTable(Loader):
     region: str | None = None
     """Keep only rows in `W,S,E,N` (degrees); null keeps all."""
 
-    def load(self, path: Path) -> Loaded:
+    def load(self, path: Path, *, total: bool = False) -> Loaded:
         """Open a file of visits."""
         require_file(path)
         found = columns_file.column_names(path)
-        return self._told(path, found)._opened(path, found)
+        return self._told(path, found)._opened(path, found, Dropped(lenient=total))
 
     def _told(self, path: Path, found: list[str]) -> VisitsTable:
         """Return the loader with the columns as this file calls them, without those that nobody named and it lacks."""
@@ -60,7 +60,7 @@ class VisitsTable(Loader):
         called = {name: column or getattr(self, name) for name, column in named.items()}
         return self.model_copy(update=called | dict.fromkeys(absent))
 
-    def _opened(self, path: Path, found: list[str]) -> Loaded:
+    def _opened(self, path: Path, found: list[str], dropped: Dropped) -> Loaded:
         if (self.lon_column is None) != (self.lat_column is None):
             raise UsageError("visits_table: name both lon_column and lat_column, or neither")
         points = self.lon_column is not None and _GEOMETRY in found and self.lon_column not in found
@@ -72,7 +72,6 @@ class VisitsTable(Loader):
         columns_file.require_columns(path, named, found)
         more = [self.category_column] if self.category_column in found else []
         wanted = [*dict.fromkeys([*named.values(), *more, *([_GEOMETRY] if points else [])])]
-        dropped = Dropped()
         check = Checker(
             path,
             dropped,
@@ -85,18 +84,16 @@ class VisitsTable(Loader):
         return Loaded(check.checked(self._rows(path, wanted, points, dropped)), dropped)
 
     def _rows(self, path: Path, wanted: list[str], points: bool, dropped: Dropped) -> Iterator[Any]:
-        for batch in columns_file.raw_batches(path, wanted):
+        for batch in columns_file.raw_batches(path, wanted, total=dropped.lenient):
             yield as_visits(batch, lambda part: self._visits(path, part, points, dropped))
 
     def _visits(self, path: Path, batch: Any, points: bool, dropped: Dropped) -> dict[str, Any]:
-        import pyarrow as pa
-
         def plain(name: str) -> Any:
             return columns_file.plain(batch.column(name))
 
-        columns = {name: plain(column).cast(pa.string()) for name, column in self._words(batch).items()}
+        columns = {name: total_rows.as_words(plain(column)) for name, column in self._words(batch).items()}
         if points:
-            columns |= point_columns(path, batch.column(_GEOMETRY))
+            columns |= point_columns(path, batch.column(_GEOMETRY), total=dropped.lenient)
         elif self.lon_column is not None and self.lat_column is not None:
             columns |= {"lon": _floats(plain(self.lon_column)), "lat": _floats(plain(self.lat_column))}
         if self.time_column is not None:
@@ -114,13 +111,13 @@ def _floats(column: Any) -> Any:
     return numbers(column) if pa.types.is_string(column.type) else column.cast(pa.float64(), safe=False)
 
 
-def point_columns(path: Path, column: Any) -> dict[str, Any]:
-    """Return longitudes and latitudes of points in well-known binary."""
+def point_columns(path: Path, column: Any, *, total: bool) -> dict[str, Any]:
+    """Return longitudes and latitudes of points in well-known binary (NaN where `total` finds none)."""
     import pyarrow as pa
     import shapely
 
     try:
-        points = shapely.from_wkb(column.to_numpy(zero_copy_only=False))
+        points = shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore" if total else "raise")
         return {"lon": pa.array(shapely.get_x(points)), "lat": pa.array(shapely.get_y(points))}
     except (shapely.errors.ShapelyError, TypeError) as error:
         raise DataError(f"{path.name}: column '{_GEOMETRY}' holds no points in well-known binary ({error})") from error

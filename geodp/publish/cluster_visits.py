@@ -72,7 +72,9 @@ class Cluster:
             if each is not None:
                 each.close(timeout=5)
 
-    def visits(self, path: Path, venues: VenueList, called: Mapping[str, str] | None = None) -> ClusterVisits:
+    def visits(
+        self, path: Path, venues: VenueList, called: Mapping[str, str] | None = None, *, releasing: bool = False
+    ) -> ClusterVisits:
         """Read the files of a path on the cluster, and bring every user's visits together."""
         client = self._client
         files = [file.resolve() for file in visit_files(path)]
@@ -81,11 +83,12 @@ class Cluster:
         number = self._pieces(files)
         listed = client.scatter(venues, broadcast=True)
         split = [
-            client.submit(split_file, file, listed, number, columns, pure=False)
+            client.submit(split_file, file, listed, number, columns, releasing=releasing, pure=False)
             for file, columns in zip(files, named, strict=True)
         ]
         tallies = self._results([client.submit(_tally, part, pure=False) for part in split])
-        require_visits(path, sum(rows for rows, _ in tallies), sum(known for _, known in tallies))
+        if not releasing:
+            require_visits(path, sum(rows for rows, _ in tallies), sum(known for _, known in tallies))
         pieces = []
         for index in range(number):  # a piece of each file, taken where the file was read: only these travel
             parts = [client.submit(_piece, part, index, pure=False) for part in split]
@@ -137,12 +140,11 @@ class ClusterVisits:
 
 
 def split_file(
-    path: Path, venues: VenueList, number: int, called: Mapping[str, str] | None = None
+    path: Path, venues: VenueList, number: int, called: Mapping[str, str] | None = None, *, releasing: bool = False
 ) -> tuple[tuple[int, int], list[Piece]]:
     """Read one file, and split its visits by user; first the numbers of rows and of rows at listed venues."""
     collector = VisitCollector(venues)
-    # Messages about a file travel through the cluster's logs: they quote nothing.
-    collector.add_all(visit_batches(path, releasing=True, called=called))
+    collector.add_all(visit_batches(path, releasing=releasing, called=called))
     names, visits = collector.visits()
     who, venue_number = np.divmod(visits, max(venues.size, 1))
     piece_of_user = (user_words(names) % np.uint64(number)).astype(np.int64)

@@ -42,7 +42,8 @@ class CountedCells(Plan):
         self.guarantee = self.per_person = guarantee
         self.remarks = positions.remarks
         self._mechanism = mechanism
-        self._snapshot = Snapshot(0.0, positions.x_m, positions.y_m, positions.region, expected_workers)
+        self._positions = positions
+        self._nobody = Snapshot(0.0, np.empty(0), np.empty(0), positions.region, expected_workers)
 
     @classmethod
     def prepared(
@@ -59,11 +60,12 @@ class CountedCells(Plan):
 
     def rehearse(self, noise: Noise) -> None:
         """Count nobody."""
-        self._mechanism.release(replace(self._snapshot, x_m=np.empty(0), y_m=np.empty(0)), noise)
+        self._mechanism.release(self._nobody, noise)
 
     def draw(self, noise: Noise) -> Product:
         """Count, with noise in every cell."""
-        cells = self._mechanism.release(self._snapshot, noise)
+        used = self._positions.drawn(noise)
+        cells = self._mechanism.release(replace(self._nobody, x_m=used.x_m, y_m=used.y_m), noise)
         return Product(self._table(cells), _accuracy(cells), noise.releasable, lambda page: _draw_map(page, cells))
 
     def _table(self, cells: Cells) -> Table:

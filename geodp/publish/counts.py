@@ -131,7 +131,8 @@ def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, 
         if name in type(method).model_fields:
             inputs.values[name] = getattr(method, name)
     if cluster is not None:
-        return CountedVenues(method, cluster.visits(request.source, listed, request.columns), listed)
+        visits = cluster.visits(request.source, listed, request.columns, releasing=request.releasing)
+        return CountedVenues(method, visits, listed)
     read = read_visit_sets(request.source, listed, releasing=request.releasing, called=request.columns)
     plan = CountedVenues(method, read.sets, listed)
     plan.remarks = (*read.remarks(), *_beyond_cap(method, read.sets))

@@ -1,12 +1,14 @@
-"""Reading private data. What an error may say depends on the mode.
+"""Reading private data. What happens to a row that cannot be used depends on the mode.
 
-When simulating, messages count and quote. When releasing, they name the file, the column and the first row at fault,
-because its holder has to mend it, and neither values nor totals: messages end up in logs, which nobody pays for.
+When simulating, it is an error that counts and quotes. When releasing, it is left out without a word: a refusal, too,
+would tell something about the person whose row it is, and nobody pays for that. What is public may still be refused:
+the file is not there, its line of column names (or its schema, in Parquet) lacks a column. `geodp check-data` tells the
+holder of the data what a release leaves out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,17 +60,18 @@ def read_rows(
     releasing: bool,
     called: Mapping[str, str] | None = None,
 ) -> Rows:
-    """Read the columns wanted; a row that lacks a value is an error.
+    """Read the columns wanted.
 
-    `called` says what columns are called in the file where that differs.
+    A row that lacks a value is an error when simulating, and left out when releasing. `called` says what columns are
+    called in the file where that differs.
     """
     import pyarrow as pa
 
     found = columns_file.column_names(path)
     wanted, called = list(names), named_columns(path, (*numbers, *names), found, called)
     _require(path, called, found, releasing=releasing)
-    parts = list(_batches(path, list(numbers), wanted, called, releasing=releasing))
-    if not sum(len(part[numbers[0]]) for part in parts):
+    parts = list(columns_file.batches(path, list(numbers), wanted, called=called, total=releasing))
+    if not releasing and not sum(len(part[numbers[0]]) for part in parts):
         raise DataError(f"{path.name}: has column names but no rows. {NOTHING_DONE}")
     rows = Rows(
         path,
@@ -76,6 +79,8 @@ def read_rows(
         {name: np.concatenate([part[name] for part in parts]) for name in numbers},
         {name: pa.concat_arrays([part[name] for part in parts]) for name in wanted},
     )
+    if releasing:
+        return rows.chosen(_usable(rows))
     for name, values in rows.numbers.items():
         require_all(rows, np.isfinite(values), f"no {name}")
     for name, values in rows.names.items():
@@ -88,30 +93,48 @@ def require_all(rows: Rows, good: Mask, fault: str) -> None:
     if good.all():
         return
     bad = int(np.count_nonzero(~good))
-    many = "some rows have" if rows.releasing else f"{bad:,} of {rows.size:,} rows have"
     where = _row(rows.path, int(np.argmin(good)))
-    raise DataError(f"{rows.path.name}: {many} {fault}, first in {where}. Remove or mend such rows. {NOTHING_DONE}")
+    raise DataError(
+        f"{rows.path.name}: {bad:,} of {rows.size:,} rows have {fault}, first in {where}. Remove or mend such rows. "
+        f"{NOTHING_DONE}"
+    )
 
 
 def inside(rows: Rows, region: Region) -> tuple[Mask, Array, Array]:
-    """Return which rows lie in the region, and all rows in metres; refuse swapped columns and a wrong region."""
+    """Return which rows lie in the region, and all rows in metres; refuse swapped columns and a wrong region.
+
+    A release refuses nothing: whatever lies outside is left out.
+    """
     lon, lat = rows.numbers["lon"], rows.numbers["lat"]
     x_m, y_m = region.projection.to_m(lon=lon, lat=lat)
     kept = region.contains(x_m, y_m) & (np.abs(lat) <= 90) & (np.abs(lon) <= 180)
-    outside = ~kept
+    if not rows.releasing:
+        _refuse_elsewhere(rows, region, kept)
+    return kept, x_m, y_m
+
+
+def _refuse_elsewhere(rows: Rows, region: Region, kept: Mask) -> None:
+    lon, lat, outside = rows.numbers["lon"], rows.numbers["lat"], ~kept
     swapped = region.contains(*region.projection.to_m(lon=lat[outside], lat=lon[outside]))
     share, swapped_share = outside.mean(), np.count_nonzero(swapped) / rows.size
     if share > _MOST and swapped_share > _MOST:
-        told = "most points lie" if rows.releasing else f"{100 * share:.0f} % of points lie"
-        many = "most" if rows.releasing else f"{100 * swapped_share:.0f} %"
         raise DataError(
-            f"{rows.path.name}: {told} outside the region; {many} would lie inside with lat and lon swapped. "
-            f"Swap the names of the two columns. {NOTHING_DONE}"
+            f"{rows.path.name}: {100 * share:.0f} % of points lie outside the region; {100 * swapped_share:.0f} % "
+            f"would lie inside with lat and lon swapped. Swap the names of the two columns. {NOTHING_DONE}"
         )
     require_all(rows, (np.abs(lon) <= 180) & (np.abs(lat) <= 90), "a longitude beyond ±180 or a latitude beyond ±90")
     if not kept.any():
         raise DataError(f"{rows.path.name}: no point lies inside the region: check --region. {NOTHING_DONE}")
-    return kept, x_m, y_m
+
+
+def _usable(rows: Rows) -> Mask:
+    """Tell which rows have all that they need, and lie on earth."""
+    good = np.ones(rows.size, dtype=np.bool_)
+    for values in rows.numbers.values():
+        good &= np.isfinite(values)
+    for values in rows.names.values():
+        good &= ~columns_file.is_missing(values)
+    return good & (np.abs(rows.numbers["lon"]) <= 180) & (np.abs(rows.numbers["lat"]) <= 90)
 
 
 def bounding_box(rows: Rows) -> Region:
@@ -119,21 +142,6 @@ def bounding_box(rows: Rows) -> Region:
     lon, lat = rows.numbers["lon"], rows.numbers["lat"]
     require_all(rows, (np.abs(lon) <= 180) & (np.abs(lat) <= 90), "a longitude beyond ±180 or a latitude beyond ±90")
     return Region(float(lon.min()), float(lat.min()), float(lon.max()), float(lat.max()))
-
-
-def _batches(
-    path: Path, numbers: list[str], names: list[str], called: Mapping[str, str], *, releasing: bool
-) -> Iterator[dict[str, Any]]:
-    try:
-        yield from columns_file.batches(path, numbers, names, called=called)
-    except DataError:
-        if not releasing:
-            raise
-        wanted = ", ".join(called.get(name, name) for name in numbers)
-        raise DataError(
-            f"{path.name}: cannot be read: {wanted} must hold numbers, in a whole csv or Parquet file. "
-            f"With --mode simulate the message quotes what is wrong. {NOTHING_DONE}"
-        ) from None  # not even a traceback may quote it
 
 
 def _require(path: Path, wanted: Mapping[str, str], found: list[str], *, releasing: bool) -> None:

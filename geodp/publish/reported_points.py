@@ -51,7 +51,7 @@ class ReportedPoints(Plan):
         A file may be sorted by place, and its order would then tell places. A release is shuffled, and sorted by user
         where there are users; a simulation keeps the order, so that reports can be held against the truth.
         """
-        positions = self._positions
+        positions = self._positions.drawn(noise)
         x_m, y_m = self.device.report(positions.x_m, positions.y_m, rng=noise, region=self.region)
         users = positions.users
         if noise.releasable:

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from geodp.curator.publications.dpt import Dpt
-from geodp.errors import DataError, ScenarioError, UsageError
+from geodp.errors import ScenarioError, UsageError
 from geodp.geometry import Region
 from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import Noise
@@ -120,6 +120,11 @@ def _read(request: Request, form: TripFormat) -> tuple[Points, list[str]]:
     from geodp.datasets.catalogue import loader_for, told_by_columns
 
     path = request.source
+    if request.releasing and form.kind is None and path.is_dir():
+        raise UsageError(
+            f"{path}: say with --format what the folder holds. A release does not look: which files are in it may "
+            f"follow from who is. {NOTHING_DONE}"
+        )
     if form.kind is None and (not path.exists() or (columns_file.is_table(path) and not told_by_columns(path))):
         if form.fields:
             raise UsageError(f"--read sets fields of a published format; {path.name} is a plain table. {NOTHING_DONE}")
@@ -132,16 +137,8 @@ def _read(request: Request, form: TripFormat) -> tuple[Points, list[str]]:
         raise UsageError(f"--column names columns of a csv or Parquet file; {loader.kind} has its own. {NOTHING_DONE}")
     if loader.loads != "trajectories":
         raise UsageError(f"--format {loader.kind} reads {loader.loads}, not trajectories. {NOTHING_DONE}")
-    loaded = loader.load(path)
-    try:
-        points = gathered_points(path, (_columns(batch) for batch in loaded), releasing=request.releasing)
-    except DataError:
-        if not request.releasing:
-            raise
-        raise DataError(
-            f"{path.name}: cannot be read as {loader.kind} (--read FIELD=VALUE sets its fields). With --mode simulate "
-            "the message says what is wrong."
-        ) from None  # not even a traceback may quote it
+    loaded = loader.load(path, total=request.releasing)
+    points = gathered_points(path, (_columns(batch) for batch in loaded), releasing=request.releasing)
     return points, [f"Read as {loader.kind}.", *loaded.dropped.lines()]
 
 

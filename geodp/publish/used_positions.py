@@ -1,14 +1,16 @@
-"""The positions that are used: inside the region, within the cap."""
+"""The positions that are used: inside the region, and of every user as many as the cap allows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from geodp.geometry import Array, Region
-from geodp.publish.contributions import settle_cap, within_cap
+from geodp.privacy.keyed_choice import draw_key
+from geodp.privacy.noise import Noise
+from geodp.publish.contributions import rows_beyond, settle_cap, within_cap
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.reading import Rows, inside
 from geodp.publish.request import Request
@@ -28,9 +30,16 @@ class Positions:
     remarks: tuple[str, ...]
     """How many rows were left out: private."""
 
+    def drawn(self, noise: Noise) -> Positions:
+        """Return the rows that count: of every user `cap` at most, drawn by a key from the noise."""
+        if self.cap is None or self.users is None:
+            return self
+        kept = within_cap(self.users, self.cap, draw_key(noise))
+        return replace(self, x_m=self.x_m[kept], y_m=self.y_m[kept], users=self.users.filter(kept))
+
 
 def used_positions(request: Request, inputs: PublicInputs, rows: Rows, region: Region) -> Positions:
-    """Drop the rows outside the region, then those beyond the cap."""
+    """Drop the rows outside the region, and settle the cap."""
     kept, x_m, y_m = inside(rows, region)
     remarks = []
     if not kept.all():
@@ -38,10 +47,9 @@ def used_positions(request: Request, inputs: PublicInputs, rows: Rows, region: R
         remarks.append(f"{outside:,} of {rows.size:,} rows lie outside the region and are dropped.")
     rows, x_m, y_m = rows.chosen(kept), x_m[kept], y_m[kept]
     cap = settle_cap(request, inputs, rows)
-    if cap is not None:
-        within = within_cap(rows.codes("user"), cap)
-        if not within.all():
-            beyond = int(np.count_nonzero(~within))
-            remarks.append(f"{beyond:,} of {rows.size:,} rows are beyond the cap of {cap:,} per user and are not used.")
-        rows, x_m, y_m = rows.chosen(within), x_m[within], y_m[within]
+    beyond = 0 if cap is None else rows_beyond(rows.codes("user"), cap)
+    if beyond:
+        remarks.append(
+            f"{beyond:,} of {rows.size:,} rows are beyond the cap of {cap:,} per user and are not used (random ones)."
+        )
     return Positions(region, x_m, y_m, rows.names.get("user"), cap, tuple(remarks))

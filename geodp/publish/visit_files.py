@@ -2,60 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from geodp.errors import DataError
 from geodp.publish.request import NOTHING_DONE
-from geodp.publish.visit_reading import PARTS, name_batches, require_visit_columns
-from geodp.visits.histories import Histories, Venues
+from geodp.publish.visit_reading import PARTS, require_visit_columns
+from geodp.visits.histories import Histories, Integers, Venues
+from geodp.visits.venue_list import as_text
 from geodp.world import columns_file
 from geodp.world.usual_columns import find_column
 
 
 def read_visits(
-    path: Path, venues: Venues, *, releasing: bool, columns: Mapping[str, str] | None = None
+    path: Path,
+    venues: Venues,
+    *,
+    releasing: bool,
+    columns: Mapping[str, str] | None = None,
+    users: Sequence[str] | None = None,
 ) -> tuple[Histories, tuple[str, ...]]:
-    """Read private visits; those to venues that are not in the public list are left out.
+    """Read private visits; those to venues that are not in the public list, or of people not in theirs, are left out.
 
-    `columns` names the columns of user and venue where they are called otherwise.
+    A row that lacks a value is an error when simulating. A release leaves its visit out and keeps the name: whose
+    record is emptied stays among the people.
+
+    Parameters
+    ----------
+    path
+        The file (csv or Parquet).
+    venues
+        The public list of venues.
+    releasing
+        Whether rows are read as a total function.
+    columns
+        What the columns of user and venue are called where that differs.
+    users
+        The public list of people; None: those whom the file names.
     """
-    import pyarrow as pa
-
     columns = require_visit_columns(path, releasing=releasing, called=columns)
-    parts = list(name_batches(path, PARTS, releasing=releasing, called=columns))
-    missing = {
-        name: np.concatenate([np.empty(0, np.bool_), *(columns_file.is_missing(p[name]) for p in parts)])
-        for name in PARTS
-    }
-    user, venue = (
-        pa.chunked_array([pa.array(part[name]).cast(pa.string()) for part in parts], pa.string()) for name in PARTS
-    )
-    if not len(user):
-        raise DataError(f"{path.name}: has column names but no visits. {NOTHING_DONE}")
-    for name in PARTS:
-        bad = np.flatnonzero(missing[name])
-        if bad.size:
-            many = "some rows have" if releasing else f"{bad.size:,} rows have"
-            raise DataError(f"{path.name}: {many} no {name}, first in row {bad[0] + 1}. {NOTHING_DONE}")
-    codes = user.combine_chunks().dictionary_encode()
-    names = np.array(codes.dictionary.to_pylist(), dtype=np.object_)
-    order = np.argsort(names.astype(str), kind="stable")  # sorted, so that the order of the file tells nothing
-    place = np.empty(order.size, dtype=np.int64)
-    place[order] = np.arange(order.size)
-    places = venue.combine_chunks().dictionary_encode()
-    number = venues.numbers_of(places.dictionary.to_pylist())[places.indices.to_numpy()]
-    known = number >= 0
-    if not known.any():
+    parts = list(columns_file.batches(path, (), PARTS, called=columns, total=releasing))
+    user, venue = (_gathered(parts, name) for name in PARTS)
+    if not releasing:
+        _require_rows(path, user, venue)
+    names = np.array(sorted(user.unique().drop_null().to_pylist() if users is None else users), dtype=np.object_)
+    person = _numbers(user, {name: number for number, name in enumerate(names.tolist())})
+    place = _numbers(venue, {name: number for number, name in enumerate(venues.name.tolist())})
+    known = (person >= 0) & (place >= 0)
+    if not releasing and not (place >= 0).any():
         raise DataError(
             f"{path.name}: no visit names a venue of the public list: do both files call venues alike? {NOTHING_DONE}"
         )
-    person = place[np.asarray(codes.indices.to_numpy(), dtype=np.int64)]
-    left_out = int(np.count_nonzero(~known))
-    remarks = (f"{left_out:,} of {known.size:,} visits are to venues not in the list, left out.",) if left_out else ()
-    return Histories(names[order], person[known], number[known]), remarks
+    return Histories(names, person[known], place[known]), _left_out(person, place)
+
+
+def _gathered(parts: list[dict[str, Any]], name: str) -> Any:
+    """Return a column of names as words; null where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    nothing = pa.scalar(None, pa.string())
+    words = [pc.if_else(columns_file.is_missing(part[name]), nothing, as_text(part[name])) for part in parts]
+    return pa.chunked_array(words, pa.string()).combine_chunks()
+
+
+def _numbers(column: Any, number: Mapping[str, int]) -> Integers:
+    """Return the number of each name, -1 for those that have none."""
+    codes = column.dictionary_encode()
+    listed = np.array([*(number.get(name, -1) for name in codes.dictionary.to_pylist()), -1], dtype=np.int64)
+    return listed[np.asarray(codes.indices.fill_null(listed.size - 1), dtype=np.int64)]
+
+
+def _require_rows(path: Path, user: Any, venue: Any) -> None:
+    """Refuse a file without visits, and rows that lack a value."""
+    if not len(user):
+        raise DataError(f"{path.name}: has column names but no visits. {NOTHING_DONE}")
+    for name, column in zip(PARTS, (user, venue), strict=True):
+        bad = np.flatnonzero(np.asarray(column.is_null()))
+        if bad.size:
+            raise DataError(f"{path.name}: {bad.size:,} rows have no {name}, first in row {bad[0] + 1}. {NOTHING_DONE}")
+
+
+def _left_out(person: Integers, place: Integers) -> tuple[str, ...]:
+    """Say what was left out (private: told when simulating only)."""
+    unlisted, strangers = np.count_nonzero(place < 0), np.count_nonzero(person < 0)
+    told = (
+        (unlisted, f"{unlisted:,} of {place.size:,} visits are to venues not in the list, left out."),
+        (strangers, f"{strangers:,} of {person.size:,} visits are of people not in the list of users, left out."),
+    )
+    return tuple(text for number, text in told if number)
+
+
+def read_users(path: Path) -> list[str]:
+    """Read the public list of people (column user): each gets a record in the output, whatever is in the data."""
+    import pyarrow as pa
+
+    columns_file.require_columns(path, {"user of the list": "user"}, columns_file.column_names(path))
+    parts = [as_text(part["user"]) for part in columns_file.batches(path, [], ["user"])]
+    names = pa.chunked_array(parts, pa.string()).to_pylist()
+    if not names:
+        raise DataError(f"{path.name}: has column names but no users. {NOTHING_DONE}")
+    if any(name in (None, "") for name in names):
+        raise DataError(f"{path.name}: some rows have no user. {NOTHING_DONE}")
+    if len(set(names)) != len(names):
+        raise DataError(f"{path.name}: names a user twice. {NOTHING_DONE}")
+    return [str(name) for name in names]
 
 
 def read_personal_levels(path: Path) -> dict[str, str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.model import did_you_mean
@@ -146,7 +147,8 @@ def read_visit_sets(
     files = visit_files(path)
     collector.add_all(batch for file in files for batch in visit_batches(file, releasing=releasing, called=called))
     read = collector.read()
-    require_visits(path, read.rows, read.rows - read.unlisted)
+    if not releasing:
+        require_visits(path, read.rows, read.rows - read.unlisted)
     return read
 
 
@@ -174,13 +176,21 @@ def venues_of(path: Path, *, releasing: bool, called: Mapping[str, str] | None =
 
 
 def visit_batches(path: Path, *, releasing: bool, called: Mapping[str, str] | None = None) -> Iterator[tuple[Any, Any]]:
-    """Yield users and venues as strings, batch by batch; a row that lacks one of them is an error."""
+    """Yield users and venues as strings, batch by batch.
+
+    A row that lacks one of them is an error when simulating, and left out when releasing.
+    """
     called = require_visit_columns(path, releasing=releasing, called=called)
     read = 0
-    for part in name_batches(path, PARTS, releasing=releasing, called=called):
-        for name in PARTS:
-            _require_complete(path, name, part[name], read, releasing=releasing)
+    for part in columns_file.batches(path, (), PARTS, called=called, total=releasing):
         user, venue = as_text(part["user"]), as_text(part["venue"])
+        missing = {name: columns_file.is_missing(part[name]) for name in PARTS}
+        if releasing:
+            usable = ~(missing["user"] | missing["venue"])
+            yield user.filter(usable), venue.filter(usable)
+            continue
+        for name in PARTS:
+            _require_complete(path, name, missing[name], read)
         read += len(user)
         yield user, venue
 
@@ -203,26 +213,12 @@ def require_visit_columns(path: Path, *, releasing: bool, called: Mapping[str, s
     return named
 
 
-def name_batches(
-    path: Path, columns: Sequence[str], *, releasing: bool, called: Mapping[str, str] | None = None
-) -> Iterator[dict[str, Any]]:
-    """Yield columns of names batch by batch; when releasing, an error does not quote the row at fault."""
-    try:
-        yield from columns_file.batches(path, (), columns, called=called)
-    except DataError:
-        if not releasing:
-            raise
-        raise DataError(
-            f"{path.name}: cannot be read as a whole csv or Parquet file. With --mode simulate the message quotes what "
-            f"is wrong. {NOTHING_DONE}"
-        ) from None  # not even a traceback may quote it
-
-
-def _require_complete(path: Path, name: str, column: Any, before: int, *, releasing: bool) -> None:
-    missing = columns_file.is_missing(column)
+def _require_complete(path: Path, name: str, missing: npt.NDArray[np.bool_], before: int) -> None:
     if not missing.any():
         return
-    many = "some rows have" if releasing else f"{int(missing.sum()):,} rows or more have"
     row = before + int(np.argmax(missing)) + 1
     where = f"line {row + 1}" if ".csv" in path.name.lower() else f"row {row}"
-    raise DataError(f"{path.name}: {many} no {name}, first in {where}. Remove or mend such rows. {NOTHING_DONE}")
+    raise DataError(
+        f"{path.name}: {int(missing.sum()):,} rows or more have no {name}, first in {where}. Remove or mend such rows. "
+        f"{NOTHING_DONE}"
+    )

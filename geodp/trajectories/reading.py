@@ -1,8 +1,7 @@
 """Trajectories in files: csv, Parquet or GeoParquet with a row per point, read batch by batch.
 
-Memory holds the columns as numbers and one batch of text, however long the file. What an error may say depends on
-`releasing`: messages end up in logs, so a release names the file, the column and the row at fault, and neither values
-nor totals.
+Memory holds the columns as numbers and one batch of text, however long the file. A row that cannot be used is an error;
+with `releasing` it is left out without a word, since a refusal would tell something about the person whose row it is.
 """
 
 from __future__ import annotations
@@ -90,7 +89,8 @@ class Points:
         """Return the trajectories inside the region, in metres, and what was left out."""
         x_m, y_m = region.projection.to_m(lon=self.lon, lat=self.lat)
         kept = region.contains(x_m, y_m)
-        self._refuse_elsewhere(kept, region)
+        if not self.releasing:
+            self._refuse_elsewhere(kept, region)
         backwards = self._backwards()
         whole = Trajectories.from_points(
             self.people, self.person, self.label, self.time_s, x_m, y_m, labels=self.labels
@@ -128,11 +128,9 @@ class Points:
         swapped = region.contains(*region.projection.to_m(lon=self.lat[outside], lat=self.lon[outside]))
         share, swapped_share = float(outside.mean()), np.count_nonzero(swapped) / self.size
         if share > _MOST and swapped_share > _MOST:
-            told = "most points lie" if self.releasing else f"{100 * share:.0f} % of points lie"
-            many = "most" if self.releasing else f"{100 * swapped_share:.0f} %"
             raise DataError(
-                f"{name}: {told} outside the region; {many} would lie inside with lat and lon swapped. "
-                "Swap the names of the two columns."
+                f"{name}: {100 * share:.0f} % of points lie outside the region; {100 * swapped_share:.0f} % would lie "
+                "inside with lat and lon swapped. Swap the names of the two columns."
             )
         if not kept.any():
             raise DataError(f"{name}: no point lies inside the region: check the region.")
@@ -150,7 +148,7 @@ def read_points(
     called: Mapping[str, str] | None = None,
     name_it: str = "say --column {}=NAME",
 ) -> Points:
-    """Read and check all points of a file; a row that lacks a value is an error.
+    """Read and check all points of a file; a row that lacks a value is an error, or (`releasing`) left out.
 
     `called` says what the columns are called in the file where that differs, `name_it` how to say so.
     """
@@ -159,7 +157,7 @@ def read_points(
     geometry = "geometry" in found and not {named["lon"], named["lat"]} & set(found)
     wanted = {part: name for part, name in named.items() if not (geometry and part in ("lon", "lat"))}
     _require(path, wanted, found, releasing=releasing, name_it=name_it)
-    batches = _batches(path, wanted, geometry=geometry, releasing=releasing)
+    batches = _batches(path, wanted, geometry=geometry, total=releasing)
     return gathered_points(path, batches, releasing=releasing)
 
 
@@ -169,12 +167,17 @@ def gathered_points(path: Path, batches: Iterable[Mapping[str, Any]], *, releasi
 
     users, labels, parts, row = _Names(), _Names(), [], 0
     for batch in batches:
-        _refuse_incomplete(path, batch, row, releasing=releasing)
+        if releasing:
+            batch = _usable(batch)  # noqa: PLW2901 - what is left of it
+        else:
+            _refuse_incomplete(path, batch, row)
         row += batch["lon"].size
         codes = users.number(batch["user"]), labels.number(batch["trajectory"])
         parts.append((*codes, batch["time_s"], batch["lon"], batch["lat"]))
-    if not row:
+    if not row and not releasing:
         raise DataError(f"{path.name}: has column names but no rows.")
+    if not parts:
+        parts.append((np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0)))
     person, label, *numbers = (np.concatenate(column) for column in zip(*parts, strict=True))
     parts.clear()
     pa.default_memory_pool().release_unused()  # Arrow would keep what the batches took: as much again as the points
@@ -208,31 +211,26 @@ class _Names:
         return names[order], place
 
 
-def _batches(path: Path, named: Mapping[str, str], *, geometry: bool, releasing: bool) -> Iterator[dict[str, Any]]:
+def _batches(path: Path, named: Mapping[str, str], *, geometry: bool, total: bool) -> Iterator[dict[str, Any]]:
     numbers = ["time_s"] if geometry else ["time_s", "lon", "lat"]
     points = ["geometry"] if geometry else []
-    try:
-        for batch in columns_file.batches(path, numbers, ["user", "trajectory"], binary=points, called=named):
-            yield batch | _places(path, batch.pop("geometry")) if geometry else batch
-    except DataError:
-        if not releasing:
-            raise
-        wanted = ", ".join(named[name] for name in numbers)
-        raise DataError(
-            f"{path.name}: cannot be read: {wanted} must hold numbers, in a whole csv or Parquet file. "
-            "With --mode simulate the message quotes what is wrong."
-        ) from None  # not even a traceback may quote it
+    words = ["user", "trajectory"]
+    for batch in columns_file.batches(path, numbers, words, binary=points, called=named, total=total):
+        yield batch | _places(path, batch.pop("geometry"), total=total) if geometry else batch
 
 
-def _places(path: Path, column: Any) -> dict[str, Array]:
-    """Return longitudes and latitudes of a column of points in well-known binary."""
+def _places(path: Path, column: Any, *, total: bool) -> dict[str, Array]:
+    """Return longitudes and latitudes of a column of points in well-known binary (NaN where `total` finds none)."""
+    import pyarrow as pa
     import shapely
 
+    if total and not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
+        raise DataError(f"{path.name}: column 'geometry' holds {column.type}, no points in well-known binary")
     try:
-        points = shapely.from_wkb(column.to_numpy(zero_copy_only=False))
+        points = shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore" if total else "raise")
     except (shapely.errors.ShapelyError, TypeError) as error:
         raise DataError(f"{path.name}: column 'geometry' holds no points in well-known binary ({error})") from error
-    if not (shapely.get_type_id(points) == 0).all():
+    if not total and not (shapely.get_type_id(points) == 0).all():
         raise DataError(f"{path.name}: column 'geometry' must hold points, one per row")
     return {"lon": shapely.get_x(points), "lat": shapely.get_y(points)}
 
@@ -251,19 +249,32 @@ def _require(path: Path, wanted: Mapping[str, str], found: list[str], *, releasi
     )
 
 
-def _refuse_incomplete(path: Path, batch: Mapping[str, Any], before: int, *, releasing: bool) -> None:
+def _refuse_incomplete(path: Path, batch: Mapping[str, Any], before: int) -> None:
     """Refuse a batch with a row that lacks a value or lies nowhere on earth, naming the first such row."""
+    lon, lat = batch["lon"], batch["lat"]
+    with np.errstate(invalid="ignore"):
+        swapped = np.count_nonzero((np.abs(lat) > 90) & (np.abs(lon) <= 90)) > _MOST * lat.size
+    for fault, bad in _faults(batch).items():
+        if bad.any():
+            row = before + int(np.argmax(bad))
+            where = f"line {row + 2}" if ".csv" in path.name.lower() else f"row {row + 1}"
+            advice = "lat and lon look swapped" if swapped and "beyond" in fault else "Remove or mend such rows"
+            raise DataError(f"{path.name}: {np.count_nonzero(bad):,} rows have {fault}, first in {where}. {advice}.")
+
+
+def _usable(batch: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rows without a fault."""
+    good = ~np.logical_or.reduce(list(_faults(batch).values()))
+    words = {name: batch[name].filter(good) for name in ("user", "trajectory")}
+    return words | {name: batch[name][good] for name in ("time_s", "lon", "lat")}
+
+
+def _faults(batch: Mapping[str, Any]) -> dict[str, Mask]:
+    """Tell which rows of a batch lack a value, lie nowhere on earth or have no time in seconds, fault by fault."""
     lon, lat = batch["lon"], batch["lat"]
     faults = {f"no {name}": ~np.isfinite(batch[name]) for name in ("time_s", "lon", "lat")}
     faults |= {f"no {name}": columns_file.is_missing(batch[name]) for name in ("user", "trajectory")}
     with np.errstate(invalid="ignore"):
         faults["a longitude beyond ±180 or a latitude beyond ±90"] = (np.abs(lon) > 180) | (np.abs(lat) > 90)
         faults["a time_s that is no time in seconds"] = np.abs(batch["time_s"]) > _LATEST_S
-        swapped = np.count_nonzero((np.abs(lat) > 90) & (np.abs(lon) <= 90)) > _MOST * lat.size
-    for fault, bad in faults.items():
-        if bad.any():
-            row = before + int(np.argmax(bad))
-            where = f"line {row + 2}" if ".csv" in path.name.lower() else f"row {row + 1}"
-            many = "rows have" if releasing else f"{np.count_nonzero(bad):,} rows have"
-            advice = "lat and lon look swapped" if swapped and "beyond" in fault else "Remove or mend such rows"
-            raise DataError(f"{path.name}: {many} {fault}, first in {where}. {advice}.")
+    return faults

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.model import did_you_mean
+from geodp.world import total_rows
 from geodp.world.usual_columns import likely
 
 PARQUET = (".parquet", ".pq", ".geoparquet")
@@ -50,13 +51,24 @@ def batches(
     *,
     binary: Sequence[str] = (),
     called: Mapping[str, str] | None = None,
+    total: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Yield the file's rows batch by batch: numeric columns as float arrays, names as pyarrow arrays.
 
     A missing number is NaN. Names are words in sound UTF-8, or anything that can be written as a word (numbers, times);
     columns of bytes (`binary`) come as they are. `called` says what columns are called in the file where that differs.
+
+    A row that cannot be read is an error. With `total` (the switch of a release) none is: lines of another length are
+    no rows, a number or a name that cannot be read is missing, and what one row holds changes no other. The first batch
+    is then empty.
     """
     of = {name: (called or {}).get(name, name) for name in (*numbers, *names, *binary)}
+    if total:
+        for batch in _total_batches(path, list(dict.fromkeys(of.values()))):
+            columns = {name: _total_floats(path, of[name], batch.column(of[name])) for name in numbers}
+            columns |= {name: _total_names(path, of[name], batch.column(of[name])) for name in names}
+            yield columns | {name: batch.column(of[name]) for name in binary}
+        return
     read = _parquet_batches if _is_parquet(path) else _csv_batches
     words = dict.fromkeys(of[name] for name in (*names, *binary))
     for batch in read(path, list(dict.fromkeys(of[name] for name in numbers if of[name] not in words)), list(words)):
@@ -65,8 +77,12 @@ def batches(
         yield columns | {name: batch.column(of[name]) for name in binary}
 
 
-def raw_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+def raw_batches(path: Path, columns: list[str], *, total: bool = False) -> Iterator[Any]:
     """Yield the file's rows batch by batch as they are: words where the file is csv, any type where it is Parquet."""
+    if total:
+        for batch in _total_batches(path, columns):
+            yield batch if _is_parquet(path) else _in_words(batch)
+        return
     yield from (_parquet_batches if _is_parquet(path) else _csv_batches)(path, [], columns)
 
 
@@ -154,11 +170,12 @@ def _csv_names(path: Path) -> list[str]:
 
     try:
         with pa.input_stream(str(path)) as stream:  # unpacks by the name's ending
-            text = stream.read(1 << 16).decode("utf-8-sig", errors="replace")
+            start = stream.read(total_rows.LONGEST_HEADER).decode("utf-8-sig", errors="replace")
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path.name}: cannot be read ({error})") from error
+    text = io.StringIO(start, newline=None).readline()  # the line of names alone decides, never a row
     try:
-        names = next(csv.reader(io.StringIO(text.partition("\0")[0])), [])
+        names = next(csv.reader([text.partition("\0")[0]]), [])
     except csv.Error:  # ends of lines or quotes that no csv has
         names = []
     if "\0" in text or not names or any("\ufffd" in name for name in names):
@@ -183,6 +200,40 @@ def _csv_batches(path: Path, numbers: list[str], names: list[str]) -> Iterator[A
         if numbers and "conversion" in str(error):
             rule = f"\nMust hold numbers: {', '.join(numbers)} (places in degrees, times in seconds)."
         raise DataError(f"{path.name}: {error}.{rule}") from error
+
+
+def _total_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+    if _is_parquet(path):
+        return total_rows.parquet_rows(path, columns)
+    return total_rows.csv_rows(path, _csv_names(path), columns)
+
+
+def _total_floats(path: Path, name: str, column: Any) -> Any:
+    """Return numbers, NaN where there is none; the type of a column in Parquet is public, and may be refused."""
+    import pyarrow as pa
+
+    if not pa.types.is_binary(column.type):
+        return _as_floats(path, name, column)
+    return total_rows.as_numbers(column).to_numpy(zero_copy_only=False)
+
+
+def _total_names(path: Path, name: str, column: Any) -> Any:
+    """Return whole numbers as they are and everything else as words, null where there is none."""
+    import pyarrow as pa
+
+    if pa.types.is_binary(column.type) and not _is_parquet(path):
+        return total_rows.as_words(column)
+    _as_names(path, name, column.slice(0, 0))  # the type alone
+    plain = _as_plain(column)
+    if pa.types.is_floating(plain.type):  # a user called nan would be several people
+        plain = pa.array(plain.to_numpy(zero_copy_only=False), from_pandas=True)
+    return plain if pa.types.is_integer(plain.type) else total_rows.as_words(plain)
+
+
+def _in_words(batch: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.record_batch([total_rows.as_words(column) for column in batch.columns], batch.schema.names)
 
 
 def _as_floats(path: Path, name: str, column: Any) -> Any:

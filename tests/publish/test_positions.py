@@ -80,7 +80,7 @@ def test_rows_outside_and_beyond_the_cap_are_left_out_and_counted_when_simulatin
     request = make(frame, cap=4)
     text = publish_positions(request).text
     assert "1 of 30 rows lie outside the region and are dropped." in text
-    assert "21 of 29 rows are beyond the cap of 4 per user and are not used." in text
+    assert "21 of 29 rows are beyond the cap of 4 per user and are not used (random ones)." in text
     assert pd.read_csv(request.out)["user"].tolist() == ["ann"] * 4 + ["bob"] * 4
 
 

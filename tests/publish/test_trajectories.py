@@ -157,17 +157,30 @@ def test_a_format_can_be_named_and_must_hold_trajectories(tmp_path: Path, capsys
     assert not list(tmp_path.glob("no.csv*"))
 
 
+def without_ledger(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what was said, but for what is left in the ledger."""
+    told = capsys.readouterr()
+    return "\n".join(line for line in (told.out + told.err).splitlines() if not line.startswith("Ledger"))
+
+
 @pytest.mark.usefixtures("opendp")
 def test_a_release_of_a_published_format_quotes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = geolife(tmp_path / "walks")
-    assert publish(source, "--epsilon", "50", "--mode", "release", BOX) == 0
-    assert "left out" not in capsys.readouterr().out
-    next(source.rglob("*.plt")).write_text("what is this\n")
-    assert publish(source, "--epsilon", "50", "--mode", "release", BOX, "--debug", out="no.csv") == 2
-    error = capsys.readouterr().err
-    assert "walks: cannot be read as geolife (--read FIELD=VALUE sets its fields)." in error
-    assert "20081023060000" not in error
-    assert not list(tmp_path.glob("no.csv*"))
+    options = ("--epsilon", "50", "--mode", "release", BOX)
+    assert publish(source, *options) == 2
+    assert "say with --format what the folder holds" in capsys.readouterr().err
+    assert publish(source, *options, "--format", "geolife") == 0
+    said = without_ledger(capsys)
+    assert "left out" not in said
+    one, *others = sorted(source.rglob("*.plt"))
+    one.write_text("what is this\n")
+    assert publish(source, *options, "--format", "geolife", "--force") == 0
+    assert without_ledger(capsys) == said, "one person's file that cannot be read"
+    for file in others:
+        file.write_bytes(b"")
+    one.unlink()
+    assert publish(source, *options, "--format", "geolife", "--force") == 0
+    assert without_ledger(capsys) == said, "nobody's can be read"
 
 
 def test_without_a_cap_trips_are_charged_one_by_one(private: Path, capsys: pytest.CaptureFixture[str]) -> None:
