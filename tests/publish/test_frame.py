@@ -297,7 +297,7 @@ def test_processes_that_publish_at_once_share_one_budget(make: Make, tmp_path: P
     ledger = tmp_path / "ledger.csv"
     command = [sys.executable, "-m", "geodp", "publish", "positions", str(tmp_path / "in.csv"), "--region", TOWN]
     command += ["--mechanism", "contour", "--set", "cell_m=2000", "--epsilon", "0.5", "--ledger", str(ledger)]
-    command += ["--budget", "1"]
+    command += ["--budget", "1", "--one-row-per-person"]
     running = [
         subprocess.Popen([*command, "--out", str(tmp_path / f"{number}.csv")], stderr=subprocess.PIPE, text=True)
         for number in range(4)

@@ -91,7 +91,7 @@ def test_reports_of_one_user_are_charged_one_by_one(make: Make) -> None:
     assert told["guarantee"]["epsilon"] == 0.05
     assert told["per_person"]["epsilon"] == 0.2
     assert told["charged"] == {"account": "metric", "epsilon": 0.2}
-    assert "All of a user's at most 4 rows together: ε = 0.2 per metre" in text
+    assert "together cost ε = 0.2 per metre" in text
 
 
 def test_planar_laplace_is_not_released(make: Make, opendp: None) -> None:
