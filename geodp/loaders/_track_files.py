@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EMPTY = "files without a row"
+TRACK = "track"
+"""Column of the number of a track: two that share a name and stand side by side are two all the same."""
 
 
 def files_of(path: Path, pattern: str, what: str, *, total: bool) -> list[Path]:
@@ -34,17 +36,17 @@ def each_file(
     read: Callable[[Path, Dropped], Iterator[dict[str, Any]]],
     check: Callable[[Path, Dropped], Checker],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the checked rows of all files; empty ones are counted when there are others."""
-    import pyarrow as pa
+    """Yield the checked rows of all files, with a number per track; empty ones are counted when there are others.
 
-    for file in files:
+    A reader of a single file may number its tracks itself (`TRACK`); otherwise the number is that of the file.
+    """
+    for number, file in enumerate(files):
         if len(files) > 1 and file.stat().st_size == 0:
             dropped.note(EMPTY, 1)
             continue
         own = Dropped(lenient=dropped.lenient)
-        rows = (pa.record_batch([part[name] for name in TRAJECTORIES], list(TRAJECTORIES)) for part in read(file, own))
         try:
-            yield from check(file, own).checked(rows)
+            yield from check(file, own).checked(_numbered(part, number) for part in read(file, own))
         except DataError:
             if not dropped.lenient:  # a file is often one person's: what is wrong with it is nobody else's business
                 raise
@@ -53,6 +55,13 @@ def each_file(
             dropped.drop(reason, count)
         for what, count in own.notes.items():
             dropped.note(what, count)
+
+
+def _numbered(part: dict[str, Any], number: int) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    track = part.get(TRACK, pa.repeat(pa.scalar(number, pa.int64()), len(part["user"])))
+    return pa.record_batch([*(part[name] for name in TRAJECTORIES), track], [*TRAJECTORIES, TRACK])
 
 
 def constant(value: str, count: int) -> Any:

@@ -15,6 +15,7 @@ from geodp.errors import DataError
 from geodp.geometry import Array
 from geodp.loaders import TRAJECTORIES, Dropped, Loaded, Loader
 from geodp.loaders._checks import Checker, box_of
+from geodp.loaders._track_files import TRACK
 from geodp.trajectories import cleaning
 from geodp.trajectories.table import Integers, Mask
 
@@ -28,6 +29,8 @@ JUMP = "cannot be reached from the fix before: faster than max_speed_mps"
 STAY = "part of a stay, between two trips"
 SHORT = "trips of fewer fixes than least_points"
 REVERSED = "tracks written last fix first: turned round"
+ENDLESS = "trips too long to be resampled: they keep their own fixes"
+RESAMPLED = "fixes after resampling"
 
 
 class TrackLoader(Loader):
@@ -98,7 +101,7 @@ class TrackLoader(Loader):
         dropped.drop(SHORT, int(np.count_nonzero(short)))
         tracks = tracks.keeping(~short, tracks.begins)
         if self.every_s is not None:
-            tracks = tracks.resampled(self.every_s)
+            tracks = tracks.resampled(self.every_s, dropped)
         return tracks.batch(), tracks.first.size - 1
 
 
@@ -109,6 +112,8 @@ class _Tracks:
     user: Any
     """Name of each track's person (pyarrow strings)."""
     name: Any
+    track: Integers
+    """Number of the track that each one is a part of: two that share a name are not parts of one."""
     first: Integers
     time_s: Array
     lon: Array
@@ -132,18 +137,21 @@ class _Tracks:
             order[rows] = order[rows][np.argsort(self.time_s[rows], kind="stable")]
         dropped.note(REVERSED, int(np.diff(self.first)[which].sum()))
         columns = self.time_s[order], self.lon[order], self.lat[order]
-        return _Tracks(self.user, self.name, self.first, *columns)
+        return _Tracks(self.user, self.name, self.track, self.first, *columns)
 
     def keeping(self, kept: Mask, begins: Mask) -> _Tracks:
         """Return the rows kept, cut where a part begins."""
         rows, first = cleaning.applied(kept, begins)
         track = np.searchsorted(self.first, rows[first[:-1]], side="right") - 1
         user, name = self.user.take(track), self.name.take(track)
-        return _Tracks(user, name, first, self.time_s[rows], self.lon[rows], self.lat[rows])
+        return _Tracks(user, name, self.track[track], first, self.time_s[rows], self.lon[rows], self.lat[rows])
 
-    def resampled(self, every_s: float) -> _Tracks:
+    def resampled(self, every_s: float, dropped: Dropped) -> _Tracks:
+        endless = cleaning.too_long(self.first, self.time_s, every_s) if self.time_s.size else np.empty(0, np.bool_)
+        dropped.note(ENDLESS, int(np.count_nonzero(endless)))
         first, *columns = cleaning.resampled(self.first, self.time_s, self.lon, self.lat, every_s)
-        return _Tracks(self.user, self.name, first, *columns)
+        dropped.note(RESAMPLED, int(columns[0].size))
+        return _Tracks(self.user, self.name, self.track, first, *columns)
 
     def batch(self) -> pa.RecordBatch:
         """Return the rows of the standard table; parts of a track that was cut get `-1`, `-2`, … after its name."""
@@ -163,8 +171,7 @@ class _Tracks:
 
         if not len(self.name):
             return self.name
-        label = pc.binary_join_element_wise(self.user, self.name, "\0").dictionary_encode().indices.to_numpy()
-        run = np.cumsum(np.append(True, np.diff(label) != 0)) - 1  # the parts of a track stand side by side
+        run = np.cumsum(np.append(True, np.diff(self.track) != 0)) - 1  # the parts of a track stand side by side
         parts = np.bincount(run)
         number = np.arange(run.size) - np.append(0, np.cumsum(parts))[run] + 1
         numbered = pc.binary_join_element_wise(self.name, pa.array(number.astype(str), pa.string()), "-")
@@ -197,8 +204,11 @@ def _whole_tracks(batches: Iterator[pa.RecordBatch]) -> Iterator[_Tracks]:
 
 
 def _offsets(table: Any) -> Integers:
+    """Return where tracks begin: another person, another name or, where the format tells, another number."""
     changes = np.zeros(table.num_rows, dtype=np.bool_)
     changes[0] = True
+    if TRACK in table.schema.names:
+        changes[1:] = np.diff(table.column(TRACK).to_numpy()) != 0
     for name in ("user", "trajectory"):
         codes = table.column(name).combine_chunks().dictionary_encode().indices.to_numpy()
         changes[1:] |= np.diff(codes) != 0
@@ -210,4 +220,4 @@ def _tracks(table: Any, first: Integers) -> _Tracks:
         return table.column(name).combine_chunks().take(first[:-1])
 
     columns = (np.asarray(table.column(name).to_numpy(), dtype=np.float64) for name in ("time_s", "lon", "lat"))
-    return _Tracks(chosen("user"), chosen("trajectory"), first, *columns)
+    return _Tracks(chosen("user"), chosen("trajectory"), np.arange(first.size - 1), first, *columns)

@@ -15,7 +15,7 @@ from geodp.errors import DataError
 from geodp.geometry import Projection
 from geodp.loaders import Dropped
 from geodp.loaders._text_files import require_file
-from geodp.loaders._track_files import constant, each_file
+from geodp.loaders._track_files import TRACK, constant, each_file
 from geodp.loaders._tracks import TrackLoader
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class PointLists(TrackLoader):
     def _points(self, file: Path, dropped: Dropped) -> Iterator[dict[str, Any]]:
         import pyarrow as pa
 
+        before = 0
         for names, lists in _sound_lists(file) if dropped.lenient else _lists(file):
             count, numbers = _numbers(file, names, lists)
             x, y = (numbers[0::2], numbers[1::2]) if self.order == "lonlat" else (numbers[1::2], numbers[0::2])
@@ -68,7 +69,9 @@ class PointLists(TrackLoader):
                 "time_s": pa.array(rank * self.step_s),
                 "lon": pa.array(lon),
                 "lat": pa.array(lat),
+                TRACK: pa.array(before + owner),
             }
+            before += count.size
 
     def _degrees(self, file: Path, x: np.ndarray, y: np.ndarray, *, total: bool) -> tuple[np.ndarray, np.ndarray]:
         if self.origin is None:

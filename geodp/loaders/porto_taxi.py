@@ -13,7 +13,7 @@ from pydantic import Field
 from geodp.errors import DataError
 from geodp.loaders import Dataset, Dropped
 from geodp.loaders._text_files import require_file
-from geodp.loaders._track_files import each_file
+from geodp.loaders._track_files import TRACK, each_file
 from geodp.loaders._tracks import TrackLoader
 from geodp.world import columns_file
 
@@ -72,6 +72,7 @@ def _fixes(file: Path, dropped: Dropped, *, more: list[str]) -> Iterator[dict[st
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    before = 0
     words = ["TRIP_ID", "TAXI_ID", "POLYLINE", *more]
     for batch in columns_file.batches(file, ["TIMESTAMP"], words, total=dropped.lenient):
         count, numbers = _polylines(file, batch["POLYLINE"], total=dropped.lenient)
@@ -87,7 +88,9 @@ def _fixes(file: Path, dropped: Dropped, *, more: list[str]) -> Iterator[dict[st
             "time_s": pa.array(batch["TIMESTAMP"][owner] + rank * _EVERY_S),
             "lon": pa.array(numbers[0::2].copy()),
             "lat": pa.array(numbers[1::2].copy()),
+            TRACK: pa.array(before + owner),  # some trips of a taxi share their name
         }
+        before += count.size
 
 
 def _polylines(file: Path, column: Any, *, total: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from geodp.loaders import Dataset, Dropped
+import numpy as np
+
+from geodp.loaders import TRAJECTORIES, Dataset, Dropped
 from geodp.loaders._text_files import numbers, seconds, text_batches, words
 from geodp.loaders._track_files import each_file, files_of
 from geodp.loaders._tracks import TrackLoader
@@ -47,6 +49,21 @@ class TDrive(TrackLoader):
 
 
 def _fixes(file: Path, dropped: Dropped) -> Iterator[dict[str, Any]]:
+    """Yield the fixes of a file taxi by taxi: where several share a file, their lines may stand in any order."""
+    import pyarrow as pa
+
+    parts = [pa.table(part) for part in _lines(file, dropped)]
+    if not parts:
+        return
+    lines = pa.concat_tables(parts).combine_chunks()
+    code = np.asarray(lines.column("user").combine_chunks().dictionary_encode().indices.fill_null(-1))
+    if (np.diff(code) < 0).any():
+        lines = lines.take(pa.array(np.argsort(code, kind="stable")))
+    for batch in lines.to_batches():
+        yield {name: batch.column(name) for name in TRAJECTORIES}
+
+
+def _lines(file: Path, dropped: Dropped) -> Iterator[dict[str, Any]]:
     for batch in text_batches(file, _COLUMNS, dropped, delimiter=","):
         taxi = words(batch.column("taxi"))
         yield {

@@ -1,7 +1,8 @@
 """Raw tracks made usable: fixes in order, without impossible jumps, cut into trips at gaps and stays, resampled.
 
 Pure functions of columns: track i owns rows `first[i]` to `first[i + 1] - 1`. What they return says which rows to
-keep, and which rows begin a new trip.
+keep, and which rows begin a new trip. Every track is looked at by itself, to the last digit: no row of one track
+changes anything about another, however absurd its times or places are.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import numpy as np
 from geodp.geometry import EARTH_RADIUS_M, Array
 from geodp.trajectories.table import Integers, Mask
 
+MOST_FIXES = 1_000_000
+"""A trip is resampled to so many fixes at most: 11 days at one a second."""
 _SETTLED = 3  # fixes that agree with each other after a jump are a new place, not errors
 
 
@@ -91,18 +94,14 @@ def cut_at_stays(first: Integers, time_s: Array, x_m: Array, y_m: Array, *, stay
     kept, begins = np.ones(rows, dtype=np.bool_), track_starts(first, rows)
     if not rows:
         return Verdict(kept, begins)
-    last = np.repeat(first[1:] - 1, np.diff(first))
-    # One ascending clock through all tracks, so that one search finds everyone's place a while later.
-    gap_s = float(np.ptp(time_s)) + stay_s + 1.0
-    clock = time_s - time_s.min() + np.repeat(np.arange(first.size - 1) * gap_s, np.diff(first))
-    stays = np.ones(rows, dtype=np.bool_)
-    until = np.arange(rows)
+    end_of_track = np.repeat(first[1:], np.diff(first))
+    begin = end = np.arange(rows)  # fixes that may begin a stay, and where each is a while later
     for share in (0.25, 0.5, 0.75, 1.0):
-        until = np.searchsorted(clock, clock + share * stay_s, side="left")
-        stays &= until <= last
-        until = np.minimum(until, last)
-        stays &= np.hypot(x_m[until] - x_m, y_m[until] - y_m) <= stay_m
-    begin, end = np.flatnonzero(stays), until[stays]
+        end = _first_at(time_s, time_s[begin] + share * stay_s, end, end_of_track[begin])
+        there = end < end_of_track[begin]
+        begin, end = begin[there], end[there]
+        near = np.hypot(x_m[end] - x_m[begin], y_m[end] - y_m[begin]) <= stay_m
+        begin, end = begin[near], end[near]
     inside = np.cumsum(np.bincount(begin, minlength=rows + 1) - np.bincount(end, minlength=rows + 1))[:-1] > 0
     left = inside & np.append(False, inside[:-1]) & ~begins  # the arrival stays, and so does the departure
     ends = np.append(False, inside[:-1] & ~inside[1:])
@@ -119,21 +118,56 @@ def applied(kept: Mask, begins: Mask) -> tuple[Integers, Integers]:
 def resampled(
     first: Integers, time_s: Array, lon: Array, lat: Array, every_s: float
 ) -> tuple[Integers, Array, Array, Array]:
-    """Return trips with a fix every `every_s` seconds from their first one on, in straight lines, and their last."""
+    """Return trips with a fix every `every_s` seconds from their first one on, in straight lines, and their last.
+
+    A trip that would get more than `MOST_FIXES` lasts too long to be one, and keeps its own fixes.
+    """
     if not time_s.size:
         return first, time_s, lon, lat
     begin_s, end_s = time_s[first[:-1]], time_s[first[1:] - 1]
-    number = np.floor((end_s - begin_s) / every_s + 1e-9).astype(np.int64) + 1
-    extra = end_s - begin_s > (number - 1) * every_s + 1e-6  # the last fix is no whole number of steps away
-    count = number + extra
+    lasts_s, endless = end_s - begin_s, too_long(first, time_s, every_s)
+    number = np.floor(np.where(endless, 0.0, lasts_s) / every_s + 1e-9).astype(np.int64) + 1
+    extra = lasts_s > (number - 1) * every_s + 1e-6  # the last fix is no whole number of steps away
+    count = np.where(endless, np.diff(first), number + extra)
     offset = np.append(0, np.cumsum(count))
     rank = np.arange(offset[-1]) - np.repeat(offset[:-1], count)
-    since_s = np.minimum(rank * every_s, np.repeat(end_s - begin_s, count))
-    gap_s = float(np.max(end_s - begin_s)) + 1.0
-    shift_s = np.arange(first.size - 1) * gap_s
-    clock = time_s - np.repeat(begin_s - shift_s, np.diff(first))
-    at = since_s + np.repeat(shift_s, count)
-    return offset, since_s + np.repeat(begin_s, count), np.interp(at, clock, lon), np.interp(at, clock, lat)
+    since_s = np.minimum(rank * every_s, np.repeat(lasts_s, count))
+    clock = time_s - np.repeat(begin_s, np.diff(first))
+    kept = np.repeat(endless, count)
+    since_s[kept] = clock[np.repeat(endless, np.diff(first))]
+    # The fix at or before each sample, and the one after it, both of the same trip.
+    begin, end = np.repeat(first[:-1], count), np.repeat(first[1:], count)
+    after = np.clip(_first_at(clock, since_s, begin, end), begin, end - 1)
+    before = np.maximum(after - 1, begin)
+    step_s = clock[after] - clock[before]
+    share = np.divide(since_s - clock[before], step_s, out=np.ones_like(since_s), where=step_s > 0)
+    places = (column[before] + share * (column[after] - column[before]) for column in (lon, lat))
+    return (
+        offset,
+        since_s + np.repeat(begin_s, count),
+        *(np.where(share == 1, column[after], place) for column, place in zip((lon, lat), places, strict=True)),
+    )
+
+
+def too_long(first: Integers, time_s: Array, every_s: float) -> Mask:
+    """Tell which trips would get more than `MOST_FIXES` fixes."""
+    lasts_s = time_s[first[1:] - 1] - time_s[first[:-1]]
+    return np.asarray(~(lasts_s < (MOST_FIXES - 1) * every_s))
+
+
+def _first_at(time_s: Array, wanted_s: Array, low: Integers, high: Integers) -> Integers:
+    """Return the first row from `low` on whose time is at least the wanted one, `high` where there is none.
+
+    All are searched at once, each within its own rows: a common clock would let one track's far-off time take digits
+    away from the others.
+    """
+    low, high = low.copy(), high.copy()
+    while (open_ := low < high).any():
+        middle = np.minimum((low + high) // 2, time_s.size - 1)
+        early = open_ & (time_s[middle] < wanted_s)
+        low = np.where(early, middle + 1, low)
+        high = np.where(open_ & ~early, middle, high)
+    return low
 
 
 def _reachable(time_s: Array, x_m: Array, y_m: Array, limit_mps: float) -> tuple[Mask, Mask]:

@@ -101,7 +101,8 @@ def as_numbers(column: Any) -> Any:
 
     text = as_words(column)
     text = pc.if_else(pc.match_substring_regex(text, _NUMBER), text, pa.scalar(None, text.type))
-    return each_or_null(pc.utf8_trim_whitespace(text), lambda part: part.cast(pa.float64()), pa.float64())
+    text = pc.utf8_ltrim(pc.utf8_trim_whitespace(text), characters="+")  # Arrow reads no plus
+    return each_or_null(text, lambda part: part.cast(pa.float64()), pa.float64())
 
 
 def as_words(column: Any) -> Any:
