@@ -28,7 +28,10 @@ VenueRegion = Annotated[
 ]
 Cap = Annotated[int | None, typer.Option(metavar="N", help="Public cap on the rows of one user that are used.")]
 LedgerPath = Annotated[
-    Path | None, typer.Option("--ledger", metavar="FILE", help="Ledger to charge [default: OUT.ledger.json].")
+    Path | None,
+    typer.Option(
+        "--ledger", metavar="FILE", help="Ledger to charge; a release needs one [default: geodp-ledger.json by IN]."
+    ),
 ]
 Budget = Annotated[
     float | None,

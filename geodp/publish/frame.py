@@ -28,7 +28,7 @@ from geodp.privacy.noise import Noise, SimulatedNoise, noise_source, require_rel
 from geodp.publish.outputs import Table, write_table
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
-from geodp.publish.staging import Staging
+from geodp.publish.staging import Staging, put_right
 from geodp.publish.statement import Accuracy, Spent, Statement
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ def publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) 
 
 
 def _published(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) -> Outcome:
+    put_right(request.out, request.guarantee_path)
     request.check()
     noise = noise_source(request.mode, seed=request.seed)
     if request.releasing:
@@ -113,7 +114,7 @@ def _published(request: Request, prepare: Callable[[Request, PublicInputs], Plan
             f"only. {NOTHING_DONE}"
         )
     plan.rehearse(_rehearsal_noise(noise))
-    with Staging([request.guarantee_path, request.out], force=request.force) as files:
+    with Staging(request.out, request.guarantee_path, force=request.force) as files:
         spent = _charge(request, plan, chargeable(guarantee, per_person))
         product = _after_the_charge(lambda: plan.draw(noise), request, spent)
         statement = Statement(request, plan, inputs, guarantee, per_person, product, spent)
@@ -122,7 +123,8 @@ def _published(request: Request, prepare: Callable[[Request, PublicInputs], Plan
     if request.map is not None:
         written.append(_write_map(request.map, plan, product, statement))
     text = statement.text(written, () if request.releasing else plan.remarks)
-    return Outcome(text, tuple(written), statement, tuple(inputs.warnings))
+    warnings = [*inputs.warnings, *([request.old_ledger] if request.old_ledger else [])]
+    return Outcome(text, tuple(written), statement, tuple(warnings))
 
 
 def _prepared(request: Request, inputs: PublicInputs, prepare: Callable[[Request, PublicInputs], Plan]) -> Plan:

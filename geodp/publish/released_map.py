@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from geodp.display.caption import PUBLIC
 from geodp.display.packing import data_block, pack
 from geodp.display.page import Page
+from geodp.files import write_text_whole
 from geodp.geometry import EARTH_RADIUS_M, Region
 
 if TYPE_CHECKING:
@@ -77,12 +77,7 @@ def write_released_map(path: Path, region: Region, draw: Callable[[Page], None],
     """Write the map, whole or not at all."""
     text = released_map(region, draw, statement)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_text_whole(path, text)
     return path
 
 

@@ -13,6 +13,7 @@ from geodp.model import did_you_mean
 from geodp.publish.outputs import require_suffix
 
 NOTHING_DONE = "Nothing was released, nothing was charged."
+DEFAULT_LEDGER = "geodp-ledger.json"
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,10 @@ class Request:
     cap: int | None = None
     """Public cap on the rows of one user; what is beyond it is not used."""
     ledger: Path | None = None
-    """Ledger shared with other publications; default one beside the output."""
+    """Ledger of everyone in the data, shared by all publications about them; a release needs one. Default: that of the
+    folder of the data."""
     budget: float | None = None
-    """Budget per person of a new ledger."""
+    """Budget of the account that is charged, in a ledger that has none for it."""
     map: Path | None = None
     force: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -59,12 +61,28 @@ class Request:
 
     @property
     def ledger_path(self) -> Path:
-        """Where charges are written."""
-        return self.ledger if self.ledger is not None else self.out.with_name(self.out.name + ".ledger.json")
+        """Where charges are written. It belongs to the data: in the folder of a file, beside data that are a folder."""
+        return self.ledger if self.ledger is not None else self.source.resolve().parent / DEFAULT_LEDGER
+
+    @property
+    def old_ledger(self) -> str:
+        """Say what became of a ledger beside the output, where version 0.1 looked for it (empty: there is none)."""
+        old = self.out.with_name(self.out.name + ".ledger.json")
+        if self.ledger is not None or not old.exists():
+            return ""
+        return (
+            f"{old} is not asked any more: the ledger belongs to the data, by default {self.ledger_path}. "
+            f"To go on with the old one, run `geodp publish adopt-ledger {old}` once and give --ledger {old}."
+        )
 
     def check(self) -> None:
         """Refuse what makes no sense or would overwrite something."""
         require_suffix(self.out)
+        if self.releasing and self.ledger is None:
+            raise UsageError(
+                "--mode release needs --ledger FILE: the ledger of everyone in the data, which all publications about "
+                f"them share. {' '.join([self.old_ledger, NOTHING_DONE]).strip()}"
+            )
         require_positive("--epsilon", self.epsilon)
         require_positive("--budget", self.budget)
         if self.cap is not None and self.cap < 1:

@@ -1,59 +1,157 @@
-"""Files that appear whole or not at all."""
+"""An output and its guarantee, which appear together or not at all, written by one process at a time.
+
+Both are written beside their places (`.NAME.partial`). Then older ones are moved aside (`.NAME.old`), the output
+first; the new ones take the names, the output last; and the older ones go. So an output never stands beside another's
+guarantee, and what a process that was killed in between has left is put right by the next call: the guarantee states
+the checksum of its output, which tells what belongs together.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import logging
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
 from geodp.errors import OutputError
+from geodp.files import FileBusy, digest, locked, sync_file, sync_folder
 from geodp.publish.request import NOTHING_DONE
+
+log = logging.getLogger("geodp")
 
 
 class Staging:
-    """Partial files beside their targets, opened before anything is charged and renamed when all are written.
+    """Holds the lock on an output and the partial files, from before anything is charged until both are in place."""
 
-    The last target appears last and, when it is replaced, goes first: it is never there without the others.
-    """
-
-    def __init__(self, targets: list[Path], *, force: bool) -> None:
-        self.targets = targets
-        self.force = force
-        self._partial = {path: path.with_name(f".{path.name}.{os.getpid()}.partial") for path in targets}
+    def __init__(self, out: Path, guarantee: Path, *, force: bool) -> None:
+        self.out, self.guarantee, self.force = out, guarantee, force
+        self._held = contextlib.ExitStack()
+        self._replacing = False
 
     def __enter__(self) -> Staging:
-        for target, partial in self._partial.items():
+        with contextlib.ExitStack() as undo:
             try:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                partial.write_bytes(b"")  # a place that cannot be written to is found before anything is charged
+                self.out.parent.mkdir(parents=True, exist_ok=True)
+                self._held.enter_context(_locked(self.out))
+                undo.callback(self._leave)
+                self._open()
             except OSError as error:
-                self._clear()
-                raise OutputError(f"{target}: cannot be written ({error.strerror or error}). {NOTHING_DONE}") from error
+                raise OutputError(
+                    f"{self.out}: cannot be written ({error.strerror or error}). {NOTHING_DONE}"
+                ) from error
+            undo.pop_all()
         return self
+
+    def _open(self) -> None:
+        """Start from a place that is in order; one that cannot be written to is found free of charge."""
+        _put_right(self.out, self.guarantee)
+        for target in (self.guarantee, self.out):
+            if target.exists() and not self.force:
+                raise OutputError(f"{target} has appeared in the meantime and is not replaced. {NOTHING_DONE}")
+            self.partial(target).write_bytes(b"")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._clear()
+        self._leave()
 
     def partial(self, target: Path) -> Path:
         """Return the file to write instead of a target."""
-        return self._partial[target]
+        return _beside(target, "partial")
 
     def commit(self) -> None:
-        """Give all files their names."""
-        *others, last = self.targets
-        if not self.force and any(target.exists() for target in self.targets):
-            raise OutputError(f"{last} has appeared in the meantime and is not replaced.")
-        for partial in self._partial.values():
-            with partial.open("r+b") as file:
-                os.fsync(file.fileno())
-        last.unlink(missing_ok=True)
-        for target in [*others, last]:
-            self._partial[target].replace(target)
+        """Give both files their names."""
+        both = (self.out, self.guarantee)
+        if not self.force and any(target.exists() for target in both):
+            raise OutputError(f"{self.out} has appeared in the meantime and is not replaced.")
+        for target in both:
+            sync_file(self.partial(target))
+        self._replacing = True
+        for target in both:
+            if target.exists():
+                target.replace(_beside(target, "old"))
+        for target in reversed(both):
+            self.partial(target).replace(target)
+        self._replacing = False
+        sync_folder(self.out.parent)
 
-    def _clear(self) -> None:
-        for partial in self._partial.values():
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
+    def _leave(self) -> None:
+        """Remove what is not needed any more; undo a replacement that was broken off."""
+        with self._held, contextlib.suppress(OSError):
+            if self._replacing and self.partial(self.out).exists():
+                if not self.partial(self.guarantee).exists():
+                    self.guarantee.unlink()
+                self.partial(self.out).unlink()
+                _move_back(self.out, self.guarantee)
+            _clear(self.out, self.guarantee)
+
+
+def put_right(out: Path, guarantee: Path) -> None:
+    """Put right what a killed process left of an output: both files are the new ones then, or both the older ones.
+
+    Raises
+    ------
+    OutputError
+        If another process is writing the output.
+    """
+    if any(_beside(target, ending).exists() for target in (out, guarantee) for ending in ("partial", "old")):
+        with _locked(out):
+            _put_right(out, guarantee)
+
+
+def belong_together(out: Path, guarantee: Path) -> bool:
+    """Tell whether a guarantee speaks of exactly this output."""
+    try:
+        return bool(json.loads(guarantee.read_text(encoding="utf-8"))["sha256"] == digest(out))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+@contextlib.contextmanager
+def _locked(out: Path) -> Iterator[None]:
+    """Keep other processes from writing an output, whatever links lead to its folder."""
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(locked(_beside(out.parent.resolve() / out.name, "lock"), wait=False, stays=False))
+        except FileBusy:
+            raise OutputError(
+                f"{out}: another geodp is publishing to this file. Wait for it, or use another --out. {NOTHING_DONE}"
+            ) from None
+        yield
+
+
+def _put_right(out: Path, guarantee: Path) -> None:
+    """Finish or undo what was broken off. Needs the lock."""
+    if not out.exists():
+        stated = next((path for path in (_beside(guarantee, "partial"), guarantee) if path.exists()), guarantee)
+        if belong_together(_beside(out, "partial"), stated):
+            stated.replace(guarantee)
+            _beside(out, "partial").replace(out)
+            log.warning("%s: an earlier call was broken off when it had paid and written; its files are in place.", out)
+        else:
+            _move_back(out, guarantee)
+        sync_folder(out.parent)
+    _clear(out, guarantee)
+
+
+def _move_back(out: Path, guarantee: Path) -> None:
+    for target in (guarantee, out):
+        if _beside(target, "old").exists():
+            _beside(target, "old").replace(target)
+
+
+def _clear(out: Path, guarantee: Path) -> None:
+    """Remove partial files and older ones, also those of earlier versions, which had the number of their process."""
+    for target in (out, guarantee):
+        left = re.compile(rf"\.{re.escape(target.name)}\.(\d+\.)?(partial|old)")
+        for name in os.listdir(target.parent):  # noqa: PTH208 - names are enough
+            if left.fullmatch(name):
+                target.with_name(name).unlink(missing_ok=True)
+
+
+def _beside(target: Path, ending: str) -> Path:
+    return target.with_name(f".{target.name}.{ending}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geodp._version import __version__
+from geodp.files import digest
 from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.ledger import Account
 
@@ -100,7 +100,7 @@ class Statement:
             "derived_from_private_data": self.inputs.derived,
             "columns": list(self.product.table.columns),
             "file": self.request.out.name,
-            "sha256": _checksum(output),
+            "sha256": digest(output),
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         path.write_text(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
@@ -137,8 +137,3 @@ class Statement:
             return f"ε = {epsilon:.6g} {_PER[spent.account]}"
         # Replacing a record is removing one and adding one.
         return f"ε = {epsilon:.6g} (add/remove), {2 * epsilon:.6g} (replace),"
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

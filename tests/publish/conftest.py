@@ -16,6 +16,7 @@ from tests.display.conftest import browser  # noqa: F401 - the browser that open
 
 TOWN = "10.0,50.0,10.08,50.05"
 """A public region of 5.7 km by 5.6 km."""
+LEDGER = "geodp-ledger.json"
 Make = Callable[..., Request]
 
 
@@ -44,6 +45,8 @@ def make(tmp_path: Path) -> Make:
             data.to_parquet(source) if source.suffix == ".parquet" else data.to_csv(source, index=False)
         alone = not candidates("user", named) and "user" not in options.get("columns", {})
         options = {"epsilon": 0.05, "region": TOWN, "one_row_per_person": alone, **options}
+        if options.get("mode") == "release":
+            options = {"ledger": source.parent / LEDGER, **options}
         return Request(source, tmp_path / out, **options)
 
     return ask
@@ -53,6 +56,12 @@ def make(tmp_path: Path) -> Make:
 def opendp() -> None:
     """Skip where the extra `release` is not installed."""
     pytest.importorskip("opendp", reason="needs the extra release (OpenDP)")
+
+
+def with_ledger(source: Path, *words: str) -> list[str]:
+    """Return words of a command line with a ledger, which a release needs."""
+    needed = "release" in words and "--ledger" not in words
+    return [*words, *(["--ledger", str(source.parent / LEDGER)] if needed else [])]
 
 
 def files(folder: Path) -> set[str]:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from geodp.cli import main
-from tests.publish.conftest import TOWN, Make, files
+from tests.publish.conftest import TOWN, Make, files, with_ledger
 
 
 def run(*words: object) -> int:
     with pytest.raises(SystemExit) as done:
-        main(["publish", "positions", *map(str, words), "--one-row-per-person"])
+        main(["publish", "positions", *with_ledger(Path(str(words[0])), *map(str, words)), "--one-row-per-person"])
     return int(done.value.code or 0)
 
 

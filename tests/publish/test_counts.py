@@ -15,6 +15,7 @@ from geodp.errors import DataError
 from geodp.publish.visit_reading import read_visit_sets, visit_files
 from geodp.visits.generated_histories import Sizes, generated_histories
 from geodp.visits.venue_list import read_venue_list
+from tests.publish.conftest import with_ledger
 
 Files = tuple[Path, Path]
 
@@ -32,7 +33,9 @@ def files(tmp_path: Path) -> Files:
 def publish(files: Files, *words: str, out: str = "out.csv", venues: bool = True) -> int:
     source, listed = files
     public = ["--venues", str(listed)] if venues else []
-    return run_cli("publish", "counts", str(source), *public, "--out", str(source.parent / out), *words)
+    return run_cli(
+        "publish", "counts", str(source), *public, "--out", str(source.parent / out), *with_ledger(source, *words)
+    )
 
 
 def run_cli(*words: str) -> int:

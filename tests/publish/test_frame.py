@@ -1,4 +1,5 @@
 import errno
+import hashlib
 import json
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def spent(path: Path) -> float:
 def test_simulation_is_the_default_and_is_stamped(make: Make) -> None:
     request = make()
     outcome = publish_positions(request)
-    assert files(request.out.parent) == {"in.csv", "out.csv", "out.csv.guarantee.json", "out.csv.ledger.json"}
+    assert files(request.out.parent) == {"in.csv", "out.csv", "out.csv.guarantee.json", "geodp-ledger.json"}
     told = json.loads(request.guarantee_path.read_text())
     assert (told["mode"], told["releasable"]) == ("simulate", False)
     assert outcome.text.startswith("SIMULATED, not releasable")
@@ -187,7 +188,7 @@ def test_a_crash_after_the_charge_never_undercounts(make: Make, monkeypatch: pyt
         patch.setattr(ReportedPoints, "draw", crash)
         with pytest.raises(GeodpError, match=r"MemoryError\nThe charge of ε = 0.05 stays"):
             publish_positions(request)
-    assert files(request.out.parent) == {"in.csv", "out.csv.ledger.json"}
+    assert files(request.out.parent) == {"in.csv", "geodp-ledger.json"}
     assert spent(request.ledger_path) == 0.05
     publish_positions(request)
     assert spent(request.ledger_path) == 0.1
@@ -203,7 +204,7 @@ def test_an_interruption_after_the_charge_leaves_the_charge_and_no_file(
     request = make()
     with pytest.raises(KeyboardInterrupt):
         publish_positions(request)
-    assert files(request.out.parent) == {"in.csv", "out.csv.ledger.json"}
+    assert files(request.out.parent) == {"in.csv", "geodp-ledger.json"}
     assert "The charge of ε = 0.05 stays" in caplog.text
 
 
@@ -217,7 +218,7 @@ def test_a_full_disk_leaves_the_charge_and_no_half_written_file(make: Make, monk
     with pytest.raises(OutputError, match=r"No space left on device.*no part of it was left behind") as error:
         publish_positions(request)
     assert f"The charge of ε = 0.05 stays in {request.ledger_path}" in str(error.value)
-    assert files(request.out.parent) == {"in.csv", "out.csv.ledger.json"}
+    assert files(request.out.parent) == {"in.csv", "geodp-ledger.json"}
 
 
 def test_an_output_that_cannot_be_written_costs_nothing(make: Make, tmp_path: Path) -> None:
@@ -307,3 +308,38 @@ def test_processes_that_publish_at_once_share_one_budget(make: Make, tmp_path: P
     assert codes == [0, 0, 1, 1], errors
     assert len(list(tmp_path.glob("?.csv"))) == 2
     assert [row.total for row in LedgerFile(ledger).read().charges] == [0.5, 1.0]
+
+
+def test_a_second_call_to_one_output_fails_before_it_is_charged(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second comes while the first draws; the third had found the place empty before the first was done."""
+    request = make(force=True)
+    draw = ReportedPoints.draw
+    others = []
+
+    def meanwhile(self: ReportedPoints, noise: Any) -> frame.Product:
+        with pytest.raises(OutputError, match=r"another geodp is publishing.*nothing was charged") as refused:
+            publish_positions(make(force=True))
+        others.append(refused)
+        return draw(self, noise)
+
+    monkeypatch.setattr(ReportedPoints, "draw", meanwhile)
+    publish_positions(request)
+    assert len(others) == 1
+    monkeypatch.setattr(Request, "check", lambda _: None)
+    with pytest.raises(OutputError, match=r"appeared in the meantime.*nothing was charged"):
+        publish_positions(make())
+    assert spent(request.ledger_path) == 0.05
+
+
+@pytest.mark.slow
+def test_processes_that_publish_to_one_output_at_once_charge_once(make: Make, tmp_path: Path) -> None:
+    request = make()
+    command = [sys.executable, "-m", "geodp", "publish", "positions", str(request.source), "--region", TOWN]
+    command += ["--epsilon", "0.05", "--out", str(request.out), "--one-row-per-person"]
+    running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    errors = [process.communicate()[1] for process in running]
+    assert sorted(process.returncode for process in running) == [0, 2, 2, 2], errors
+    assert spent(request.ledger_path) == 0.05
+    told = json.loads(request.guarantee_path.read_text())
+    assert told["sha256"] == hashlib.sha256(request.out.read_bytes()).hexdigest()
+    assert files(tmp_path) == {"in.csv", "out.csv", "out.csv.guarantee.json", "geodp-ledger.json"}

@@ -117,7 +117,8 @@ def test_what_is_told_about_a_release_of_counts_does_not_depend_on_the_data(
     frames = {"sparse": places(1), "crowded": pd.concat([places(500), pd.DataFrame({"lon": [11.0], "lat": [50.0]})])}
     told = {}
     for name, frame in frames.items():
-        request = make(frame, out=f"{name}.csv", mode="release", epsilon=1.0, settings={"cell_m": 1000})
+        own = {"out": f"{name}.csv", "ledger": tmp_path / f"{name}.json"}
+        request = make(frame, mode="release", epsilon=1.0, settings={"cell_m": 1000}, **own)
         text = publish_positions(request, mechanism="contour").text.replace(name, "NAME")
         statement = json.loads(request.guarantee_path.read_text().replace(name, "NAME"))
         for varying in ("sha256", "time"):

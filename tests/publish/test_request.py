@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from geodp.errors import OutputError, UsageError
+from geodp.errors import BudgetSpent, OutputError, UsageError
 from geodp.publish.positions import publish_positions
 from geodp.publish.request import Request
 from tests.publish.conftest import Make, files
@@ -31,10 +31,43 @@ def test_the_suffix_tells_the_format(make: Make) -> None:
             make(out=name).check()
 
 
-def test_files_beside_the_output() -> None:
-    request = Request(Path("in.csv"), Path("here/out.csv"))
-    assert request.guarantee_path == Path("here/out.csv.guarantee.json")
-    assert request.ledger_path == Path("here/out.csv.ledger.json")
+def test_the_guarantee_lies_beside_the_output_and_the_ledger_by_the_data(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "in.csv").touch()
+    (tmp_path / "link.csv").symlink_to(tmp_path / "data" / "in.csv")
+    by_the_data = tmp_path.resolve() / "data" / "geodp-ledger.json"
+    for source in ("data/in.csv", "data/../data/in.csv", "link.csv"):
+        request = Request(tmp_path / source, Path("here/out.csv"))
+        assert request.guarantee_path == Path("here/out.csv.guarantee.json")
+        assert request.ledger_path == by_the_data
+    whole_folder = Request(tmp_path / "data", Path("here/out.csv"))
+    assert whole_folder.ledger_path == tmp_path.resolve() / "geodp-ledger.json"
+    assert Request(tmp_path / "data", Path("out.csv"), ledger=Path("l.csv")).ledger_path == Path("l.csv")
+
+
+def test_two_publications_of_one_population_share_its_ledger_wherever_they_go(make: Make, tmp_path: Path) -> None:
+    for folder in ("here", "there"):
+        publish_positions(make(out=f"{folder}/out.csv", budget=0.1))
+    with pytest.raises(BudgetSpent):
+        publish_positions(make(out="elsewhere.csv"))
+
+
+def test_a_release_needs_a_ledger(make: Make, tmp_path: Path) -> None:
+    request = make(mode="release", ledger=None)
+    with pytest.raises(UsageError, match=r"--mode release needs --ledger.*Nothing was released, nothing was charged"):
+        publish_positions(request)
+    assert files(tmp_path) == {"in.csv"}
+    (tmp_path / "out.csv.ledger.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"needs --ledger .*geodp publish adopt-ledger .*out\.csv\.ledger\.json"):
+        publish_positions(request)
+
+
+def test_where_the_ledger_is_now_is_said_to_whom_has_an_old_one(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "out.csv.ledger.json").write_text("{}")
+    (warning,) = publish_positions(make()).warnings
+    assert "out.csv.ledger.json is not asked any more" in warning
+    assert str(tmp_path.resolve() / "geodp-ledger.json") in warning
+    assert (tmp_path / "out.csv.ledger.json").read_text() == "{}"
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.csv.guarantee.json", "map.html"])

@@ -9,6 +9,7 @@ import pytest
 
 from geodp.cli import main
 from tests.curator.synthesis.small_town import TOWN, trips
+from tests.publish.conftest import with_ledger
 
 BOX = "--region=-0.03,-0.03,0.03,0.03"
 
@@ -22,7 +23,7 @@ def private(tmp_path: Path) -> Path:
 
 def publish(source: Path, *words: str, out: str = "out.csv") -> int:
     with pytest.raises(SystemExit) as done:
-        main(["publish", "trajectories", str(source), "--out", str(source.parent / out), *words])
+        main(["publish", "trajectories", str(source), "--out", str(source.parent / out), *with_ledger(source, *words)])
     return int(done.value.code or 0)
 
 

@@ -14,6 +14,7 @@ from geodp.cli import main
 from geodp.errors import DataError, UsageError
 from geodp.visits.generated_histories import Sizes, generated_histories
 from geodp.visits.venue_file import nested_columns, read_venues
+from tests.publish.conftest import with_ledger
 
 
 @pytest.fixture
@@ -31,7 +32,9 @@ def publish(files: tuple[Path, Path], *words: str) -> int:
     source, venues = files
     out = source.parent / "out.csv"
     with pytest.raises(SystemExit) as done:
-        main(["publish", "visits", str(source), "--venues", str(venues), "--out", str(out), *words])
+        main(
+            ["publish", "visits", str(source), "--venues", str(venues), "--out", str(out), *with_ledger(source, *words)]
+        )
     return int(done.value.code or 0)
 
 
@@ -102,7 +105,7 @@ def test_methods_that_are_not_private_are_refused_in_release_mode(
     assert publish(files, "--epsilon", "1", "--mode", "release", "--set", "variant=literal") == 1
     assert "own places" in capsys.readouterr().err
     assert not (files[0].parent / "out.csv").exists()
-    assert not (files[0].parent / "out.csv.ledger.json").exists()
+    assert not (files[0].parent / "geodp-ledger.json").exists()
 
 
 @pytest.mark.parametrize(
