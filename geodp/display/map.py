@@ -11,6 +11,7 @@ from geodp.display.packing import data_block, pack
 from geodp.display.page import Page
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import OutputError, PluginNotLoaded
+from geodp.files import write_text_whole
 from geodp.geometry import EARTH_RADIUS_M
 
 if TYPE_CHECKING:
@@ -61,11 +62,9 @@ def write_map(run: RunFolder, path: Path, *, public: bool = False) -> Path:
     """Write the map of a run to a file, whole or not at all, and return its path."""
     text = build_map(run, public=public)
     path = Path(path)
-    partial = path.with_name(path.name + ".partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
+        write_text_whole(path, text)
     except OSError as error:
         raise OutputError(f"{path}: the map could not be written ({error.strerror or error})") from error
     return path

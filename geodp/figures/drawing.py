@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from geodp.files import write_whole
 from geodp.metrics._interval import mean
 from geodp.sweeps.figures import COLOURS, MARKERS, as_words, with_unit
 from geodp.sweeps.figures import STYLE as SWEEP_STYLE
@@ -91,9 +93,7 @@ def save(drawn: Any, stem: Path) -> list[Path]:
     with plt.rc_context(STYLE):
         for suffix in ("png", "svg"):
             path = stem.with_name(f"{stem.name}.{suffix}")  # ids hold dots, so the suffix is added, not replaced
-            partial = stem.with_name(f"{stem.name}.partial.{suffix}")
-            drawn.savefig(partial, dpi=130, metadata={"Date": None} if suffix == "svg" else None)
-            partial.replace(path)
+            write_whole(path, partial(drawn.savefig, dpi=130, metadata={"Date": None} if suffix == "svg" else None))
             written.append(path)
     plt.close(drawn)
     return written

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,8 @@ from geodp.errors import GeodpError, OutputError
 from geodp.figures.checks import Verdict, check_claims
 from geodp.figures.figure_file import DATA_VARIABLE, FigureFile
 from geodp.figures.kinds import POINT_COLUMNS, FigureKind, Making
-from geodp.runs.run_folder import write_json
+from geodp.files import digest, write_text_whole, write_whole
+from geodp.runs.run_folder import json_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,14 +92,22 @@ def _points(making: Making) -> pd.DataFrame:
     kind = _with_settings(kind, making.settings.filled(making.data))
     identity = _identity(kind, making.data)
     table, note = making.folder / "points.parquet", making.folder / "points.json"
-    if not making.fresh and table.is_file() and note.is_file() and json.loads(note.read_text()) == identity:
+    if not making.fresh and _is_kept(table, note, identity):
         return pd.read_parquet(table)
-    shutil.rmtree(making.folder, ignore_errors=True)
-    making.folder.mkdir(parents=True)
     found = kind.points(making)
-    found.to_parquet(table, index=False)
-    write_json(note, identity)
+    making.folder.mkdir(parents=True, exist_ok=True)
+    write_whole(table, partial(found.to_parquet, index=False))
+    write_text_whole(note, json_text(identity | {"table": digest(table)}))
     return found
+
+
+def _is_kept(table: Path, note: Path, identity: dict[str, object]) -> bool:
+    """Tell whether a table is there as it was written, for the same settings and data."""
+    try:
+        kept = json.loads(note.read_text(encoding="utf-8"))
+        return bool(kept == identity | {"table": digest(table)})
+    except (OSError, ValueError):
+        return False
 
 
 def _with_settings(kind: FigureKind, settings: Mapping[str, object]) -> FigureKind:

@@ -14,6 +14,7 @@ from geodp._version import __version__
 from geodp.figures.checks import Verdict
 from geodp.figures.figure_file import FigureFile
 from geodp.figures.make import MadeFigure, needs_text
+from geodp.files import write_text_whole
 
 EARLIER = "*Measured earlier"
 _BLOCK = re.compile(r"<!-- (?P<id>\S+) / (?P<panel>\S+) -->\n(?P<body>.*?)<!-- end -->", re.S)
@@ -63,9 +64,7 @@ def record_figures(path: Path, made: Sequence[MadeFigure], order: Sequence[str])
 def _write(path: Path, sections: Sequence[str]) -> None:
     body = "\n".join(sections)
     text = "\n".join([_HEAD.format(version=__version__), _totals(body), body])
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write_text_whole(path, text)
 
 
 def earlier_blocks(text: str) -> dict[tuple[str, str], str]:

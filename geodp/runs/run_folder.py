@@ -85,7 +85,7 @@ class RunFolder:
         """What the run dropped, guessed or clipped, in words (truth); of a comparison: what any arm did."""
         if self.arms:
             return list(dict.fromkeys(text for arm in self.arms.values() for text in arm.notices))
-        known = (self.path / "truth" / "notices.json").is_file()  # runs of earlier versions have none
+        known = self._has("truth/notices.json")  # runs of earlier versions have none
         return [str(text) for text in self._json("truth/notices.json")] if known else []
 
     @cached_property

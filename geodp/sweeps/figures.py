@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geodp.errors import UsageError
+from geodp.files import write_whole
 from geodp.metrics._interval import mean
 from geodp.plugins import plugins
 from geodp.sweeps.sweep_file import LoadedSweep, Plot
@@ -41,7 +43,8 @@ def write_figures(sweep: LoadedSweep, runs: pd.DataFrame, folder: Path) -> list[
         stem = re.sub(r"[^\w-]", "_", f"{plot.y}_by_{across}")
         with plt.rc_context(STYLE):
             for suffix in ("png", "svg"):
-                drawn.savefig(folder / f"{stem}.{suffix}", metadata={"Date": None} if suffix == "svg" else None)
+                save = partial(drawn.savefig, metadata={"Date": None} if suffix == "svg" else None)
+                write_whole(folder / f"{stem}.{suffix}", save)
         plt.close(drawn)
         written.append(folder / f"{stem}.svg")
     return written

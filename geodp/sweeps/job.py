@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -13,6 +12,8 @@ from typing import Any
 
 from geodp._version import __version__
 from geodp.errors import GeodpError
+from geodp.folders import scratch_folder, whole_folder
+from geodp.manifest import read_manifest, write_manifest
 
 Job = dict[str, Any]
 """`run_id, cell, seed, scenario` (plain values), `keep`, `folder` (where kept parts go, or None)."""
@@ -57,40 +58,38 @@ def run_job(job: Job) -> Outcome:
 
 
 def _measured(job: Job) -> dict[str, float | None]:
-    from geodp.runs.run import run
+    from geodp.runs.run import run_into
+    from geodp.runs.run_folder import RunFolder
     from geodp.scenario_file import build_scenario
 
     scenario = build_scenario(job["scenario"], source=job["cell"], folder=Path.cwd(), trust_plugins=True)
     keep = set(job["keep"])
-    with tempfile.TemporaryDirectory(prefix="geodp-") as scratch:
-        made = run(
-            scenario,
-            Path(scratch) / "run",
-            seed=job["seed"],
+    with scratch_folder() as scratch:
+        run_into(
+            scratch,
+            scenario.model_copy(update={"seed": job["seed"]}),
             draw_map=bool(keep & {"map", "run"}),
             summarise=bool(keep & {"summary", "run"}),
         )
-        metrics = made.metrics
+        metrics = RunFolder(scratch, trust_plugins=True).metrics
         if job["folder"] is not None:
-            _keep_parts(made.path, Path(job["folder"]) / job["run_id"], keep)
+            _keep_parts(scratch, Path(job["folder"]) / job["run_id"], keep)
     return metrics
 
 
 def _keep_parts(run: Path, target: Path, keep: set[str]) -> None:
-    """Copy what is to be kept, whole or not at all."""
-    partial = target.with_name(target.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    if "run" in keep:
-        shutil.copytree(run, partial)
-    else:
-        partial.mkdir(parents=True)
-        names = ["scenario.yaml", "manifest.json", "metrics.json"]
+    """Copy what is to be kept, whole or not at all, after another who does the same (left by a killed driver)."""
+    with whole_folder(target, force=True, check_replaceable=lambda _: None, wait=True) as folder:
+        if "run" in keep:
+            shutil.copytree(run, folder, dirs_exist_ok=True)
+            return
+        names = ["scenario.yaml", "metrics.json"]
         names += [name for part in sorted(keep & set(_PARTS)) for name in _PARTS[part]]
         for name in names:
-            source = run / name
-            if source.is_dir():
-                shutil.copytree(source, partial / name)
-            elif source.exists():
-                shutil.copy2(source, partial / name)
-    shutil.rmtree(target, ignore_errors=True)
-    partial.rename(target)
+            if (run / name).is_dir():
+                shutil.copytree(run / name, folder / name)
+            elif (run / name).exists():
+                shutil.copy2(run / name, folder / name)
+        facts = read_manifest(run)
+        there = {name: digest for name, digest in facts["files"].items() if (folder / name).is_file()}
+        write_manifest(folder, {**facts, "files": there})

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from geodp._version import __version__
+from geodp.files import digest, write_text_whole, write_whole
 from geodp.metrics._interval import mean
-from geodp.runs.run_folder import write_json
 from geodp.sweeps.job import Job
 from geodp.sweeps.sweep import failure_message
 from geodp.sweeps.sweep_file import LoadedSweep, as_text
-from geodp.sweeps.sweep_folder import SweepFolder
+from geodp.sweeps.sweep_folder import OUTPUT, SweepFolder
 
 OWN_COLUMNS = ["cell", "run_id", "seed", "status", "error"]
 
@@ -26,7 +26,7 @@ def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, com
     runs = runs_table(sweep, jobs, store)
     _write_parquet(runs, store.path / "runs.parquet")
     summary = summary_table(runs, sweep)
-    _replace(store.path / "summary.csv", summary.to_csv(index=False))
+    write_text_whole(store.path / "summary.csv", summary.to_csv(index=False))
     _write_failures(sweep, runs, store.path / "failures.txt")
     _write_timings(jobs, store)
     drawn = []
@@ -36,8 +36,9 @@ def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, com
         drawn = write_figures(sweep, runs, store.path / "figures")
     from geodp.sweeps.report import report_html
 
-    _replace(store.path / "report.html", report_html(sweep, runs, summary, drawn))
+    write_text_whole(store.path / "report.html", report_html(sweep, runs, summary, drawn))
     facts = {
+        "kind": "sweep",
         "geodp": __version__,
         "name": sweep.sweep.name,
         "sweep": str(sweep.path),
@@ -46,8 +47,10 @@ def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, com
         "baseline": sweep.baseline().name,
         "checksums": _checksums(sweep),
         "finished": complete,
+        "output": store.output_identity(sweep, jobs, draw=draw),
     }
-    write_json(store.path / "manifest.json", facts)
+    written = [*OUTPUT, *(f"figures/{path.with_suffix(end).name}" for path in drawn for end in (".png", ".svg"))]
+    store.write_manifest(facts | {"files": {name: digest(store.path / name) for name in written}})
 
 
 def _checksums(sweep: LoadedSweep) -> dict[str, str]:
@@ -121,15 +124,7 @@ def metric_columns(runs: pd.DataFrame, varied: list[str]) -> list[str]:
 def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
     """Write a table that is the same, byte for byte, wherever and in whatever order its rows were computed."""
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-    partial = path.with_suffix(".partial")
-    pq.write_table(table, partial, compression="zstd")
-    partial.replace(path)
-
-
-def _replace(path: Path, text: str) -> None:
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, lambda partial: pq.write_table(table, partial, compression="zstd"))
 
 
 def _write_failures(sweep: LoadedSweep, runs: pd.DataFrame, path: Path) -> None:
@@ -139,7 +134,7 @@ def _write_failures(sweep: LoadedSweep, runs: pd.DataFrame, path: Path) -> None:
         failure_message({"cell": cell, "seed": seed, "error": error}, sweep, values[cell])
         for cell, seed, error in zip(bad["cell"], bad["seed"], bad["error"], strict=True)
     ]
-    _replace(path, "\n".join([*messages, ""]) if messages else "")
+    write_text_whole(path, "\n".join([*messages, ""]) if messages else "")
 
 
 def _write_timings(jobs: list[Job], store: SweepFolder) -> None:
@@ -147,4 +142,4 @@ def _write_timings(jobs: list[Job], store: SweepFolder) -> None:
     made = [outcomes[job["run_id"]] for job in jobs if job["run_id"] in outcomes]
     frame = pd.DataFrame({key: [outcome[key] for outcome in made] for key in ("run_id", "cell", "seed", "seconds")})
     frame["seconds"] = frame["seconds"].astype(np.float64)
-    frame.to_parquet(store.path / "timings.parquet")
+    write_whole(store.path / "timings.parquet", frame.to_parquet)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import time
@@ -16,6 +17,8 @@ from geodp.sweeps.executors import Executor, LocalExecutor
 from geodp.sweeps.job import Job, Outcome, run_id, run_job
 from geodp.sweeps.sweep_file import LoadedSweep, load_sweep
 from geodp.sweeps.sweep_folder import SweepFolder
+
+log = logging.getLogger("geodp")
 
 
 @dataclass
@@ -134,23 +137,34 @@ def sweep(
     jobs = make_jobs(loaded, target)
     with store.locked():
         before = {} if fresh else store.manifest()
+        # Old results are forgotten only when there is somebody to make new ones.
+        executor = _executor(loaded, workers, cluster, len(jobs)) if fresh else None
         store.begin(loaded, _all_checksums(loaded), fresh=fresh)
-        finished = {key for key, outcome in store.outcomes().items() if outcome["status"] == "ok"}
-        todo = [job for job in jobs if job["run_id"] not in finished]
+        todo = _left_to_do(jobs, store)
         progress = Progress(total=len(jobs), done=len(jobs) - len(todo), skipped=len(jobs) - len(todo))
         if todo:
-            executor = _executor(loaded, workers, cluster, len(todo))
+            executor = executor or _executor(loaded, workers, cluster, len(todo))
             progress.workers = executor.workers
             _work_off(todo, executor, store, loaded, progress, fail_fast, on_progress, on_failure)
         identity = store.output_identity(loaded, jobs, draw=draw)
-        if not todo and before.get("output") == identity and store.has_output():
-            store.write_manifest(before)  # nothing is new, so nothing is written anew
-            return SweepResult(target)
+        if not todo and before.get("output") == identity:
+            store.write_manifest(before)
+            if store.has_output():  # nothing is new, so nothing is written anew
+                return SweepResult(target)
         from geodp.sweeps.output import write_output
 
         write_output(loaded, jobs, store, complete=progress.done + progress.failed == progress.total, draw=draw)
-        store.write_manifest(store.manifest() | {"output": store.output_identity(loaded, jobs, draw=draw)})
     return SweepResult(target)
+
+
+def _left_to_do(jobs: list[Job], store: SweepFolder) -> list[Job]:
+    """Return the runs that have no result, or whose kept parts are damaged."""
+    finished = {key for key, outcome in store.outcomes().items() if outcome["status"] == "ok"}
+    damaged = store.damaged_parts([job for job in jobs if job["run_id"] in finished])
+    if damaged:
+        log.warning("%s: what was kept of %d runs is damaged; they are made again", store.path, len(damaged))
+        store.drop(damaged)
+    return [job for job in jobs if job["run_id"] not in finished - damaged]
 
 
 def _executor(loaded: LoadedSweep, workers: int | None, cluster: str | None, jobs: int) -> Executor:
@@ -244,10 +258,7 @@ class SweepResult:
         return figure(self.runs, Plot(y=y, x=x, lines=lines, **options), self._varied())
 
     def _varied(self) -> list[str]:
-        import json
-
-        manifest = json.loads((self.path / "manifest.json").read_text(encoding="utf-8"))
-        return list(manifest["varied"])
+        return list(self.folder.manifest()["varied"])
 
     def __repr__(self) -> str:
         return f"SweepResult({str(self.path)!r})"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import logging
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +16,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 from geodp._version import __version__
 from geodp.errors import DataError, OutputError
-from geodp.runs.run_folder import write_json
+from geodp.files import FileBusy, locked, write_text_whole
+from geodp.folders import clear_folder
+from geodp.manifest import MANIFEST, read_manifest, require_all_intact, require_intact, write_manifest
 from geodp.sweeps.job import Job, Outcome
 
 if TYPE_CHECKING:
@@ -23,10 +28,16 @@ if TYPE_CHECKING:
 
 RESULTS = "results.jsonl"
 OUTPUT = ("runs.parquet", "summary.csv", "failures.txt", "timings.parquet", "report.html")
+_CHECKSUM = "checksum"
+_RUN_ID = re.compile(r"[0-9a-f]{20}")
+log = logging.getLogger("geodp")
 
 
 class SweepFolder:
-    """Results on disk. `results.jsonl` grows by one line per finished run; a torn last line is ignored."""
+    """Results on disk. `results.jsonl` grows by one line per finished run, with a checksum of its own.
+
+    A line that is torn or damaged counts as not there: its run is made again, and all others are kept.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -34,35 +45,113 @@ class SweepFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder: a second driver is refused, and a killed one leaves nothing locked."""
-        import fcntl
-
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / ".lock").open("w")
-        except OSError as error:
-            raise OutputError(f"{self.path}: cannot be written ({error.strerror or error})") from error
-        with lock:
+        self._check_is_sweep()  # before anything is written into somebody else's folder
+        with contextlib.ExitStack() as stack:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+                self.path.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(self.path / ".lock", wait=False))
+            except FileBusy:
                 raise OutputError(
                     f"{self.path}: another sweep is writing to this folder. Wait for it, or use another --out."
                 ) from None
+            except OSError as error:
+                raise OutputError(f"{self.path}: cannot be written ({error.strerror or error})") from error
             yield
 
     def begin(self, sweep: LoadedSweep, checksums: dict[str, str], *, fresh: bool) -> None:
         """Start in an empty folder, or go on in one that belongs to the same sweep, version and data."""
-        manifest = self.path / "manifest.json"
-        others = [entry for entry in self.path.iterdir() if entry.name != ".lock"]
-        if fresh and manifest.is_file():
-            for entry in others:
-                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        elif manifest.is_file():
-            self._same(json.loads(manifest.read_text(encoding="utf-8")), sweep, checksums)
-        elif others:
+        before = self._known_manifest()
+        if before is None:
+            log.warning("%s: is damaged; the results are kept, each has its own checksum", self.path / MANIFEST)
+            before = {}
+        if not fresh and not before.get("starting_over") and before:
+            self._same(before, sweep, checksums)
+        facts: dict[str, Any] = {"kind": "sweep", "geodp": __version__, "name": sweep.sweep.name}
+        facts |= {"checksums": checksums, "finished": False}
+        try:
+            if fresh or before.get("starting_over"):
+                write_manifest(self.path, {**facts, "starting_over": True})  # from here on the old results are void
+                self._forget()
+            self._repair()
+            clear_folder(self.path / "runs")
+            write_manifest(self.path, facts)
+        except OSError as error:
+            raise OutputError(f"{self.path}: cannot be written ({error.strerror or error})") from error
+
+    def _check_is_sweep(self) -> None:
+        """Refuse a folder that holds something, and not a sweep."""
+        if not self.path.exists():
+            return
+        if not self.path.is_dir():
+            raise OutputError(f"{self.path}: is a file. Use another --out.")
+        facts = self._known_manifest()
+        if facts is None and (self.path / RESULTS).is_file():
+            return  # only a sweep has such a file: its manifest is damaged
+        if facts is None or (facts and not _tells_of_sweep(facts)):
+            what = "the folder of a run" if facts is not None and "seed" in facts else "not the folder of a sweep"
+            raise OutputError(f"{self.path}: is {what}: it will not be changed. Use another --out.")
+        if not facts and any(not entry.name.startswith(".") for entry in self.path.iterdir()):
             raise OutputError(f"{self.path}: not empty, and not the folder of a sweep. Use another --out.")
-        facts = {"geodp": __version__, "name": sweep.sweep.name, "checksums": checksums, "finished": False}
-        write_json(manifest, facts)
+
+    def _known_manifest(self) -> dict[str, Any] | None:
+        """Return what the folder says about itself ({} when it says nothing), or None when that is damaged."""
+        if not (self.path / MANIFEST).is_file():
+            return {}
+        try:
+            return read_manifest(self.path)
+        except DataError:
+            return None
+
+    def _forget(self) -> None:
+        """Remove what sweeps write, and nothing else."""
+        for name in (RESULTS, *OUTPUT):
+            (self.path / name).unlink(missing_ok=True)
+        for part in ("runs", "figures"):
+            folder = self.path / part
+            if folder.is_dir():
+                for entry in folder.iterdir():
+                    if part == "runs" and _RUN_ID.fullmatch(entry.name):
+                        shutil.rmtree(entry)
+                    elif part == "figures" and entry.suffix in {".png", ".svg"}:
+                        entry.unlink()
+                with contextlib.suppress(OSError):  # it holds something of somebody else's
+                    folder.rmdir()
+
+    def _repair(self) -> None:
+        """Leave the intact lines of the results alone in the file."""
+        path = self.path / RESULTS
+        if not path.is_file():
+            return
+        kept, lost = self._lines()
+        if lost:
+            log.warning(
+                "%s: %d of %d results are damaged; their runs are made again, all others are kept",
+                *(path, lost, lost + len(kept)),
+            )
+        text = "".join(_line(outcome) for outcome in kept)
+        if text.encode() != path.read_bytes():
+            write_text_whole(path, text)
+
+    def _lines(self) -> tuple[list[Outcome], int]:
+        """Return the intact results, and how many are damaged (a last line that was cut off is none)."""
+        path = self.path / RESULTS
+        if not path.is_file():
+            return [], 0
+        plain = not _has_checksums(self._known_manifest())
+        lines = path.read_bytes().split(b"\n")
+        read = [_outcome(line, plain=plain) for line in lines[:-1]]
+        kept = [outcome for outcome in read if outcome is not None]
+        return kept, len(read) - len(kept)
+
+    def drop(self, run_ids: set[str]) -> None:
+        """Forget the results of some runs."""
+        kept, _ = self._lines()
+        text = "".join(_line(outcome) for outcome in kept if outcome["run_id"] not in run_ids)
+        write_text_whole(self.path / RESULTS, text)
+
+    def damaged_parts(self, jobs: list[Job]) -> set[str]:
+        """Return the runs whose kept parts are gone or not as they were written."""
+        return {job["run_id"] for job in jobs if job["folder"] is not None and not _intact(job)}
 
     def _same(self, before: dict[str, Any], sweep: LoadedSweep, checksums: dict[str, str]) -> None:
         advice = "Results of both must not be mixed: use --fresh to start over, or another --out."
@@ -82,13 +171,11 @@ class SweepFolder:
 
     def manifest(self) -> dict[str, Any]:
         """Return what the folder says about itself ({} when it says nothing)."""
-        path = self.path / "manifest.json"
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        return found
+        return self._known_manifest() or {}
 
     def write_manifest(self, facts: dict[str, Any]) -> None:
         """Write what the folder says about itself."""
-        write_json(self.path / "manifest.json", facts)
+        write_manifest(self.path, facts)
 
     def output_identity(self, sweep: LoadedSweep, jobs: list[Job], *, draw: bool) -> str:
         """Return the identity of tables and figures: the sweep, its runs, and the results they are made from."""
@@ -98,14 +185,18 @@ class SweepFolder:
         return hashlib.blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=10).hexdigest()
 
     def has_output(self) -> bool:
-        """Tell whether all tables are there."""
-        return all((self.path / name).is_file() for name in OUTPUT)
+        """Tell whether all tables are there, as they were written."""
+        facts = self.manifest()
+        try:
+            require_all_intact(self.path, facts)
+        except DataError:
+            return False
+        return all(name in facts.get("files", {}) for name in OUTPUT)
 
     @contextmanager
     def appending(self) -> Iterator[Results]:
         """Open the results for adding to."""
         path = self.path / RESULTS
-        _cut_torn_line(path)
         try:
             with path.open("a", encoding="utf-8") as file:
                 yield Results(file)
@@ -117,15 +208,7 @@ class SweepFolder:
 
     def outcomes(self) -> dict[str, Outcome]:
         """Return what has finished well, by run id, and the last failure of what has not."""
-        path = self.path / RESULTS
-        found: dict[str, Outcome] = {}
-        if path.is_file():
-            with path.open(encoding="utf-8") as file:
-                for line in file:
-                    if line.endswith("\n"):
-                        outcome = json.loads(line)
-                        found[outcome["run_id"]] = outcome
-        return found
+        return {outcome["run_id"]: outcome for outcome in self._lines()[0]}
 
     def table(self, name: str) -> pd.DataFrame:
         """Read a table of a finished sweep."""
@@ -134,6 +217,8 @@ class SweepFolder:
         path = self.path / name
         if not path.is_file():
             raise DataError(f"{self.path}: not a finished sweep (it has no {name})")
+        facts = read_manifest(self.path) if (self.path / MANIFEST).is_file() else {}
+        require_intact(self.path, name, facts)
         return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
 
 
@@ -145,18 +230,46 @@ class Results:
 
     def add(self, outcome: Outcome) -> None:
         """Write one outcome so that it survives whatever happens next."""
-        self._file.write(json.dumps(outcome, allow_nan=False) + "\n")
+        self._file.write(_line(outcome))
         self._file.flush()
         os.fsync(self._file.fileno())
 
 
-def _cut_torn_line(path: Path) -> None:
-    """Remove a last line that a killed driver did not finish."""
-    if not path.is_file() or path.stat().st_size == 0:
-        return
-    with path.open("rb+") as file:
-        file.seek(-1, os.SEEK_END)
-        if file.read(1) == b"\n":
-            return
-        text = path.read_bytes()
-        file.truncate(text.rfind(b"\n") + 1)
+def _line(outcome: Outcome) -> str:
+    return json.dumps({**outcome, _CHECKSUM: _checksum(outcome)}, allow_nan=False) + "\n"
+
+
+def _outcome(line: bytes, *, plain: bool) -> Outcome | None:
+    """Return the result that a line holds, or None when it is damaged; `plain` ones have no checksum."""
+    try:
+        outcome: Outcome = json.loads(line.decode())
+        stated = outcome.pop(_CHECKSUM, None)
+        whole = stated == _checksum(outcome) or (plain and stated is None)
+        return outcome if whole and {"run_id", "cell", "seed", "status", "metrics"} <= outcome.keys() else None
+    except (ValueError, AttributeError):
+        return None
+
+
+def _checksum(outcome: Outcome) -> str:
+    return hashlib.sha256(json.dumps(outcome, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _tells_of_sweep(facts: dict[str, Any]) -> bool:
+    return facts.get("kind") == "sweep" or ("finished" in facts and "seed" not in facts)
+
+
+def _has_checksums(facts: dict[str, Any] | None) -> bool:
+    """Tell whether results have checksums: those of version 0.1 have none."""
+    return facts is None or not facts or facts.get("kind") == "sweep"
+
+
+def _intact(job: Job) -> bool:
+    folder = Path(job["folder"]) / job["run_id"]
+    try:
+        facts = read_manifest(folder)
+        require_all_intact(folder, facts)
+        for arm in facts.get("arms", []) if (folder / "arms").is_dir() else []:
+            require_all_intact(folder / "arms" / arm, read_manifest(folder / "arms" / arm))
+    except DataError:
+        return False
+    return True

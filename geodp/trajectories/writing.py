@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geodp.errors import UsageError
+from geodp.files import write_whole
 from geodp.geometry import Region
 from geodp.trajectories.table import COLUMNS, Integers, Trajectories
 
@@ -36,13 +37,9 @@ def write_frames(path: Path, frames: Iterable[pd.DataFrame]) -> int:
     if writer is None:
         raise UsageError(f"{path}: the suffix tells the format; use one of {', '.join(kinds)}.")
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        rows = writer(partial, frames)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return rows
+    rows: list[int] = []
+    write_whole(path, lambda partial: rows.append(writer(partial, frames)))
+    return rows[0]
 
 
 def _part(trajectories: Trajectories, which: Integers, region: Region) -> pd.DataFrame:

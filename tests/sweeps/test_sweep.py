@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import geodp
-from geodp.errors import GeodpError, OutputError
+from geodp.errors import DataError, GeodpError, OutputError
 from geodp.sweeps import sweep as sweep_module
 from geodp.sweeps.executors import LocalExecutor
 from geodp.sweeps.sweep import SweepResult
@@ -265,3 +265,113 @@ def test_a_script_without_a_main_guard_may_sweep(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout.split() == ["started", "2"]
+
+
+def small_sweep(tmp_path: Path, **changes: Any) -> Path:
+    return sweep_file(tmp_path, {"seeds": [1, 2], "grids": [{"server.batch_s": [60]}], **changes})
+
+
+def test_a_damaged_result_is_made_again_and_all_others_are_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, out = small_sweep(tmp_path, seeds=[1, 2, 3]), tmp_path / "out"
+    tables = geodp.sweep(path, out, workers=1).runs
+    results = out / RESULTS
+    lines = results.read_bytes().split(b"\n")
+    rate = next(number for number in (b'success_rate": ',) if number in lines[1])
+    place = lines[1].index(rate) + len(rate) + 3
+    bad = bytearray(lines[1])
+    bad[place] ^= 1  # another digit of the success rate
+    results.write_bytes(b"\n".join([lines[0], bytes(bad), *lines[2:]]))
+    assert len(SweepFolder(out).outcomes()) == 2
+    made: list[Any] = []
+    again = geodp.sweep(path, out, workers=1, on_progress=lambda progress: made.append(progress.done))
+    assert made == [3]
+    assert "1 of 3 results are damaged" in caplog.text
+    pd.testing.assert_frame_equal(again.runs, tables)
+    assert results.read_bytes().count(b"\n") == 3
+
+
+def test_every_flipped_bit_of_a_result_is_noticed(tmp_path: Path) -> None:
+    path, out = small_sweep(tmp_path, seeds=[1]), tmp_path / "out"
+    geodp.sweep(path, out, workers=1)
+    good = (out / RESULTS).read_bytes()
+    before = SweepFolder(out).outcomes()
+    for place in range(0, 8 * len(good), 3):
+        bad = bytearray(good)
+        bad[place // 8] ^= 1 << place % 8
+        (out / RESULTS).write_bytes(bytes(bad))
+        assert SweepFolder(out).outcomes() in ({}, before)
+
+
+def test_damaged_tables_and_manifests_of_a_sweep_are_noticed_and_written_anew(tmp_path: Path) -> None:
+    path, out = small_sweep(tmp_path), tmp_path / "out"
+    result = geodp.sweep(path, out, workers=1)
+    good = (out / "runs.parquet").read_bytes()
+    bad = bytearray(good)
+    bad[len(bad) // 2] ^= 1
+    (out / "runs.parquet").write_bytes(bytes(bad))
+    with pytest.raises(DataError, match=r"runs\.parquet: is damaged"):
+        _ = result.runs
+    made: list[Any] = []
+    geodp.sweep(path, out, workers=1, on_progress=made.append)
+    (out / "manifest.json").write_text((out / "manifest.json").read_text().replace("quick", "quack"))
+    with pytest.raises(DataError, match=r"manifest\.json: is damaged"):
+        geodp.open_sweep(out)
+    geodp.sweep(path, out, workers=1, on_progress=made.append)
+    assert made == []  # no run was made again
+    assert (out / "runs.parquet").read_bytes() == good
+
+
+def test_a_kept_part_that_is_damaged_or_gone_is_made_again(tmp_path: Path) -> None:
+    import shutil
+
+    path, out = small_sweep(tmp_path, keep=["metrics", "events"]), tmp_path / "out"
+    geodp.sweep(path, out, workers=1)
+    first, second = sorted((out / "runs").iterdir())
+    events = (first / "events.parquet").read_bytes()
+    (first / "events.parquet").write_bytes(events[:-1] + b"?")
+    shutil.rmtree(second)
+    (out / "runs" / f".{second.name}.{'0' * 16}.partial").mkdir()
+    made: list[Any] = []
+    geodp.sweep(path, out, workers=1, on_progress=made.append)
+    assert len(made) == 2
+    assert (first / "events.parquet").read_bytes() == events
+    assert sorted(entry.name for entry in (out / "runs").iterdir()) == [first.name, second.name]
+    assert (out / RESULTS).read_bytes().count(b"\n") == 2
+
+
+def test_starting_over_removes_what_a_sweep_wrote_and_nothing_else(tmp_path: Path) -> None:
+    path, out = small_sweep(tmp_path, seeds=[1]), tmp_path / "out"
+    geodp.sweep(path, out, workers=1)
+    (out / "notes.txt").write_text("mine")
+    (out / "figures" / "mine.txt").write_text("mine")
+    made: list[Any] = []
+    geodp.sweep(path, out, workers=1, fresh=True, on_progress=made.append)
+    assert len(made) == 1
+    assert (out / "notes.txt").read_text() == (out / "figures" / "mine.txt").read_text() == "mine"
+    run = geodp.run(tmp_path / "small.yaml", tmp_path / "run", draw_map=False)
+    before = {entry: entry.stat().st_mtime_ns for entry in run.path.rglob("*")}
+    for fresh in (True, False):
+        with pytest.raises(OutputError, match="folder of a run"):
+            geodp.sweep(path, run.path, workers=1, fresh=fresh)
+    assert {entry: entry.stat().st_mtime_ns for entry in run.path.rglob("*")} == before
+    with pytest.raises(GeodpError, match="no Dask scheduler"):
+        geodp.sweep(path, out, cluster="tcp://127.0.0.1:9", fresh=True)
+    assert len(geodp.open_sweep(out).runs) == 1
+
+
+def test_a_sweep_of_version_0_1_goes_on_with_its_results(tmp_path: Path) -> None:
+    path, out = small_sweep(tmp_path), tmp_path / "out"
+    geodp.sweep(path, out, workers=1)
+    lines = [json.loads(line) for line in (out / RESULTS).read_text().splitlines()]
+    for line in lines:
+        del line["checksum"]
+    (out / RESULTS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    facts = json.loads((out / "manifest.json").read_text())
+    plain = {key: value for key, value in facts.items() if key not in {"kind", "checksum", "files"}}
+    (out / "manifest.json").write_text(json.dumps(plain))
+    made: list[Any] = []
+    geodp.sweep(path, out, workers=1, on_progress=made.append)
+    assert made == []
+    assert all("checksum" in json.loads(line) for line in (out / RESULTS).read_text().splitlines())
