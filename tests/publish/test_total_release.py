@@ -115,12 +115,13 @@ def publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
     def run(kind: str, lines: list[str], *more: str, content: bytes | None = None) -> dict[str, object]:
         command, options, _ = KINDS[kind]
-        for old in ("out.csv", "out.csv.guarantee.json", "out.csv.ledger.json"):
+        for old in ("out.csv", "out.csv.guarantee.json", "ledger.json"):
             Path(old).unlink(missing_ok=True)
         text = "\n".join([HEADERS[command], *lines, ""]).encode()
         Path("in.csv").write_bytes(text if content is None else content)
+        words = ["--out", "out.csv", "--mode", "release", "--ledger", "ledger.json"]
         with pytest.raises(SystemExit) as done:
-            main(["publish", command, "in.csv", "--out", "out.csv", "--mode", "release", *options, *more])
+            main(["publish", command, "in.csv", *words, *options, *more])
         told = capsys.readouterr()
         found: dict[str, object] = {"code": done.value.code, "out": told.out, "err": told.err}
         if Path("out.csv").exists():
