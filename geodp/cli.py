@@ -79,7 +79,10 @@ def _exit_code(words: list[str]) -> int:
         if "--debug" in flags:
             traceback.print_exc()
         else:
-            typer.echo(f"unexpected {type(error).__name__}: {error}\nRun again with --debug for details.", err=True)
+            from geodp.plugins import blamed
+
+            told = blamed(error) or f"unexpected {type(error).__name__}: {error}"
+            typer.echo(f"{told}\nRun again with --debug for details.", err=True)
         return 1
 
 
@@ -186,16 +189,21 @@ def _headline(metrics: dict[str, float | None]) -> str:
 @app.command(name="map")
 def map_(
     run: RunArgument,
-    public: Annotated[bool, typer.Option("--public", help="Embed released layers only.")] = False,
+    public: Annotated[
+        bool,
+        typer.Option("--public", help="Embed released layers only (their noise is simulated: not for publication)."),
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="The page [default: RUN/map.html or RUN/map-public.html].")] = None,
     trust_plugins: TrustPlugins = False,
 ) -> None:
     """Draw the map of a run as one page that opens with no network."""
+    from geodp.display.caption import PUBLIC, TRUTH
     from geodp.display.map import write_map
+    from geodp.display.page_file import require_page
 
-    path = out or run / ("map-public.html" if public else "map.html")
+    path = require_page(out or run / ("map-public.html" if public else "map.html"))
     opened = _opened(run, trust_plugins=trust_plugins)
-    say(f"wrote {write_map(opened, path, public=public)}")
+    say(f"wrote {write_map(opened, path, public=public)}\n{PUBLIC if public else TRUTH}")
 
 
 @app.command()
@@ -216,14 +224,14 @@ def compare(
     trust_plugins: TrustPlugins = False,
 ) -> None:
     """Compare runs: metrics side by side, with paired differences where they share their tasks."""
-    from geodp.runs.compare import compare_runs
+    from geodp.runs.compare import compare_runs, comparison_csv
     from geodp.runs.run_folder import write_text
     from geodp.runs.summary_comparison import comparison_text, differences_table, values_table
 
     opened = {_run_name(path, runs): _opened(path, trust_plugins=trust_plugins) for path in runs}
     table = compare_runs(opened)
     if out is not None:
-        write_text(out, table.to_csv(index=False))
+        write_text(out, comparison_csv(table))
     names = list(opened)
     parts = [values_table(table, names), differences_table(table, names), comparison_text(table, opened)]
     typer.echo("\n\n".join(parts))

@@ -12,6 +12,7 @@ import inspect
 import pkgutil
 import re
 import sys
+import traceback
 import zlib
 from dataclasses import dataclass
 from functools import cache
@@ -69,6 +70,8 @@ PLACES = {
 }
 """Where a scenario names the plug-ins of a family."""
 
+USER_MODULE = "geodp_user_plugin_"
+"""How the modules of users' own plug-in files are called."""
 _registered: dict[str, type[Plugin]] = {}
 
 
@@ -280,7 +283,7 @@ def require_file(path: Path) -> None:
 def load_file(path: Path) -> None:
     """Run a user's own plug-in file once, which registers the classes it defines."""
     path = path.resolve()
-    name = f"geodp_user_plugin_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
+    name = f"{USER_MODULE}{path.stem}_{zlib.crc32(str(path).encode()):08x}"
     if name in sys.modules:
         return
     require_file(path)
@@ -294,9 +297,31 @@ def load_file(path: Path) -> None:
     except UsageError:
         del sys.modules[name]
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise UsageError(f"plugins: {path} failed: {type(error).__name__}: {error}") from error
+        raise UsageError(f"plugins: {blamed(error, path) or path}") from error
+
+
+def blamed(error: BaseException, loading: Path | None = None) -> str | None:
+    """Say where in a user's own plug-in file an error arose: file, line, function and the error itself.
+
+    None where no line of such a file (or of the one that is being loaded) had a part in it.
+    """
+    found: tuple[str, int | None, str, BaseException] | None = None
+    link: BaseException | None = error
+    while link is not None:
+        for frame, line in traceback.walk_tb(link.__traceback__):
+            if str(frame.f_globals.get("__name__", "")).startswith(USER_MODULE):
+                found = (frame.f_code.co_filename, line, frame.f_code.co_name, link)
+        if isinstance(link, SyntaxError) and link.filename == str(loading):
+            found = (str(loading), link.lineno, "<module>", link)
+        link = link.__cause__ or link.__context__  # SimPy rebuilds errors, and keeps the first one as the cause
+    if found is None:
+        return None
+    file, number, function, raised = found
+    where = "" if function == "<module>" else f", in {function}"
+    text = raised.msg if isinstance(raised, SyntaxError) else str(raised)
+    return f"the plug-in {file} failed in line {number}{where}: {type(raised).__name__}: {text}".rstrip(": ")
 
 
 class _PluginsModule(ModuleType):

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from geodp.csv_cells import guarded
 from geodp.errors import OutputError, UsageError
 from geodp.folders import whole_folder
 
@@ -59,6 +60,8 @@ class TableFile:
         import pyarrow.parquet as pq
         from pyarrow import csv
 
+        if self.path.suffix == ".csv":
+            batch = guarded(batch)
         if self._writer is None:
             if self.path.suffix == ".csv":
                 self._writer = csv.CSVWriter(

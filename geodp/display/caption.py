@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from geodp.runs.published import PublishedRun
     from geodp.runs.run_folder import RunFolder
 
-PUBLIC = "Released data only; made for publication."
+PUBLIC = "Released layers only; simulated noise: not for publication."
 TRUTH = "Contains true positions: do not publish."
-SIMULATED = "Its noise is simulated, predictable from the seed: it shows a method and protects no real person."
+SIMULATED = (
+    "Not releasable: noise that follows from a seed can be taken off again, so this shows a method and protects no "
+    "real person."
+)
 
 
 def caption(run: RunFolder, notes: list[str], *, public: bool) -> str:
@@ -25,8 +28,8 @@ def caption(run: RunFolder, notes: list[str], *, public: bool) -> str:
     parts = [
         '<section id="geodp-caption" aria-label="About this map">',
         f"<header><h1>{escape(scenario.name)}</h1></header>",
-        f'<p class="geodp-badge {"released" if public else "truth"}">{PUBLIC if public else TRUTH}</p>',
-        f'<p class="geodp-stamp">{SIMULATED}</p>' if public and not run.manifest.get("releasable", False) else "",
+        f'<p class="geodp-badge truth">{PUBLIC if public else TRUTH}</p>',
+        f'<p class="geodp-stamp">{SIMULATED}</p>',
         '<div class="geodp-body" id="geodp-about">',
         f"<p>{escape(scenario.about)}</p>" if scenario.about else "",
         "<h2>Privacy</h2>",

@@ -9,6 +9,7 @@ from geodp.display import basemap
 from geodp.display.caption import caption
 from geodp.display.packing import data_block, pack
 from geodp.display.page import Page
+from geodp.display.page_file import require_page
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import OutputError, PluginNotLoaded
 from geodp.files import write_text_whole
@@ -60,8 +61,8 @@ def build_map(run: RunFolder, *, public: bool = False) -> str:
 
 def write_map(run: RunFolder, path: Path, *, public: bool = False) -> Path:
     """Write the map of a run to a file, whole or not at all, and return its path."""
+    path = require_page(Path(path))
     text = build_map(run, public=public)
-    path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text_whole(path, text)
@@ -108,6 +109,7 @@ def _facts(run: RunFolder, page: Page) -> dict[str, Any]:
     return {
         "name": run.scenario.name,
         "public": page.public,
+        "releasable": False,  # every run is simulated
         "box": [region.west, region.south, region.east, region.north],
         "centre": [region.projection.lon, region.projection.lat],
         "earth_radius_m": EARTH_RADIUS_M,

@@ -1,4 +1,4 @@
-"""A run folder whose truth is locked: what layers are given when a map is made for publication."""
+"""A run folder whose truth is locked: what layers are given when a map holds released data only."""
 
 from __future__ import annotations
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from geodp.csv_cells import guarded
 from geodp.errors import UsageError
+from geodp.stamp import COLUMN
 
 DEGREE_DIGITS = 7
 """Decimals of longitudes and latitudes: about a centimetre."""
@@ -43,8 +45,10 @@ def require_suffix(path: Path) -> str:
 def write_table(path: Path, table: Table, *, suffix_of: Path, stamp: dict[str, Any]) -> None:
     """Write a table in the format that the suffix of `suffix_of` names.
 
-    The stamp (mode, whether it is releasable, the guarantee) goes into the file where the format has a place for it:
-    csv has none.
+    The stamp (mode, whether it is releasable, the guarantee) goes into the file. Parquet has metadata, GeoJSON a
+    member; csv has no place beside its cells. A line of comment, first or last, is a wrong header or a wrong row to
+    most readers, so a csv that may not leave the house has one more column, `releasable`, which says so in every row;
+    a release has the columns of the publication and no other.
     """
     writers = {"csv": _write_csv, "parquet": _write_parquet, "geoparquet": _write_geoparquet, "geojson": _write_geojson}
     kind = require_suffix(suffix_of)
@@ -53,8 +57,12 @@ def write_table(path: Path, table: Table, *, suffix_of: Path, stamp: dict[str, A
     writers[kind](path, table, stamp)
 
 
-def _write_csv(path: Path, table: Table, stamp: dict[str, Any]) -> None:  # noqa: ARG001 - csv has no place for it
-    arrow = _arrow(table)
+def _write_csv(path: Path, table: Table, stamp: dict[str, Any]) -> None:
+    import numpy as np
+
+    arrow = guarded(_arrow(table))
+    if not stamp["releasable"]:
+        arrow = arrow.append_column(COLUMN, [np.zeros(arrow.num_rows, dtype=np.bool_)])
     with path.open("w", encoding="utf-8", newline="") as file:
         for begin in range(0, max(arrow.num_rows, 1), _CSV_ROWS):
             arrow.slice(begin, _CSV_ROWS).to_pandas().to_csv(file, index=False, header=begin == 0, lineterminator="\n")

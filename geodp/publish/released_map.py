@@ -7,7 +7,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geodp.display.caption import PUBLIC
 from geodp.display.packing import data_block, pack
 from geodp.display.page import Page
 from geodp.files import write_text_whole
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
 
 MAX_POINTS = 20_000
 UNIT = "positions/km²"
-SIMULATED = "Simulated noise, predictable from the seed: do not publish."
+RELEASED = "Released data only, under the guarantee below."
+SIMULATED = "Simulated noise, predictable from the seed: not releasable, do not publish."
 UNPROTECTED = "No privacy guarantee holds for what is drawn: do not publish."
 
 
@@ -56,6 +56,7 @@ def released_map(region: Region, draw: Callable[[Page], None], statement: Statem
     facts = {
         "name": name,
         "public": page.public,
+        "releasable": statement.releasable,
         "box": [region.west, region.south, region.east, region.north],
         "centre": [centre.lon, centre.lat],
         "earth_radius_m": EARTH_RADIUS_M,
@@ -83,7 +84,7 @@ def write_released_map(path: Path, region: Region, draw: Callable[[Page], None],
 
 def _caption(statement: Statement, notes: list[str]) -> str:
     released = statement.releasable
-    badge = PUBLIC if released else SIMULATED if statement.guarantee.holds else UNPROTECTED
+    badge = RELEASED if released else SIMULATED if statement.guarantee.holds else UNPROTECTED
     parts = [
         '<section id="geodp-caption" aria-label="About this map">',
         f"<header><h1>{escape(statement.request.out.name)}</h1></header>",

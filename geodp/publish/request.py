@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from geodp.display.page_file import require_page
 from geodp.errors import OutputError, UsageError
 from geodp.model import did_you_mean
 from geodp.publish.outputs import require_suffix
@@ -88,6 +89,8 @@ class Request:
         if self.cap is not None and self.cap < 1:
             raise UsageError(f"--cap must be a whole number of at least 1, got {self.cap}. {NOTHING_DONE}")
         self._require_distinct_files()
+        if self.map is not None:
+            require_page(self.map, NOTHING_DONE)
         written = [self.out, self.guarantee_path, *([self.map] if self.map is not None else [])]
         for path in written:
             if path.is_dir():

@@ -11,6 +11,7 @@ import pandas as pd
 
 from geodp.attacks import ANYONE, Attack, AttackView, Guesses
 from geodp.release import Cells, Points
+from geodp.stamp import write_simulated
 
 if TYPE_CHECKING:
     from geodp.runs.run_folder import RunFolder
@@ -37,7 +38,7 @@ def write_attacks(run: RunFolder) -> None:
     """Run the scenario's attacks on a run folder and write `attacks.parquet`."""
     frames = [score(run, number, attack) for number, attack in enumerate(run.scenario.attacks)]
     table = pd.concat([no_scores(), *frames], ignore_index=True) if frames else no_scores()
-    table.to_parquet(run.path / "attacks.parquet", compression="zstd")
+    write_simulated(table, run.path / "attacks.parquet")
 
 
 def no_scores() -> pd.DataFrame:

@@ -14,17 +14,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from geodp.csv_cells import guarded_csv
 from geodp.errors import UsageError
 from geodp.metrics import Measured, Metric
 from geodp.metrics._interval import difference, mean, total
 from geodp.runs.measure import measurements
+from geodp.stamp import COLUMN
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.runs.run_folder import RunFolder
 
-_OWN_COLUMNS = ("metric", "unit", "better", "paired")
+_OWN_COLUMNS = ("metric", "unit", "better", "paired", COLUMN)
 
 
 def compare_runs(runs: dict[str, RunFolder]) -> pd.DataFrame:
@@ -73,6 +75,11 @@ def compare_runs(runs: dict[str, RunFolder]) -> pd.DataFrame:
     counts = [f"{name} - {baseline} pairs" for name in others]
     numbers = [column for column in frame.columns if column not in _OWN_COLUMNS and column not in counts]
     return frame.astype(dict.fromkeys(numbers, "Float64") | dict.fromkeys(counts, "Int64"))
+
+
+def comparison_csv(table: pd.DataFrame) -> str:
+    """Return a comparison as csv, stamped like everything that comes of a simulation."""
+    return guarded_csv(table.assign(**{COLUMN: False}))
 
 
 def same_world(first: RunFolder, second: RunFolder) -> bool:

@@ -21,6 +21,7 @@ from geodp.privacy.ledger import Ledger
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.runs.run_folder import write_json
 from geodp.scenario import Scenario
+from geodp.stamp import SIMULATED, write_simulated
 from geodp.streams import Streams
 
 if TYPE_CHECKING:
@@ -140,10 +141,11 @@ def _write(
     folder: Path, index: int, time_s: float, mechanism: HistoryDevice, items: pd.DataFrame, counts: pd.DataFrame
 ) -> None:
     folder.mkdir(exist_ok=True)
-    items.to_parquet(folder / f"{index:04d}-items.parquet", compression="zstd", index=False)
-    counts.to_parquet(folder / f"{index:04d}-counts.parquet", compression="zstd", index=False)
+    write_simulated(items, folder / f"{index:04d}-items.parquet", index=False)
+    write_simulated(counts, folder / f"{index:04d}-counts.parquet", index=False)
     promise = mechanism.guarantee()
     facts = {
+        **SIMULATED,
         "index": index,
         "time_s": time_s,
         "mechanism": mechanism.model_dump(mode="json"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from geodp.errors import GeodpError, PluginNotLoaded
 from geodp.metrics import TOPICS, Measured, Metric
-from geodp.plugins import plugins
+from geodp.plugins import USER_MODULE, blamed, plugins
 from geodp.runs.run_folder import RunFolder, number
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def _measured(run: RunFolder) -> Iterator[tuple[Metric, str, Measured]]:
         except GeodpError:
             raise
         except Exception as error:  # a user's metric may raise anything: say which one it was
-            raise GeodpError(f"metric '{metric.kind}' failed on {run.path}: {type(error).__name__}: {error}") from error
+            what = blamed(error) or f"{type(error).__name__}: {error}"
+            raise GeodpError(f"metric '{metric.kind}' failed on {run.path}: {what}") from error
         for key, measured in values.items():
             yield metric, key, measured
 
@@ -79,8 +80,7 @@ def metrics_of(run: RunFolder) -> list[Metric]:
     found = [
         cls()
         for cls in plugins("metric").values()
-        if issubclass(cls, Metric)
-        and (not cls.__module__.startswith("geodp_user_plugin_") or inspect.getfile(cls) in named)
+        if issubclass(cls, Metric) and (not cls.__module__.startswith(USER_MODULE) or inspect.getfile(cls) in named)
     ]
     return sorted(found, key=_place)
 

@@ -12,6 +12,7 @@ from geodp.privacy.noise import SimulatedNoise
 from geodp.runs.run_folder import write_json
 from geodp.scenario import Scenario
 from geodp.scenario_costs import publication_charge, whole_run
+from geodp.stamp import SIMULATED, write_simulated
 from geodp.streams import Streams
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def write_publications(scenario: Scenario, records: Records, streams: Streams, f
         _write_visits(records, folder)
     if scenario.needs_trajectories:
         frame = records.trajectories().frame(records.region)
-        frame.to_parquet(folder / "truth" / "trajectories.parquet", compression="zstd", index=False)
+        write_simulated(frame, folder / "truth" / "trajectories.parquet", index=False)
     for index, item in enumerate(scenario.publish):
         noise = SimulatedNoise(streams.generator(f"publish.noise.{index}"))
         _write(folder, index, item, item.publish(records, noise))
@@ -83,9 +84,10 @@ def _write(folder: Path, index: int, item: Publication, published: Published) ->
     public, private = folder / "releases" / "publications", folder / "truth" / "publications" / name
     public.mkdir(exist_ok=True)
     private.mkdir(parents=True)
-    published.released.to_parquet(public / f"{name}.parquet", compression="zstd", index=False)
+    write_simulated(published.released, public / f"{name}.parquet", index=False)
     promise, cost = item.guarantee(), item.cost()
     facts = {
+        **SIMULATED,
         "index": index,
         "kind": item.kind,
         "fields": item.model_dump(mode="json"),
@@ -98,7 +100,7 @@ def _write(folder: Path, index: int, item: Publication, published: Published) ->
     }
     write_json(public / f"{name}.json", facts)
     for table, frame in published.truth.items():
-        frame.to_parquet(private / f"{table}.parquet", compression="zstd", index=False)
+        write_simulated(frame, private / f"{table}.parquet", index=False)
 
 
 def _write_visits(records: Records, folder: Path) -> None:

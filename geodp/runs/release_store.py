@@ -15,6 +15,7 @@ from geodp.privacy import channels
 from geodp.privacy.guarantee import Guarantee
 from geodp.release import AdaptiveCells, Cells, Contours, DensityEstimate, GridCells, LatticeCells, Points
 from geodp.runs.run_folder import write_json
+from geodp.stamp import SIMULATED, write_simulated
 
 _COLUMNS = ["west_m", "south_m", "east_m", "north_m", "count", "noise_scale"]
 _MORE_COLUMNS = {"points": ["who", "x_m", "y_m"], "estimate": [*_COLUMNS, "variance"]}
@@ -36,8 +37,9 @@ def write_release(folder: Path, index: int, release: Cells | Points) -> None:
     frame = pd.DataFrame({column: getattr(release, column) for column in _MORE_COLUMNS.get(name, _COLUMNS)})
     if isinstance(release, Cells) and release.noise_terms is not None:
         frame["noise_terms"] = release.noise_terms
-    frame.to_parquet(folder / f"{index:04d}.parquet", compression="zstd")
+    write_simulated(frame, folder / f"{index:04d}.parquet")
     facts: dict[str, Any] = {
+        **SIMULATED,
         "type": name,
         "time_s": release.time_s,
         "mechanism": release.mechanism,

@@ -26,7 +26,7 @@ from geodp.release import Cells, Points
 from geodp.runs.publications import book_publications, records_of, write_publications
 from geodp.runs.release_store import write_release
 from geodp.runs.result import RunResult
-from geodp.runs.run_folder import RunFolder, check_is_run, write_json
+from geodp.runs.run_folder import RunFolder, check_is_run, write_json, write_text
 from geodp.scenario import Scenario, load_scenario
 from geodp.scenario_file import arms, write_scenario
 from geodp.server.density_from_points import density_from_points
@@ -34,6 +34,7 @@ from geodp.simulation.answers import pseudonyms
 from geodp.simulation.crew import Crew
 from geodp.simulation.engine import Engine, World, build_world
 from geodp.simulation.event_log import EventLog
+from geodp.stamp import SIMULATED, write_simulated
 from geodp.streams import Streams
 
 Progress = Callable[[str, float], None]
@@ -116,7 +117,7 @@ def _run_logged(folder: Path, scenario: Scenario, tell: Progress, *, draw_map: b
 
 def _run_arms(scenario: Scenario, folder: Path, tell: Progress, *, draw_map: bool, summarise: bool) -> None:
     """Run every arm on one world, then compare them."""
-    from geodp.runs.compare import compare_runs
+    from geodp.runs.compare import compare_runs, comparison_csv
 
     scenarios = {name: arm.resolved() for name, arm in arms(scenario, trust_plugins=True).items()}
     streams = Streams(scenario.seed)
@@ -135,7 +136,7 @@ def _run_arms(scenario: Scenario, folder: Path, tell: Progress, *, draw_map: boo
     write_scenario(scenario, folder / "scenario.yaml")
     write_json(folder / MANIFEST, _manifest(scenario, {}) | {"arms": list(scenarios)})
     compared = compare_runs({name: RunFolder(folder / "arms" / name, trust_plugins=True) for name in scenarios})
-    compared.to_csv(folder / "comparison.csv", index=False)
+    write_text(folder / "comparison.csv", comparison_csv(compared))
     _finish(folder, tell, draw_map=draw_map, summarise=summarise)
 
 
@@ -189,10 +190,10 @@ def _simulate(scenario: Scenario, world: World, folder: Path, tell: Progress, *,
     if scenario.publish or scenario.needs_visits:
         tell("publications", 0.0)
         write_publications(scenario, records, streams, folder)
-    paths.frame().to_parquet(folder / "truth" / "paths.parquet", compression="zstd")
+    write_simulated(paths.frame(), folder / "truth" / "paths.parquet")
     if positions.parts:
-        positions.frame().to_parquet(folder / "truth" / "reports.parquet", compression="zstd")
-    write_json(folder / "truth" / "world.json", {"workers": world.population.size})
+        write_simulated(positions.frame(), folder / "truth" / "reports.parquet")
+    write_json(folder / "truth" / "world.json", {**SIMULATED, "workers": world.population.size})
     write_scenario(scenario, folder / "scenario.yaml")
     facts = {"events": log.rows, "releases": releases.count, "tasks": int(world.arrivals.time_s.size)}
     facts |= {"publications": len(scenario.publish)} if scenario.publish else {}
@@ -271,7 +272,7 @@ class _ReleaseWriter:
         """Write a release, and the true count of each of its cells."""
         write_release(self.folder / "releases", self.count, release)
         path = self.folder / "truth" / "counts" / f"{self.count:04d}.parquet"
-        pd.DataFrame({"count": true_count}).to_parquet(path, compression="zstd")
+        write_simulated(pd.DataFrame({"count": true_count}), path)
         self.count += 1
 
 
@@ -331,7 +332,7 @@ class _PathSampler:
 
 def _write_ledgers(engine: Engine, folder: Path, told: pd.DataFrame | None) -> None:
     """Write the public charges, and apart what each person disclosed, reported, and told about their history."""
-    engine.ledger.to_frame().to_parquet(folder / "ledger.parquet", compression="zstd")
+    write_simulated(engine.ledger.to_frame(), folder / "ledger.parquet")
     asked = np.flatnonzero(engine.disclosure.nats > 0)
     people = pd.DataFrame({"worker": asked, "epsilon": engine.disclosure.nats[asked]})
     people = people.assign(time_s=engine.scenario.duration_s, unit="interaction")
@@ -341,7 +342,7 @@ def _write_ledgers(engine: Engine, folder: Path, told: pd.DataFrame | None) -> N
     columns = ["time_s", "worker", "unit", "epsilon"]
     parts = [part for part in (reporters, told) if part is not None and len(part)]
     everyone = pd.concat([people, *parts], ignore_index=True) if parts else people
-    everyone[columns].to_parquet(folder / "truth" / "ledger.parquet", compression="zstd")
+    write_simulated(everyone[columns], folder / "truth" / "ledger.parquet")
 
 
 SERVER_VIEW = {
@@ -379,7 +380,7 @@ def _write_server_view(engine: Engine, folder: Path) -> None:
         frame["region"] = pd.Series(packed, dtype="object")
         frame["growth"] = pd.Series([np.array(record["growth"]) for record in engine.server.records], dtype="object")
     frame = frame.replace({"uncapped_radius_m": {np.inf: np.nan}})
-    frame.to_parquet(folder / "server_view.parquet", compression="zstd")
+    write_simulated(frame, folder / "server_view.parquet")
 
 
 def _manifest(scenario: Scenario, timings: dict[str, float]) -> dict[str, Any]:

@@ -73,21 +73,43 @@ def comparison_text(table: pd.DataFrame, runs: dict[str, RunFolder]) -> str:
     rows = table.set_index("metric")
     paragraphs = []
     for name in others:
-        clear, unclear = [], []
-        for key, words in _TOLD.items():
-            gap = _measured(rows.loc[key], f"{name} - {baseline}") if key in rows.index else Measured(None)
-            if gap.value is None or gap.low is None or gap.high is None:
-                continue
-            if gap.low > 0 or gap.high < 0:
-                clear.append(f"- {words}: {with_interval(gap, str(rows.loc[key, 'unit']), signed=True)}")
-            else:
-                unclear.append(words)
+        gaps = {str(key): _measured(rows.loc[key], f"{name} - {baseline}") for key in rows.index}
+        units = {str(key): str(unit) for key, unit in rows["unit"].items()}
         head = f"**`{name}` against `{baseline}`**"
-        text = "\n".join([f"{head}:", "", *clear]) if clear else f"{head}: nothing differs by more than chance."
-        if unclear and clear:
-            text += f"\n\nNo clear difference: {', '.join(unclear)}."
-        paragraphs.append(text)
+        paragraphs.append("\n\n".join(_read_out(head, gaps, units)))
     return "\n\n".join([*paragraphs, _how_to_read(runs)])
+
+
+def _read_out(head: str, gaps: dict[str, Measured], units: dict[str, str]) -> list[str]:
+    """Tell the differences between two runs: all metrics have their place in one of the sentences."""
+    judged = {key: gap for key, gap in gaps.items() if gap.low is not None and gap.high is not None}
+    clear = [key for key, gap in judged.items() if (gap.low or 0) > 0 or (gap.high or 0) < 0]
+    open_ = [key for key, gap in gaps.items() if gap.value and key not in judged]
+    told = [
+        f"- {words}: {with_interval(gaps[key], units[key], signed=True)}"
+        for key, words in _TOLD.items()
+        if key in clear
+    ]
+    further = [key for key in clear if key not in _TOLD]
+    if further:
+        told.append(f"- further: {_keys(further)} (see the table)")
+    parts = [f"{head}:", "\n".join(told)] if told else [f"{head}: {_no_difference(len(judged))}"]
+    unclear = [words for key, words in _TOLD.items() if key in judged and key not in clear]
+    if unclear and told:
+        parts.append(f"No clear difference: {', '.join(unclear)}.")
+    if open_:
+        parts.append(f"Different, but without an interval that says whether by chance: {_keys(open_)}.")
+    return parts
+
+
+def _no_difference(judged: int) -> str:
+    if not judged:
+        return "no metric has a difference with an interval, so nothing can be said about chance."
+    return f"nothing differs by more than chance, in any of the {judged} metrics whose difference has an interval."
+
+
+def _keys(keys: list[str]) -> str:
+    return ", ".join(f"`{key}`" for key in keys)
 
 
 def _how_to_read(runs: dict[str, RunFolder]) -> str:

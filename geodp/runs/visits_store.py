@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from geodp.stamp import write_simulated
 from geodp.visits.histories import Histories, Venues
 
 _PLACE = ("venue", "lon", "lat", "category")
@@ -16,9 +17,8 @@ def write_venues(path: Path, venues: Venues) -> None:
     """Write the public list: venue, lon, lat, category (where there are any), and its levels, coarsest first."""
     columns = {"venue": venues.name, "lon": venues.lon, "lat": venues.lat}
     columns |= {} if venues.category is None else {"category": venues.category}
-    pd.DataFrame(columns | {f"level.{name}": units for name, units in venues.levels.items()}).to_parquet(
-        path, compression="zstd", index=False
-    )
+    columns |= {f"level.{name}": units for name, units in venues.levels.items()}
+    write_simulated(pd.DataFrame(columns), path, index=False)
 
 
 def read_venues(frame: pd.DataFrame) -> Venues:
@@ -33,9 +33,9 @@ def write_visits(path: Path, histories: Histories) -> None:
     """Write who was where: person and venue by number, time_s where known; the names of people beside."""
     columns: dict[str, np.ndarray] = {"person": histories.person, "venue": histories.venue}
     columns |= {} if histories.time_s is None else {"time_s": histories.time_s}
-    pd.DataFrame(columns).to_parquet(path, compression="zstd", index=False)
+    write_simulated(pd.DataFrame(columns), path, index=False)
     people = pd.DataFrame({"user": histories.people.astype(str)})
-    people.to_parquet(path.with_name("people.parquet"), compression="zstd", index=False)
+    write_simulated(people, path.with_name("people.parquet"), index=False)
 
 
 def read_visits(frame: pd.DataFrame, people: pd.DataFrame) -> Histories:

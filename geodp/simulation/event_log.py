@@ -11,6 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from geodp.stamp import METADATA
+
 
 class Kind(StrEnum):
     """Kinds of event, with the meaning of their columns."""
@@ -95,7 +97,8 @@ SCHEMA = pa.schema(
         ("y_m", pa.float64()),
         ("value", pa.float64()),
         ("reason", pa.dictionary(pa.int8(), pa.string())),
-    ]
+    ],
+    metadata=METADATA,
 )
 _COLUMN_TYPES = (np.float64, np.int8, np.int64, np.int64, np.float64, np.float64, np.float64, np.int8)  # as in SCHEMA
 Numbers = float | npt.NDArray[Any]

@@ -49,8 +49,10 @@ def run_job(job: Job) -> Outcome:
     except GeodpError as error:
         outcome |= {"status": "failed", "error": str(error), "metrics": {}}
     except Exception as error:  # noqa: BLE001 - whatever a run raises must not stop the others
+        from geodp.plugins import blamed
+
         place = traceback.format_exc(limit=-1).strip().splitlines()
-        text = f"{type(error).__name__}: {error} ({' '.join(place[1:2]).strip()})"
+        text = blamed(error) or f"{type(error).__name__}: {error} ({' '.join(place[1:2]).strip()})"
         outcome |= {"status": "failed", "error": text, "metrics": {}}
     else:
         outcome |= {"status": "ok", "error": "", "metrics": metrics}

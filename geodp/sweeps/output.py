@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from geodp._version import __version__
+from geodp.csv_cells import guarded_csv
 from geodp.files import digest, write_text_whole, write_whole
 from geodp.metrics._interval import mean
+from geodp.stamp import COLUMN, METADATA, SIMULATED, write_simulated
 from geodp.sweeps.job import Job
 from geodp.sweeps.sweep import failure_message
 from geodp.sweeps.sweep_file import LoadedSweep, as_text
@@ -26,7 +28,7 @@ def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, com
     runs = runs_table(sweep, jobs, store)
     _write_parquet(runs, store.path / "runs.parquet")
     summary = summary_table(runs, sweep)
-    write_text_whole(store.path / "summary.csv", summary.to_csv(index=False))
+    write_text_whole(store.path / "summary.csv", guarded_csv(summary.assign(**{COLUMN: False})))
     _write_failures(sweep, runs, store.path / "failures.txt")
     _write_timings(jobs, store)
     drawn = []
@@ -39,6 +41,7 @@ def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, com
     write_text_whole(store.path / "report.html", report_html(sweep, runs, summary, drawn))
     facts = {
         "kind": "sweep",
+        **SIMULATED,
         "geodp": __version__,
         "name": sweep.sweep.name,
         "sweep": str(sweep.path),
@@ -123,7 +126,7 @@ def metric_columns(runs: pd.DataFrame, varied: list[str]) -> list[str]:
 
 def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
     """Write a table that is the same, byte for byte, wherever and in whatever order its rows were computed."""
-    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(METADATA)
     write_whole(path, lambda partial: pq.write_table(table, partial, compression="zstd"))
 
 
@@ -142,4 +145,4 @@ def _write_timings(jobs: list[Job], store: SweepFolder) -> None:
     made = [outcomes[job["run_id"]] for job in jobs if job["run_id"] in outcomes]
     frame = pd.DataFrame({key: [outcome[key] for outcome in made] for key in ("run_id", "cell", "seed", "seconds")})
     frame["seconds"] = frame["seconds"].astype(np.float64)
-    write_whole(store.path / "timings.parquet", frame.to_parquet)
+    write_whole(store.path / "timings.parquet", lambda partial: write_simulated(frame, partial))

@@ -41,6 +41,7 @@ def report_html(sweep: LoadedSweep, runs: pd.DataFrame, summary: pd.DataFrame, f
         *(_inline(path) for path in figures),
         "<h2>Cells</h2>",
         _table(summary, sweep),
+        "<p><em>Simulated noise: not releasable.</em></p>",
         "<h2>Again</h2>",
         f"<pre>geodp sweep {html.escape(sweep.path.as_posix())} --out DIR</pre>",
         f"<p>Made with geodp {__version__}. All numbers: summary.csv and runs.parquet beside this page.</p>",

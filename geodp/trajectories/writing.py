@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geodp.csv_cells import guarded
 from geodp.errors import UsageError
 from geodp.files import write_whole
 from geodp.geometry import Region
@@ -57,7 +58,7 @@ def _csv_writer(path: Path, frames: Iterable[pd.DataFrame]) -> int:
     with path.open("wb") as file:
         file.write((",".join(COLUMNS) + "\n").encode())
         for frame in frames:
-            csv.write_csv(_arrow(frame), file, options)
+            csv.write_csv(guarded(_arrow(frame)), file, options)
             rows += len(frame)
     return rows
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from geodp.csv_cells import unguarded
 from geodp.errors import DataError
 from geodp.model import did_you_mean
 from geodp.world import total_rows
@@ -194,7 +195,7 @@ def _csv_batches(path: Path, numbers: list[str], names: list[str]) -> Iterator[A
             read_options=arrow_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
             convert_options=arrow_csv.ConvertOptions(column_types=types, include_columns=numbers + names),
         )
-        yield from reader
+        yield from map(unguarded, reader)
     except (pa.ArrowException, OSError) as error:
         rule = ""
         if numbers and "conversion" in str(error):

@@ -19,7 +19,7 @@ def test_cells_with_noisy_counts_tile_the_region(make: Make) -> None:
     request = make(places(5000), epsilon=5.0, settings={"cell_m": 500})
     outcome = publish_positions(request, mechanism="contour")
     told = pd.read_csv(request.out)
-    assert list(told.columns) == ["west", "south", "east", "north", "count", "density_per_km2"]
+    assert list(told.columns) == ["west", "south", "east", "north", "count", "density_per_km2", "releasable"]
     assert len(told) == 11 * 11
     assert (told["west"].min(), told["south"].min(), told["east"].max(), told["north"].max()) == (10, 50, 10.08, 50.05)
     # The sum of 121 Laplace numbers of scale 0.2 is off by less than 25 (eight standard deviations).

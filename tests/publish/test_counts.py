@@ -66,7 +66,7 @@ def exact(files: Files) -> pd.Series:
 def test_every_venue_of_the_list_gets_a_count_and_the_guarantee_is_for_a_user(files: Files, method: str) -> None:
     assert publish(files, "--method", method, "--epsilon", "0.69", "--seed", "3") == 0
     told, listed = pd.read_csv(files[0].parent / "out.csv"), pd.read_csv(files[1])
-    assert list(told.columns) == ["venue", "count", "lon", "lat"]
+    assert list(told.columns) == ["venue", "count", "lon", "lat", "releasable"]
     assert told["venue"].tolist() == listed["venue"].tolist(), "all of the public list, in its order"
     assert np.isfinite(told["count"]).all()
     promise = stated(files)["guarantee"]
@@ -127,7 +127,7 @@ def test_release_mode_refuses_a_derived_venue_list_and_simulate_mode_warns(
     assert left(files) == set()
     assert publish(files, "--epsilon", "1", venues=False) == 0
     assert "no privacy guarantee holds" in capsys.readouterr().err
-    assert list(pd.read_csv(files[0].parent / "out.csv").columns) == ["venue", "count"]
+    assert list(pd.read_csv(files[0].parent / "out.csv").columns) == ["venue", "count", "releasable"]
     promise = stated(files)["guarantee"]
     assert isinstance(promise, dict)
     assert not promise["holds"]

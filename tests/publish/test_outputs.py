@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import geopandas
 import numpy as np
@@ -29,9 +30,12 @@ BOXES = Table(
 )
 
 
-def written(folder: Path, table: Table, suffix: str) -> Path:
+RELEASED = {"mode": "release", "releasable": True}
+
+
+def written(folder: Path, table: Table, suffix: str, stamp: dict[str, Any] = STAMP) -> Path:
     path = folder / f"table{suffix}"
-    write_table(path, table, suffix_of=path, stamp=STAMP)
+    write_table(path, table, suffix_of=path, stamp=stamp)
     return path
 
 
@@ -39,16 +43,17 @@ def test_a_csv_is_the_same_however_many_rows_are_written_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = Table({"user": pa.chunked_array([["a,b", None], ["c"]]), "count": np.array([1.5, 1e-7, 3.0])})
-    whole = written(tmp_path, table, ".csv").read_bytes()
+    whole = written(tmp_path, table, ".csv", RELEASED).read_bytes()
     assert whole == b'user,count\n"a,b",1.5\n,1e-07\nc,3.0\n'
     monkeypatch.setattr(outputs, "_CSV_ROWS", 2)
-    assert written(tmp_path, table, ".csv").read_bytes() == whole
+    assert written(tmp_path, table, ".csv", RELEASED).read_bytes() == whole
     empty = Table({"user": pa.array([], pa.string()), "count": np.empty(0)})
-    assert written(tmp_path, empty, ".csv").read_bytes() == b"user,count\n"
+    assert written(tmp_path, empty, ".csv", RELEASED).read_bytes() == b"user,count\n"
+    assert written(tmp_path, empty, ".csv").read_bytes() == b"user,count,releasable\n"
 
 
 def test_csv_and_parquet_hold_the_columns(tmp_path: Path) -> None:
-    csv = pd.read_csv(written(tmp_path, POINTS, ".csv"))
+    csv = pd.read_csv(written(tmp_path, POINTS, ".csv", RELEASED))
     parquet = pd.read_parquet(written(tmp_path, POINTS, ".parquet"))
     for frame in (csv, parquet):
         assert list(frame.columns) == ["user", "lon", "lat"]
@@ -68,7 +73,10 @@ def test_geographic_formats_are_read_by_others_in_longitude_and_latitude(tmp_pat
     assert boxes.geometry.iloc[1].equals(shapely.box(10.1, 50.0, 10.2, 50.1))
 
 
-def test_the_stamp_is_in_the_file_where_the_format_has_a_place(tmp_path: Path) -> None:
+def test_the_stamp_is_in_the_file_whatever_its_format(tmp_path: Path) -> None:
+    told = pd.read_csv(written(tmp_path, POINTS, ".csv"))
+    assert told["releasable"].tolist() == [False, False]
+    assert list(told.columns) == ["user", "lon", "lat", "releasable"]
     for suffix in (".parquet", ".geoparquet"):
         metadata = pq.read_schema(written(tmp_path, POINTS, suffix)).metadata
         assert json.loads(metadata[b"geodp"]) == STAMP
@@ -77,6 +85,7 @@ def test_the_stamp_is_in_the_file_where_the_format_has_a_place(tmp_path: Path) -
 
 def test_a_table_without_places_has_no_geographic_format(tmp_path: Path) -> None:
     table = Table({"venue": np.array(["a"]), "count": np.array([1])})
-    assert pd.read_csv(written(tmp_path, table, ".csv")).to_dict("list") == {"venue": ["a"], "count": [1]}
+    told = pd.read_csv(written(tmp_path, table, ".csv", RELEASED))
+    assert told.to_dict("list") == {"venue": ["a"], "count": [1]}
     with pytest.raises(UsageError, match="has no places"):
         written(tmp_path, table, ".geojson")

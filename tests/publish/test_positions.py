@@ -54,7 +54,7 @@ def test_a_report_per_row_in_the_order_of_the_file_when_simulating(make: Make) -
     request = make(places(500).assign(user=np.arange(500)[::-1]), **FINE)
     publish_positions(request)
     told = pd.read_csv(request.out)
-    assert list(told.columns) == ["user", "lon", "lat"]
+    assert list(told.columns) == ["user", "lon", "lat", "releasable"]
     assert told["user"].tolist() == list(range(500))[::-1]
     assert errors_m(request).max() < 500
 

@@ -30,11 +30,11 @@ def test_the_map_holds_the_reports_and_no_true_place(make: Make, tmp_path: Path)
 
 def test_the_map_says_what_may_be_done_with_it(make: Make, tmp_path: Path, opendp: None) -> None:
     simulated = drawn(make, tmp_path)
-    assert "Simulated noise, predictable from the seed: do not publish." in simulated
+    assert "Simulated noise, predictable from the seed: not releasable, do not publish." in simulated
     exact = drawn(make, tmp_path, mechanism="none", epsilon=None, force=True)
     assert "No privacy guarantee holds for what is drawn: do not publish." in exact
     released = drawn(make, tmp_path, mode="release", force=True)
-    assert "Released data only; made for publication." in released
+    assert "Released data only, under the guarantee below." in released
     assert "do not publish" not in released
     assert "from everyone but a trusted curator" in released
 

@@ -135,7 +135,7 @@ def test_folders_of_a_published_format_are_read_and_cleaned(tmp_path: Path, caps
     assert "Read as geolife." in said
     assert "left out: 4 rows (time goes backwards)" in said
     told = pd.read_csv(tmp_path / "out.csv")
-    assert list(told.columns) == ["user", "trajectory", "time_s", "lon", "lat"]
+    assert list(told.columns) == ["user", "trajectory", "time_s", "lon", "lat", "releasable"]
     assert publish(next(source.rglob("*.plt")), "--epsilon", "50", BOX, out="one.csv") == 0
 
 

@@ -42,7 +42,7 @@ def test_visits_move_among_listed_venues_and_the_guarantee_says_so(files: tuple[
     assert publish(files, "--level", "ward", "--epsilon", "1", "--cap", "10") == 0
     out = files[0].parent / "out.csv"
     told, listed = pd.read_csv(out), pd.read_csv(files[1])
-    assert list(told.columns) == ["user", "venue", "lon", "lat"]
+    assert list(told.columns) == ["user", "venue", "lon", "lat", "releasable"]
     assert set(told["venue"]) <= set(listed["venue"])
     assert set(told["user"]) <= set(pd.read_csv(files[0])["user"])
     assert told.equals(told.sort_values(["user", "venue"], kind="stable").reset_index(drop=True))
@@ -305,7 +305,7 @@ def test_columns_may_be_called_otherwise(files: tuple[Path, Path], capsys: pytes
     words = ["--column", "user=uid", "--column", "venue=poi", "--venue-column", "venue=poi", "--venue-column", "lon=x"]
     assert publish(files, "--epsilon", "1", *words, "--force") == 0
     assert (files[0].parent / "out.csv").read_bytes() == guessed
-    assert list(pd.read_csv(files[0].parent / "out.csv").columns) == ["user", "venue", "lon", "lat"]
+    assert list(pd.read_csv(files[0].parent / "out.csv").columns) == ["user", "venue", "lon", "lat", "releasable"]
     assert publish(files, "--epsilon", "1", "--column", "person=uid", "--force") == 2
     assert "PART one of user, venue" in capsys.readouterr().err
 

@@ -10,6 +10,7 @@ import pytest
 from geodp.errors import UsageError
 from geodp.runs.compare import compare_runs
 from geodp.runs.run_folder import RunFolder
+from geodp.runs.summary_comparison import comparison_text
 from tests.metrics.hand_made import hand_made_run
 
 
@@ -107,3 +108,19 @@ def test_a_comparison_is_not_a_run(runs: dict[str, RunFolder], tmp_path: Path) -
     (whole / "manifest.json").write_text(json.dumps({"arms": ["first"]}))
     with pytest.raises(UsageError, match="is itself a comparison"):
         compare_runs({"base": runs["base"], "whole": RunFolder(whole)})
+
+
+def test_what_is_read_out_covers_every_metric(runs: dict[str, RunFolder]) -> None:
+    table = compare_runs({"base": runs["base"], "same": RunFolder(runs["base"].path)})
+    text = comparison_text(table, {"base": runs["base"], "same": runs["base"]})
+    judged = int((table["same - base low"].notna() & table["same - base high"].notna()).sum())
+    assert judged > len(set(table["metric"]) & {"success_rate", "travel_distance_m"})
+    assert f"nothing differs by more than chance, in any of the {judged} metrics whose difference" in text
+    table = table.set_index("metric")
+    table.loc["execution_cost_m_extra"] = table.loc["execution_cost_m"]
+    table.loc["execution_cost_m_extra", ["same - base", "same - base low", "same - base high"]] = [2.0, 1.0, 3.0]
+    table.loc["epsilon_spent", "same - base"] = 0.5
+    text = comparison_text(table.reset_index(), {"base": runs["base"], "same": runs["base"]})
+    assert "nothing differs" not in text
+    assert "further: `execution_cost_m_extra` (see the table)" in text
+    assert "without an interval that says whether by chance: `epsilon_spent`." in text

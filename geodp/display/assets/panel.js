@@ -36,7 +36,7 @@
       tick.checked = entry.visible;
       entry.tick = tick;
       entry.legend = element("div", { class: "geodp-legend", hidden: !entry.visible });
-      const trust = element("span", { class: "geodp-trust " + (entry.spec.public ? "released" : "truth") }, entry.spec.public ? "public" : "private");
+      const trust = element("span", { class: "geodp-trust " + (entry.spec.public ? "released" : "truth") }, entry.spec.public ? "released" : "private");
       const label = element("label", {}, tick, element("span", {}, entry.spec.title), trust);
       entry.row = element("div", { class: "geodp-layer", "data-kind": entry.spec.kind, "data-group": entry.spec.group }, label, entry.legend);
       return entry.row;

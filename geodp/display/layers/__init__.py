@@ -19,7 +19,7 @@ class Layer(Plugin):
     title: ClassVar[str]
     """What the layer panel calls it."""
     public: ClassVar[bool] = False
-    """Whether it holds released data only, so that it may be part of a map made for publication."""
+    """Whether it holds released data only, so that it may be part of a public map."""
     shared: ClassVar[bool] = False
     """Whether all arms of a comparison share it, so that it is drawn once."""
     level: ClassVar[int] = 50

@@ -1,0 +1,70 @@
+"""Cells of csv files that no spreadsheet takes for a formula.
+
+A spreadsheet runs a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return, whoever wrote it there. Text
+that begins so, and is no plain number, gets a single quote in front; a quote that stands there already gets another, so
+that taking one off again gives the text as it was. All csv files that geodp writes are guarded, and the tables that it
+reads are read so: a venue called `=1+1` keeps its name on the way out and back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FORMULA = r"^'*[=+\-@\t\r]"
+_NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
+_QUOTED = r"^'('*[=+\-@\t\r])"
+
+
+def guarded_text(text: str) -> str:
+    """Return the text of one cell, guarded where a spreadsheet would take it for a formula."""
+    return f"'{text}" if re.match(_FORMULA, text) and not re.match(_NUMBER, text) else text
+
+
+def guarded(table: Any) -> Any:
+    """Return an arrow table or batch whose text and names of columns are guarded."""
+    return _mapped(table, _guarded_column).rename_columns([guarded_text(name) for name in table.schema.names])
+
+
+def unguarded(table: Any) -> Any:
+    """Return an arrow table or batch with its text as it was before it was guarded."""
+    import pyarrow.compute as pc
+
+    return _mapped(table, lambda column: pc.replace_substring_regex(column, _QUOTED, r"\1"))
+
+
+def guarded_csv(frame: pd.DataFrame) -> str:
+    """Return a table as csv whose text and names of columns are guarded."""
+    named = frame.rename(columns={name: guarded_text(str(name)) for name in frame.columns})
+    return named.map(lambda cell: guarded_text(cell) if isinstance(cell, str) else cell).to_csv(index=False)
+
+
+def _guarded_column(column: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    quote, nothing = pa.scalar("'", column.type), pa.scalar("", column.type)
+    risky = pc.and_not(pc.match_substring_regex(column, _FORMULA), pc.match_substring_regex(column, _NUMBER))
+    return pc.if_else(risky, pc.binary_join_element_wise(quote, column, nothing), column)
+
+
+def _mapped(table: Any, change: Any) -> Any:
+    """Return a table or batch whose columns of text are changed."""
+    columns = [change(column) if _is_text(column.type) else column for column in map(_plain, table.columns)]
+    return type(table).from_arrays(columns, names=table.schema.names)
+
+
+def _plain(column: Any) -> Any:
+    """Return a column without a dictionary of its values."""
+    import pyarrow as pa
+
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -1,0 +1,32 @@
+"""The stamp of simulated files: whatever a file is, it says itself that it may not leave the house.
+
+Noise that follows from a seed can be taken off again by whoever has the seed. Files get parted from their folders, so
+the folder's manifest is not enough: Parquet files carry the stamp in their metadata, JSON files as two keys, csv files
+as a column. `metrics.json` alone has none, for it holds numbers and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SIMULATED: dict[str, Any] = {"mode": "simulate", "releasable": False}
+"""What is written into a file whose noise is simulated."""
+COLUMN = "releasable"
+"""Column that stamps a csv file; it holds `False` in every row."""
+METADATA: dict[str, str] = {"geodp": json.dumps(SIMULATED)}
+"""The stamp as metadata of a Parquet file, where releases carry theirs."""
+
+
+def write_simulated(frame: pd.DataFrame, path: Path, *, index: bool | None = None) -> None:
+    """Write a table of a simulation as stamped Parquet; `index` as for `DataFrame.to_parquet`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pandas(frame, preserve_index=index)
+    metadata = {**(table.schema.metadata or {}), **{key.encode(): text.encode() for key, text in METADATA.items()}}
+    pq.write_table(table.replace_schema_metadata(metadata), path, compression="zstd")
