@@ -14,14 +14,13 @@ from geodp.loaders._seen import Numbering
 from geodp.loaders._text_files import numbers, require_file
 from geodp.loaders._times import zoned_seconds
 from geodp.loaders._tracks import TrackLoader
-from geodp.loaders.visits_table import point_columns
 from geodp.world import columns_file, total_rows
+from geodp.world.point_column import PointColumn, point_column
 from geodp.world.usual_columns import field_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_GEOMETRY = "geometry"
 _ROWS_AT_ONCE = 1 << 18
 _UNORDERED = "stood after a later fix of their track: sorted by time"
 
@@ -66,19 +65,19 @@ class TrajectoriesTable(TrackLoader):
         return self.model_copy(update=named)
 
     def _rows(self, path: Path, found: list[str], dropped: Dropped) -> Iterator[pa.RecordBatch]:
-        points = _GEOMETRY in found and self.lon_column not in found
+        points = point_column(path, found, named=(self.lon_column, self.lat_column))
         named = {"user_column": self.user_column, "time_column": self.time_column}
         if self.trajectory_column is not None:
             named["trajectory_column"] = self.trajectory_column
-        if not points:
+        if points is None:
             named |= {"lon_column": self.lon_column, "lat_column": self.lat_column}
         columns_file.require_columns(path, named, found)
-        wanted = [*dict.fromkeys([*named.values(), *([_GEOMETRY] if points else [])])]
+        wanted = [*dict.fromkeys([*named.values(), *([points.name] if points else [])])]
         batches = columns_file.raw_batches(path, wanted, total=dropped.lenient)
-        raw = (self._standard(path, batch, points, dropped) for batch in batches)
+        raw = (self._standard(batch, points, dropped) for batch in batches)
         return _sorted(self.checker(path, dropped, whole=True).checked(raw), dropped)
 
-    def _standard(self, path: Path, batch: Any, points: bool, dropped: Dropped) -> pa.RecordBatch:
+    def _standard(self, batch: Any, points: PointColumn | None, dropped: Dropped) -> pa.RecordBatch:
         import pyarrow as pa
 
         def plain(name: str) -> Any:
@@ -89,11 +88,11 @@ class TrajectoriesTable(TrackLoader):
 
         user = total_rows.as_words(plain(self.user_column))
         name = user if self.trajectory_column is None else total_rows.as_words(plain(self.trajectory_column))
-        places = (
-            point_columns(path, batch.column(_GEOMETRY), total=dropped.lenient)
-            if points
-            else {"lon": floats(plain(self.lon_column)), "lat": floats(plain(self.lat_column))}
-        )
+        if points is None:
+            places = {"lon": floats(plain(self.lon_column)), "lat": floats(plain(self.lat_column))}
+        else:
+            found = points.places(batch.column(points.name), total=dropped.lenient)
+            places = {part: pa.array(values) for part, values in found.items()}
         columns = {
             "user": user,
             "trajectory": name,

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from geodp.errors import DataError, UsageError
+from geodp.errors import UsageError
 from geodp.loaders import Dropped, Loaded, Loader
 from geodp.loaders._checks import Checker, box_of
 from geodp.loaders._text_files import as_visits, numbers, require_file
 from geodp.loaders._times import zoned_seconds
 from geodp.world import columns_file, total_rows
+from geodp.world.point_column import PointColumn, point_column
 from geodp.world.usual_columns import field_column, likely
-
-_GEOMETRY = "geometry"
 
 
 class VisitsTable(Loader):
@@ -55,7 +54,7 @@ class VisitsTable(Loader):
         named = {name: field_column(path, self, name, found) for name in fields}
         optional = {"lon_column", "lat_column", "time_column"} - self.model_fields_set
         absent = {name for name in optional if likely(type(self).model_fields[name].default, found) is None}
-        if _GEOMETRY in found or not {"lon_column", "lat_column"} <= absent:
+        if point_column(path, found) is not None or not {"lon_column", "lat_column"} <= absent:
             absent -= {"lon_column", "lat_column"}
         called = {name: column or getattr(self, name) for name, column in named.items()}
         return self.model_copy(update=called | dict.fromkeys(absent))
@@ -63,15 +62,16 @@ class VisitsTable(Loader):
     def _opened(self, path: Path, found: list[str], dropped: Dropped) -> Loaded:
         if (self.lon_column is None) != (self.lat_column is None):
             raise UsageError("visits_table: name both lon_column and lat_column, or neither")
-        points = self.lon_column is not None and _GEOMETRY in found and self.lon_column not in found
+        stated = [name for name in (self.lon_column, self.lat_column) if name]
+        points = point_column(path, found, named=stated) if stated else None
         named = {"user_column": self.user_column, "venue_column": self.venue_column}
         if self.time_column is not None:
             named["time_column"] = self.time_column
-        if self.lon_column is not None and self.lat_column is not None and not points:
+        if self.lon_column is not None and self.lat_column is not None and points is None:
             named |= {"lon_column": self.lon_column, "lat_column": self.lat_column}
         columns_file.require_columns(path, named, found)
         more = [self.category_column] if self.category_column in found else []
-        wanted = [*dict.fromkeys([*named.values(), *more, *([_GEOMETRY] if points else [])])]
+        wanted = [*dict.fromkeys([*named.values(), *more, *([points.name] if points else [])])]
         check = Checker(
             path,
             dropped,
@@ -83,17 +83,20 @@ class VisitsTable(Loader):
         )
         return Loaded(check.checked(self._rows(path, wanted, points, dropped)), dropped)
 
-    def _rows(self, path: Path, wanted: list[str], points: bool, dropped: Dropped) -> Iterator[Any]:
+    def _rows(self, path: Path, wanted: list[str], points: PointColumn | None, dropped: Dropped) -> Iterator[Any]:
         for batch in columns_file.raw_batches(path, wanted, total=dropped.lenient):
-            yield as_visits(batch, lambda part: self._visits(path, part, points, dropped))
+            yield as_visits(batch, lambda part: self._visits(part, points, dropped))
 
-    def _visits(self, path: Path, batch: Any, points: bool, dropped: Dropped) -> dict[str, Any]:
+    def _visits(self, batch: Any, points: PointColumn | None, dropped: Dropped) -> dict[str, Any]:
+        import pyarrow as pa
+
         def plain(name: str) -> Any:
             return columns_file.plain(batch.column(name))
 
         columns = {name: total_rows.as_words(plain(column)) for name, column in self._words(batch).items()}
-        if points:
-            columns |= point_columns(path, batch.column(_GEOMETRY), total=dropped.lenient)
+        if points is not None:
+            places = points.places(batch.column(points.name), total=dropped.lenient)
+            columns |= {name: pa.array(values) for name, values in places.items()}
         elif self.lon_column is not None and self.lat_column is not None:
             columns |= {"lon": _floats(plain(self.lon_column)), "lat": _floats(plain(self.lat_column))}
         if self.time_column is not None:
@@ -109,15 +112,3 @@ def _floats(column: Any) -> Any:
     import pyarrow as pa
 
     return numbers(column) if pa.types.is_string(column.type) else column.cast(pa.float64(), safe=False)
-
-
-def point_columns(path: Path, column: Any, *, total: bool) -> dict[str, Any]:
-    """Return longitudes and latitudes of points in well-known binary (NaN where `total` finds none)."""
-    import pyarrow as pa
-    import shapely
-
-    try:
-        points = shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore" if total else "raise")
-        return {"lon": pa.array(shapely.get_x(points)), "lat": pa.array(shapely.get_y(points))}
-    except (shapely.errors.ShapelyError, TypeError) as error:
-        raise DataError(f"{path.name}: column '{_GEOMETRY}' holds no points in well-known binary ({error})") from error

@@ -20,9 +20,11 @@ from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.publish.request import NOTHING_DONE
 from geodp.world import columns_file
+from geodp.world.point_column import point_column
 from geodp.world.usual_columns import named_columns
 
 Mask = npt.NDArray[np.bool_]
+PLACE = ("lon", "lat")
 _MOST = 0.5  # more than half outside, and more than half inside when swapped: the columns are swapped
 
 
@@ -69,8 +71,13 @@ def read_rows(
 
     found = columns_file.column_names(path)
     wanted, called = list(names), named_columns(path, (*numbers, *names), found, called)
-    _require(path, called, found, releasing=releasing)
-    parts = list(columns_file.batches(path, list(numbers), wanted, called=called, total=releasing))
+    points = point_column(path, found, named=[called[part] for part in PLACE if part in called])
+    placed = [] if points is None else [part for part in numbers if part in PLACE]
+    _require(path, {part: name for part, name in called.items() if part not in placed}, found, releasing=releasing)
+    plain, binary = [part for part in numbers if part not in placed], [] if points is None else [points.name]
+    parts = list(columns_file.batches(path, plain, wanted, binary=binary, called=called, total=releasing))
+    if points is not None:
+        parts = [part | points.places(part[points.name], total=releasing) for part in parts]
     if not releasing and not sum(len(part[numbers[0]]) for part in parts):
         raise DataError(f"{path.name}: has column names but no rows. {NOTHING_DONE}")
     rows = Rows(

@@ -58,7 +58,7 @@ def build_world(scenario: Scenario, streams: Streams) -> World:
     region = scenario.area
     times = {"start_s": scenario.start_s, "duration_s": scenario.duration_s}
     workers = scenario.workers
-    population = workers.source.load(region, streams.generator("world.source"))
+    population = workers.source.load(region, streams.generator("world.source")).starting(scenario.start_s)
     if population.size == 0:
         raise DataError(f"workers.source: '{workers.source.kind}' gives no worker inside the region")
     motion = workers.mobility.move(population, region, **times, rng=streams.generator("world.mobility"))

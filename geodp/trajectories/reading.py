@@ -18,6 +18,7 @@ from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.trajectories.table import COLUMNS, Integers, Mask, Names, Trajectories
 from geodp.world import columns_file
+from geodp.world.point_column import PointColumn, point_column
 from geodp.world.usual_columns import named_columns
 
 _MOST = 0.5  # more than half outside, and more than half inside when swapped: the columns are swapped
@@ -154,10 +155,10 @@ def read_points(
     """
     found = columns_file.column_names(path)
     named = named_columns(path, COLUMNS, found, called, name_it=name_it)
-    geometry = "geometry" in found and not {named["lon"], named["lat"]} & set(found)
-    wanted = {part: name for part, name in named.items() if not (geometry and part in ("lon", "lat"))}
+    points = point_column(path, found, named=(named["lon"], named["lat"]))
+    wanted = {part: name for part, name in named.items() if points is None or part not in ("lon", "lat")}
     _require(path, wanted, found, releasing=releasing, name_it=name_it)
-    batches = _batches(path, wanted, geometry=geometry, total=releasing)
+    batches = _batches(path, wanted, points, total=releasing)
     return gathered_points(path, batches, releasing=releasing)
 
 
@@ -211,28 +212,13 @@ class _Names:
         return names[order], place
 
 
-def _batches(path: Path, named: Mapping[str, str], *, geometry: bool, total: bool) -> Iterator[dict[str, Any]]:
-    numbers = ["time_s"] if geometry else ["time_s", "lon", "lat"]
-    points = ["geometry"] if geometry else []
+def _batches(
+    path: Path, named: Mapping[str, str], points: PointColumn | None, *, total: bool
+) -> Iterator[dict[str, Any]]:
+    numbers, binary = (["lon", "lat"], []) if points is None else ([], [points.name])
     words = ["user", "trajectory"]
-    for batch in columns_file.batches(path, numbers, words, binary=points, called=named, total=total):
-        yield batch | _places(path, batch.pop("geometry"), total=total) if geometry else batch
-
-
-def _places(path: Path, column: Any, *, total: bool) -> dict[str, Array]:
-    """Return longitudes and latitudes of a column of points in well-known binary (NaN where `total` finds none)."""
-    import pyarrow as pa
-    import shapely
-
-    if total and not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
-        raise DataError(f"{path.name}: column 'geometry' holds {column.type}, no points in well-known binary")
-    try:
-        points = shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore" if total else "raise")
-    except (shapely.errors.ShapelyError, TypeError) as error:
-        raise DataError(f"{path.name}: column 'geometry' holds no points in well-known binary ({error})") from error
-    if not total and not (shapely.get_type_id(points) == 0).all():
-        raise DataError(f"{path.name}: column 'geometry' must hold points, one per row")
-    return {"lon": shapely.get_x(points), "lat": shapely.get_y(points)}
+    for batch in columns_file.batches(path, numbers, words, times=["time_s"], binary=binary, called=named, total=total):
+        yield batch if points is None else batch | points.places(batch.pop(points.name), total=total)
 
 
 def _require(path: Path, wanted: Mapping[str, str], found: list[str], *, releasing: bool, name_it: str) -> None:

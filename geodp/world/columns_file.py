@@ -14,7 +14,9 @@ import numpy.typing as npt
 from geodp.csv_cells import unguarded
 from geodp.errors import DataError
 from geodp.model import did_you_mean
+from geodp.notices import notice
 from geodp.world import total_rows
+from geodp.world.time_columns import read_time_column
 from geodp.world.usual_columns import likely
 
 PARQUET = (".parquet", ".pq", ".geoparquet")
@@ -50,30 +52,34 @@ def batches(
     numbers: Sequence[str],
     names: Sequence[str],
     *,
+    times: Sequence[str] = (),
     binary: Sequence[str] = (),
     called: Mapping[str, str] | None = None,
     total: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Yield the file's rows batch by batch: numeric columns as float arrays, names as pyarrow arrays.
 
-    A missing number is NaN. Names are words in sound UTF-8, or anything that can be written as a word (numbers, times);
-    columns of bytes (`binary`) come as they are. `called` says what columns are called in the file where that differs.
+    A missing number is NaN. Times are seconds or dates, which become seconds since 1970 (UTC). Names are words in sound
+    UTF-8, or anything that can be written as a word (numbers, times); columns of bytes (`binary`) come as they are.
+    `called` says what columns are called in the file where that differs.
 
     A row that cannot be read is an error. With `total` (the switch of a release) none is: lines of another length are
     no rows, a number or a name that cannot be read is missing, and what one row holds changes no other. The first batch
     is then empty.
     """
-    of = {name: (called or {}).get(name, name) for name in (*numbers, *names, *binary)}
+    of = {name: (called or {}).get(name, name) for name in (*numbers, *times, *names, *binary)}
     if total:
         for batch in _total_batches(path, list(dict.fromkeys(of.values()))):
             columns = {name: _total_floats(path, of[name], batch.column(of[name])) for name in numbers}
+            columns |= {name: _as_seconds(path, of[name], batch.column(of[name])) for name in times}
             columns |= {name: _total_names(path, of[name], batch.column(of[name])) for name in names}
             yield columns | {name: batch.column(of[name]) for name in binary}
         return
     read = _parquet_batches if _is_parquet(path) else _csv_batches
-    words = dict.fromkeys(of[name] for name in (*names, *binary))
+    words = dict.fromkeys(of[name] for name in (*times, *names, *binary))
     for batch in read(path, list(dict.fromkeys(of[name] for name in numbers if of[name] not in words)), list(words)):
         columns = {name: _as_floats(path, of[name], batch.column(of[name])) for name in numbers}
+        columns |= {name: _as_seconds(path, of[name], batch.column(of[name])) for name in times}
         columns |= {name: _as_names(path, of[name], batch.column(of[name])) for name in names}
         yield columns | {name: batch.column(of[name]) for name in binary}
 
@@ -199,7 +205,7 @@ def _csv_batches(path: Path, numbers: list[str], names: list[str]) -> Iterator[A
     except (pa.ArrowException, OSError) as error:
         rule = ""
         if numbers and "conversion" in str(error):
-            rule = f"\nMust hold numbers: {', '.join(numbers)} (places in degrees, times in seconds)."
+            rule = f"\nMust hold numbers: {', '.join(numbers)} (places in degrees)."
         raise DataError(f"{path.name}: {error}.{rule}") from error
 
 
@@ -243,9 +249,26 @@ def _as_floats(path: Path, name: str, column: Any) -> Any:
     kind, known = column.type, pa.types
     tests = (known.is_integer, known.is_floating, known.is_decimal, known.is_null)
     if not any(test(kind) for test in tests):
-        rule = " Turn dates into seconds from the start of the run." if known.is_temporal(kind) else ""
-        raise DataError(f"{path.name}: column '{name}' must hold numbers; it holds {kind}.{rule}")
+        raise DataError(f"{path.name}: column '{name}' must hold numbers; it holds {kind}.")
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def _as_seconds(path: Path, name: str, column: Any) -> Any:
+    """Return times in seconds, NaN where a cell holds none; what had to be assumed about them is said."""
+    import pyarrow as pa
+
+    plain, known = _as_plain(column), pa.types
+    if known.is_binary(plain.type):
+        plain = total_rows.as_words(plain)
+    tests = (known.is_integer, known.is_floating, known.is_decimal, known.is_null, known.is_temporal)
+    if not any(test(plain.type) for test in (*tests, known.is_string, known.is_large_string)):
+        raise DataError(f"{path.name}: column '{name}' must hold times; it holds {plain.type}.")
+    times = read_time_column(plain)
+    if times.local:
+        notice(f"{path.name}: dates in column '{name}' that state no time zone are taken as they stand.")
+    for unit in times.finer:
+        notice(f"{path.name}: numbers in column '{name}' too large for seconds are taken as {unit} since 1970.")
+    return times.seconds
 
 
 def _as_names(path: Path, name: str, column: Any) -> Any:

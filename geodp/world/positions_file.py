@@ -14,6 +14,7 @@ from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.notices import notice
 from geodp.world import columns_file
+from geodp.world.point_column import PointColumn
 
 _MOST = 0.5  # more than half outside, and more than half inside when swapped: the columns are swapped
 
@@ -26,11 +27,13 @@ class Columns:
     lat: str
     worker: str | None = None
     time: str | None = None
+    points: PointColumn | None = None
+    """Column of points that stands for both `lon` and `lat`."""
 
     @property
     def numbers(self) -> list[str]:
         """Names of the numeric columns."""
-        return [self.lon, self.lat, *([self.time] if self.time else [])]
+        return [self.lon, self.lat] if self.points is None else []
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def read_positions(path: Path, columns: Columns, region: Region) -> Positions:
     """Read and check a file of places; points outside the region are dropped, and how many is said."""
     check = _Check(path, columns, region)
     x, y, time, worker = [], [], [], []
-    for batch in columns_file.batches(path, columns.numbers, [columns.worker] if columns.worker else []):
+    for batch in _batches(path, columns):
         inside, x_m, y_m = check.look(batch)
         x.append(x_m[inside])
         y.append(y_m[inside])
@@ -75,10 +78,25 @@ def read_positions(path: Path, columns: Columns, region: Region) -> Positions:
     return Positions(np.concatenate(x), np.concatenate(y), code, np.concatenate(time) if columns.time else None, names)
 
 
+def _batches(path: Path, columns: Columns) -> Iterator[dict[str, Any]]:
+    points = columns.points
+    for batch in columns_file.batches(
+        path,
+        columns.numbers,
+        [columns.worker] if columns.worker else [],
+        times=[columns.time] if columns.time else [],
+        binary=[] if points is None else [points.name],
+    ):
+        if points is not None:
+            places = points.places(batch.pop(points.name))
+            batch |= {columns.lon: places["lon"], columns.lat: places["lat"]}
+        yield batch
+
+
 def read_times(path: Path, column: str) -> Iterator[Array]:
     """Yield the times of a file batch by batch, refusing those that are missing."""
     row = 0
-    for batch in columns_file.batches(path, [column], []):
+    for batch in columns_file.batches(path, [], [], times=[column]):
         if not (good := np.isfinite(batch[column])).all():
             where = _row(path, row + int(np.argmin(good)))
             raise DataError(f"{path.name}: column '{column}' holds no time in {where}. Remove or mend such rows.")
@@ -143,7 +161,7 @@ class _Check:
                 f"Set lon_column: {columns.lat} and lat_column: {columns.lon}, or mend the file."
             )
         self._raise_if("range", "a longitude beyond ±180 or a latitude beyond ±90 degrees")
-        self._raise_if("time", f"no {columns.time}")
+        self._raise_if("time", f"no {columns.time} that can be read (seconds or dates)")
         self._raise_if("worker", f"no {columns.worker}")
         if self.inside == 0:
             raise DataError(self._nobody_inside())

@@ -17,8 +17,9 @@ from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.world.total_rows import as_numbers
 
-_FINER = ((1e17, 1e9, "nanoseconds"), (1e14, 1e6, "microseconds"), (1e11, 1e3, "milliseconds"))
-"""From these sizes on a number is no time in seconds (1e11 s is the year 5138) but one in a finer unit since 1970."""
+_FINER = ((1e9, "nanoseconds"), (1e6, "microseconds"), (1e3, "milliseconds"))
+_FROM_S, _TO_S = 6.3e8, 4.1e9
+"""A number that is no time in seconds, and one of the years 1990 to 2099 in a finer unit, is meant in that unit."""
 _EPOCH_S = 6e8
 """Times that lie beyond this (1989) count from 1970, not from the start of a run: no run lasts 19 years."""
 DAY_S = 86_400.0
@@ -73,6 +74,11 @@ def counts_from_1970(times: Array) -> bool:
 def midnight_of(day: date) -> float:
     """Return the beginning of a day in seconds since 1970 on the same clock."""
     return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
+
+
+def day_of(midnight_s: float) -> str:
+    """Name the day that begins at a midnight."""
+    return f"{datetime.fromtimestamp(midnight_s, UTC):%Y-%m-%d}" if _common(midnight_s) else f"{midnight_s:g} s"
 
 
 def usual_midnight(first_s: Array) -> float:
@@ -143,9 +149,8 @@ def _in_seconds(numbers: Array) -> Times:
     """Return numbers in seconds, those that are too large for it by what they must be instead."""
     seconds, finer = numbers.copy(), []
     left: npt.NDArray[np.bool_] = np.isfinite(numbers)
-    for least, unit, name in _FINER:
-        with np.errstate(invalid="ignore"):
-            large = left & (np.abs(numbers) >= least) & (np.abs(numbers) < 1e3 * least)
+    for unit, name in _FINER:
+        large = left & (numbers >= _FROM_S * unit) & (numbers < _TO_S * unit)
         if large.any():
             seconds[large], left = numbers[large] / unit, left & ~large
             finer.append(name)

@@ -73,7 +73,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
         ("a,1,0,39.9,116.3\na,1,1,39.9,116.3\n", "look swapped"),
         ("a,1,0,50.05,10.05\na,1,1,50.05,10.05\n", "100 % would lie inside with lat and lon swapped"),
         ("a,1,0,20,20\n", "no point lies inside"),
-        ("a,1,noon,10,50\n", "Must hold numbers"),
+        ("a,1,noon,10,50\n", "no time_s, first in line 2"),
         ("a,1,0,10.05,50.05\na,1,1e308,10.05,50.05\n", "a time_s that is no time in seconds, first in line 3"),
     ],
 )

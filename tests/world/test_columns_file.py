@@ -63,12 +63,12 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     assert "is a folder; name a csv or Parquet file" in refusal(tmp_path)
 
 
-def test_a_parquet_column_of_text_or_dates_is_refused(tmp_path: Path) -> None:
+def test_a_parquet_column_of_text_or_dates_is_no_place(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"lon": ["1"], "lat": [2.0]}), path)
     assert "column 'lon' must hold numbers; it holds string" in refusal(path)
     pq.write_table(pa.table({"lon": [dt.datetime(2024, 1, 1)], "lat": [2.0]}), path)
-    assert "Turn dates into seconds from the start of the run" in refusal(path)
+    assert "column 'lon' must hold numbers; it holds timestamp" in refusal(path)
 
 
 def test_a_parquet_file_cut_short_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -9,19 +10,21 @@ import numpy as np
 from pydantic import Field
 
 from geodp.errors import DataError
-from geodp.geometry import Region
+from geodp.geometry import Array, Region
 from geodp.notices import notice
 from geodp.world import columns_file
 from geodp.world.demand import Arrivals, Demand
+from geodp.world.point_column import point_column
 from geodp.world.population import Population
 from geodp.world.positions_file import Columns, anchored_path, given_path, read_positions, read_times
+from geodp.world.time_columns import DAY_S, counts_from_1970, day_of, midnight_of
 from geodp.world.usual_columns import field_column
 
 
 class Trace(Demand):
     """Tasks from a csv or Parquet file with their place and time.
 
-    Required columns: lon, lat (degrees), time_s (seconds from the start of the run). Tasks outside the run's
+    Required columns: lon, lat (degrees), time_s (seconds from the start of the run, or dates). Tasks outside the run's
     time or outside the region are dropped, and their number is said. The task list is the server's own
     data, so the number of tasks in the run's time is public.
     """
@@ -35,7 +38,9 @@ class Trace(Demand):
     lat_column: str = Field(default="lat", min_length=1)
     """Column of latitudes (degrees)."""
     time_column: str = Field(default="time_s", min_length=1)
-    """Column of arrival times (seconds from the start of the run)."""
+    """Column of arrival times: seconds from the start of the run, or dates (also seconds since 1970)."""
+    first_day: date | None = None
+    """Day on which the run begins, where times are dates; null: the first day of the file."""
 
     def anchored(self, folder: Path) -> Self:
         """Return a copy whose path starts at the given folder."""
@@ -50,14 +55,14 @@ class Trace(Demand):
         population: Population,  # noqa: ARG002 - a trace follows nobody
         region: Region,
         *,
-        start_s: float,  # noqa: ARG002 - the file's times count from the start of the run
+        start_s: float,
         duration_s: float,
         rng: np.random.Generator,  # noqa: ARG002 - nothing to draw
     ) -> Arrivals:
         """Return the file's tasks that fall in the run's time and region, in order of time."""
         path, columns = self._columns()
         rows = read_positions(path, columns, region)
-        time_s = np.empty(0) if rows.time_s is None else rows.time_s
+        time_s = self._from_start(path, np.empty(0) if rows.time_s is None else rows.time_s, start_s)
         order = np.argsort(time_s, kind="stable")
         order = order[slice(*np.searchsorted(time_s[order], [0.0, duration_s]))]
         if order.size == 0:
@@ -67,24 +72,34 @@ class Trace(Demand):
             notice(f"{path.name}: {outside:,} of {time_s.size:,} tasks lie outside the run's time and are dropped.")
         return Arrivals(time_s[order], rows.x_m[order], rows.y_m[order])
 
-    def expected_tasks(self, *, start_s: float, duration_s: float) -> float:  # noqa: ARG002 - see arrivals
+    def expected_tasks(self, *, start_s: float, duration_s: float) -> float:
         """Return the number of the file's tasks in the run's time (those outside the region included)."""
         path, columns = self._columns()
-        count, low, high = 0, np.inf, -np.inf
-        for time_s in read_times(path, str(columns.time)):
-            count += int(np.count_nonzero((time_s >= 0) & (time_s < duration_s)))
-            low, high = min(low, time_s.min(initial=np.inf)), max(high, time_s.max(initial=-np.inf))
-        if count == 0 and low <= high:
-            raise DataError(_nothing_in_time(path, duration_s, low, high))
+        times = np.concatenate([np.empty(0), *read_times(path, str(columns.time))])
+        time_s = self._from_start(path, times, start_s)
+        count = int(np.count_nonzero((time_s >= 0) & (time_s < duration_s)))
+        if count == 0 and time_s.size:
+            raise DataError(_nothing_in_time(path, duration_s, float(time_s.min()), float(time_s.max())))
         return float(count)
+
+    def _from_start(self, path: Path, time_s: Array, start_s: float) -> Array:
+        """Return times from the start of the run; where they are dates, it begins on one of their days."""
+        if not counts_from_1970(time_s):
+            return time_s
+        first = np.floor(time_s.min() / DAY_S) * DAY_S if self.first_day is None else midnight_of(self.first_day)
+        if self.first_day is None:
+            notice(f"{path.name}: times are dates: the run begins on {day_of(first)}, the first of them (first_day).")
+        return np.asarray(time_s - (first + start_s))
 
     def _columns(self) -> tuple[Path, Columns]:
         path = given_path(self.path, self.kind)
         found = columns_file.column_names(path)
         fields = ("lon_column", "lat_column", "time_column")
         named = {name: field_column(path, self, name, found) or getattr(self, name) for name in fields}
-        columns_file.require_columns(path, named, found)
-        return path, Columns(named["lon_column"], named["lat_column"], time=named["time_column"])
+        lon, lat, time = (named[name] for name in fields)
+        points = point_column(path, found, named=(lon, lat))
+        columns_file.require_columns(path, {"time_column": time} if points else named, found)
+        return path, Columns(lon, lat, time=time, points=points)
 
 
 def _nothing_in_time(path: Path, duration_s: float, low_s: float, high_s: float) -> str:

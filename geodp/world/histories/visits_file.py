@@ -38,8 +38,11 @@ class VisitsFile(VisitHistories):
     venue_column: str = Field(default="venue", min_length=1)
     """Column that names the venue."""
     time_column: str | None = "time_s"
-    """Column of times (seconds); the last visit of the file is taken to happen at the end of the run. Null, or no
-    such column: visits keep the order of the file, and all happened before the run."""
+    """Column of times (seconds or dates). Null, or no such column: visits keep the order of the file, and all happened
+    before the run."""
+    end_s: float | None = None
+    """Time of the file that is the end of the run (s; since 1970 for dates); null: that of its last visit, so that one
+    late visit moves all others back."""
 
     def anchored(self, folder: Path) -> Self:
         """Return a copy whose paths start at the given folder."""
@@ -73,7 +76,7 @@ class VisitsFile(VisitHistories):
             notice(f"{name}: {left_out:,} of {known.size:,} visits are not to listed venues of the region: left out.")
         people, person = np.unique(user[known].astype(str), return_inverse=True)
         if time_s is not None:
-            time_s = time_s[known] - time_s[known].max() + duration_s
+            time_s = time_s[known] - (time_s[known].max() if self.end_s is None else self.end_s) + duration_s
         order = np.argsort(person, kind="stable") if time_s is None else np.lexsort((time_s, person))
         times = None if time_s is None else time_s[order]
         found = Histories(people.astype(np.object_), person[order].astype(np.int64), number[known][order], times)
@@ -90,8 +93,8 @@ class VisitsFile(VisitHistories):
         wanted = {name: field_column(path, self, name, found) or getattr(self, name) for name in fields}
         time = field_column(path, self, "time_column", found)
         columns_file.require_columns(path, wanted | ({} if time is None else {"time_column": time}), found)
-        numbers = [] if time is None else [time]
-        parts = list(columns_file.batches(path, numbers, list(wanted.values())))
+        times = [] if time is None else [time]
+        parts = list(columns_file.batches(path, [], list(wanted.values()), times=times))
         user, venue = (_words(path, parts, name) for name in wanted.values())
         time_s = np.concatenate([part[time] for part in parts]) if time is not None else None
         if time_s is not None and not np.isfinite(time_s).all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
@@ -18,9 +19,8 @@ from geodp.world.mobility import Mobility
 from geodp.world.motion import Motion
 from geodp.world.population import Population
 from geodp.world.positions_file import anchored_path
+from geodp.world.time_columns import DAY_S, day_of, midnight_of, usual_midnight
 from geodp.world.trips import ReplayedMotion, worker_names
-
-_DAY_S = 86_400.0
 
 
 class Replay(Mobility):
@@ -38,8 +38,10 @@ class Replay(Mobility):
     path: str = ""
     """A csv, Parquet or GeoParquet file of trajectories; '' for the trips of the source."""
     times: Literal["clock", "run", "each"] = "clock"
-    """What `time_s` counts from. `clock`: a midnight, so that the run begins at its start time on the file's first day
+    """What `time_s` counts from. `clock`: a midnight, so that the run begins at its start time on a day of the file's
     (Unix time is such a clock, in UTC). `run`: the start of the run. `each`: everyone's first trip begins the run."""
+    first_day: date | None = None
+    """Day on which the run begins (`times: clock`); null: the day by which half of the people have begun."""
     max_speed_mps: float = Field(default=100.0, gt=0)
     """A fix that needs a greater speed (m/s) from the one before is an error and is left out."""
     stagger_s: float = Field(default=900.0, ge=0)
@@ -108,11 +110,27 @@ class Replay(Mobility):
         if self.times == "run":
             return trips
         if self.times == "clock":
-            midnight_s = np.floor(float(trips.time_s.min()) / _DAY_S) * _DAY_S
+            midnight_s = self._midnight_s(trips)
             return _later(trips, np.full(trips.size, -(midnight_s + start_s)))
         earliest = np.full(len(trips.people), np.inf)
         np.minimum.at(earliest, trips.person, trips.departures_s)
         return _later(trips, -earliest[trips.person])
+
+    def _midnight_s(self, trips: Trajectories) -> float:
+        """Return the midnight before the run's start: a single absurd time must not move everyone else's day."""
+        if self.first_day is not None:
+            return midnight_of(self.first_day)
+        if not self.path:
+            return float(np.floor(float(trips.time_s.min()) / DAY_S) * DAY_S)
+        begins_s = np.full(len(trips.people), np.inf)
+        np.minimum.at(begins_s, trips.person, trips.departures_s)
+        midnight_s = usual_midnight(begins_s[np.isfinite(begins_s)])
+        if trips.time_s.min() < midnight_s:
+            notice(
+                f"replay: {Path(self.path).name}: the run begins on {day_of(midnight_s)}, by which half of the people "
+                "have begun (first_day states another)."
+            )
+        return midnight_s
 
     def _possible(self, trips: Trajectories) -> Trajectories:
         """Leave out wrong fixes, and trips that begin before the last one ends or cannot be reached from there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
@@ -9,13 +10,15 @@ import numpy as np
 from pydantic import Field
 
 from geodp.errors import DataError
-from geodp.geometry import Region
+from geodp.geometry import Array, Region
 from geodp.notices import notice
 from geodp.world import columns_file
 from geodp.world.motion import Ids, Motion
+from geodp.world.point_column import point_column
 from geodp.world.population import Population
 from geodp.world.positions_file import Columns, Positions, anchored_path, given_path, read_positions
 from geodp.world.sources import Source
+from geodp.world.time_columns import counts_from_1970, day_of, midnight_of, usual_midnight, wall_clock
 from geodp.world.usual_columns import candidates, field_column
 
 
@@ -43,7 +46,12 @@ class Table(Source):
     one_row_per_person: bool = False
     """Every row is a worker of its own; without it a file must say whose its rows are."""
     time_column: str | None = "time_s"
-    """Column of times (seconds from the start of the run); null to ignore times."""
+    """Column of times: seconds from the start of the run, or dates (also seconds since 1970); null to ignore times."""
+    first_day: date | None = None
+    """Day on which the run begins, where times are dates; null: the day by which half of the workers have begun."""
+    time_zone: str = "UTC"
+    """Zone of the run's clock, where dates state theirs, e.g. Europe/Vienna; dates without one are taken as they
+    stand."""
     keep: Literal["all", "first", "last"] = "all"
     """Which rows of a worker count: all (fixes over time), or the first or last, by time or else by row."""
 
@@ -66,12 +74,29 @@ class Table(Source):
         keys = (rows.worker,) if rows.time_s is None else (rows.time_s, rows.worker)
         by_worker = np.lexsort(keys)  # stable: rows that tie keep the file's order
         if self.keep == "all" and rows.time_s is not None:
-            recorded = Motion(first, rows.time_s[by_worker], rows.x_m[by_worker], rows.y_m[by_worker])
-            return Population(*recorded.at(0.0), recorded=recorded)
+            time_s, from_midnight = self._on_the_clock(path, rows.time_s[by_worker], first)
+            recorded = Motion(first, time_s, rows.x_m[by_worker], rows.y_m[by_worker])
+            return Population(*recorded.at(0.0), recorded=recorded, from_midnight=from_midnight)
         if self.keep == "all":
             self._refuse_repeated(path, rows, first)
         chosen = by_worker[first[1:] - 1 if self.keep == "last" else first[:-1]]
         return Population(rows.x_m[chosen], rows.y_m[chosen])
+
+    def _on_the_clock(self, path: Path, time_s: Array, first: Ids) -> tuple[Array, bool]:
+        """Return times of fixes after the midnight of the run's day where they are dates, as they are otherwise."""
+        if not counts_from_1970(time_s):
+            if self.first_day is not None:
+                raise DataError(f"{path.name}: first_day is for dates, and the times count from the start of the run.")
+            return time_s, False
+        clock_s = wall_clock(time_s, self.time_zone)
+        if self.first_day is not None:
+            return clock_s - midnight_of(self.first_day), True
+        midnight_s = usual_midnight(clock_s[first[:-1]])
+        notice(
+            f"{path.name}: times are dates: the run begins on {day_of(midnight_s)}, by which half of the workers have "
+            "begun (first_day states another)."
+        )
+        return clock_s - midnight_s, True
 
     def _columns(self, path: Path) -> Columns:
         """Find the columns: those that were named must be there, others may go by another usual name."""
@@ -80,9 +105,11 @@ class Table(Source):
         lat = field_column(path, self, "lat_column", found) or self.lat_column
         worker = self._worker_column(path, found)
         time = None if worker is None else field_column(path, self, "time_column", found)  # nobody's times tell nothing
-        wanted = {"lon_column": lon, "lat_column": lat, "worker_column": worker, "time_column": time}
-        columns_file.require_columns(path, {name: column for name, column in wanted.items() if column}, found)
-        return Columns(lon, lat, worker, time)
+        points = point_column(path, found, named=(lon, lat))
+        wanted = {} if points else {"lon_column": lon, "lat_column": lat}
+        wanted |= {name: column for name, column in (("worker_column", worker), ("time_column", time)) if column}
+        columns_file.require_columns(path, wanted, found)
+        return Columns(lon, lat, worker, time, points)
 
     def _worker_column(self, path: Path, found: list[str]) -> str | None:
         """Return the column that says whose a row is; None where every row is a person of its own, as stated."""

@@ -1,3 +1,4 @@
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -6,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from geodp.errors import DataError
+from geodp.errors import DataError, UsageError
 from geodp.geometry import Region
 from geodp.notices import gathered
 from geodp.plugins import plugin
@@ -158,7 +159,7 @@ class TestEitherFormat:
 
     def test_a_missing_time_or_worker_is_refused(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path, name, lon=LON, lat=LAT, worker=list("abcd"), time_s=[0, 1, None, 3])
-        with pytest.raises(DataError, match="1 row has no time_s, first in"):
+        with pytest.raises(DataError, match="1 row has no time_s that can be read .*, first in"):
             load(path)
         path = written(tmp_path, name, lon=LON, lat=LAT, worker=["a", None, "c", "d"])
         with pytest.raises(DataError, match="1 row has no worker, first in"):
@@ -222,3 +223,60 @@ def test_a_table_without_a_path_says_so(tmp_path: Path) -> None:
     assert table.files() == []
     with pytest.raises(DataError, match="table: no file is given"):
         table.load(REGION, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.parquet"])
+def test_dates_are_times_of_the_day_on_which_most_have_begun(tmp_path: Path, name: str) -> None:
+    """One who begins years before does not move the others."""
+    when = ["2024-03-05T08:00:00", "2024-03-05T08:10:00", "2024-03-05T09:00:00", "1999-01-01T00:00:00"]
+    stamps = [dt.datetime.fromisoformat(text) for text in when] if name.endswith("parquet") else when
+    path = written(tmp_path, name, lon=LON, lat=LAT, worker=["a", "a", "b", "c"], timestamp=stamps)
+    with gathered() as noticed:
+        people = load(path).starting(8 * 3600.0)
+    assert people.recorded is not None
+    assert people.recorded.time_s.tolist()[:3] == [0.0, 600.0, 3600.0]
+    assert any("the run begins on 2024-03-05" in text for text in noticed)
+    assert any(
+        "dates in column 'timestamp' that state no time zone are taken as they stand" in text for text in noticed
+    )
+    stated = load(path, first_day="2024-03-04").starting(0.0)
+    assert stated.recorded is not None
+    assert stated.recorded.time_s[0] == 32 * 3600.0
+
+
+def test_dates_with_a_zone_are_shown_on_the_clock_of_the_run(tmp_path: Path) -> None:
+    path = written(tmp_path, "p.csv", lon=LON[:1], lat=LAT[:1], worker=["a"], time=["2024-07-01T06:00:00Z"])
+    recorded = load(path, time_zone="Europe/Vienna").recorded
+    assert recorded is not None
+    assert recorded.time_s.tolist() == [8 * 3600.0]
+    with pytest.raises(UsageError, match="no zone called 'Vienna'"):
+        load(path, time_zone="Vienna")
+
+
+def test_a_first_day_is_for_dates(tmp_path: Path) -> None:
+    path = written(tmp_path, "p.csv", lon=LON[:1], lat=LAT[:1], worker=["a"], time_s=[5])
+    with pytest.raises(DataError, match="first_day is for dates"):
+        load(path, first_day="2024-03-04")
+
+
+@pytest.mark.parametrize("crs", ["EPSG:4326", "EPSG:32632", "EPSG:3857"])
+def test_points_of_geoparquet_are_places_in_any_coordinates(tmp_path: Path, crs: str) -> None:
+    import geopandas
+
+    points = geopandas.points_from_xy(LON, LAT, crs="EPSG:4326").to_crs(crs)
+    frame = geopandas.GeoDataFrame({"uid": list("abcd")}, geometry=points).rename_geometry("where")
+    frame.to_parquet(tmp_path / "p.parquet")
+    with gathered() as noticed:
+        people = load(tmp_path / "p.parquet")
+    np.testing.assert_allclose([people.x_m, people.y_m], metres(0, 1, 2, 3), atol=0.01)
+    assert any("are converted to degrees" in text for text in noticed) == (crs != "EPSG:4326")
+
+
+def test_areas_are_no_places_of_people(tmp_path: Path) -> None:
+    import geopandas
+    import shapely
+
+    areas = geopandas.GeoDataFrame({"uid": ["a"]}, geometry=[shapely.box(10, 50, 11, 51)], crs="EPSG:4326")
+    areas.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="column 'geometry' must hold points, one per row"):
+        load(tmp_path / "a.parquet")
