@@ -43,7 +43,7 @@ def everyone_or_one_more(mechanism: CappedCounts, epsilon: float) -> AuditCase:
 
     def draw(noise: Noise, present: bool, samples: int) -> Array:
         table = side_by_side([range(cap)] if present else [], cap, samples)
-        return small.release(table, noise).count.reshape(samples, cap)
+        return small.counted(table, noise).count.reshape(samples, cap)
 
     def score(counts: Array) -> Array:
         return np.asarray((np.abs(counts) - np.abs(counts - 1)).sum(axis=1) * epsilon / cap)
@@ -57,7 +57,7 @@ def observed_cap_case(mechanism: LaplaceCounts) -> AuditCase:
 
     def draw(noise: Noise, present: bool, samples: int) -> Array:
         table = side_by_side([[0], *([range(MOST)] if present else [])], MOST, samples)
-        return small.release(table, noise).count.reshape(samples, MOST)
+        return small.counted(table, noise).count.reshape(samples, MOST)
 
     # Without the user the noise has scale 1/ε, with them MOST/ε: large noise speaks for the user.
     return AuditCase(
@@ -73,15 +73,13 @@ def one_total(mechanism: Any) -> AuditCase:
     """Return the pair of an empty table and one user with as many venues as the cap, for one noisy total."""
     from geodp.privacy.primitives import laplace_counts
 
-    cap = min(mechanism.cap, MOST)
+    cap, epsilon = min(mechanism.cap, MOST), mechanism.counting_epsilon
 
     def draw(noise: Noise, present: bool, samples: int) -> Array:
         totals = np.full(samples, cap if present else 0)
-        return laplace_counts(totals, epsilon=mechanism.epsilon, sensitivity=cap, noise=noise)
+        return laplace_counts(totals, epsilon=epsilon, sensitivity=cap, noise=noise)
 
-    return AuditCase(
-        "a user with as many venues as the cap", mechanism.epsilon, draw, lambda total: total, threshold=float(cap)
-    )
+    return AuditCase("a user with as many venues as the cap", epsilon, draw, lambda total: total, threshold=float(cap))
 
 
 def fourier_cases(mechanism: FourierCounts) -> list[AuditCase]:

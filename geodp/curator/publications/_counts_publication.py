@@ -1,8 +1,9 @@
-"""What the publications of venue counts have in common: the cap, the promise, the error to expect."""
+"""What the publications of venue counts have in common: the cap, the promise, the accuracy that is paid for."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
@@ -10,7 +11,9 @@ import numpy as np
 from pydantic import Field
 
 from geodp.curator.publications import Publication, Published, Records
+from geodp.curator.publications._accuracy_text import ACCURACY_SHARE, accuracy_facts, other_errors, stated_accuracy
 from geodp.curator.publications._counts_followed import followed_releases
+from geodp.curator.publications._paid_accuracy import Counted, pay_for_accuracy
 from geodp.errors import NotReleasable
 from geodp.geometry import Array
 from geodp.privacy.audit_case import TranscriptCase
@@ -68,10 +71,51 @@ class CountsPublication(Publication):
 
 
 class NoisyCounts(CountsPublication):
-    """Publications with an epsilon for all visits of one user."""
+    """Publications with an epsilon for all visits of one user, a part of which pays for a stated accuracy."""
 
     epsilon: float = Field(default=0.69, gt=0)
     """ε of the release, for all visits of one user."""
+    accuracy_share: float = Field(default=ACCURACY_SHARE, ge=0, le=0.5)
+    """Part of ε that pays for knowing how far the counts are off; 0: it is not known."""
+
+    @abstractmethod
+    def counted(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> Counted:
+        """Count, with noise from `noise` alone, at `counting_epsilon`."""
+
+    @property
+    def counting_epsilon(self) -> float:
+        """What is left of ε for the counts."""
+        return self.epsilon - self.accuracy_epsilon
+
+    @property
+    def accuracy_epsilon(self) -> float:
+        """What the stated accuracy costs."""
+        return self.accuracy_share * self.epsilon
+
+    def release(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> VenueCounts:
+        """Count, and measure how far the counts are off."""
+        self.require_sound(noise)
+        counted = self.counted(visits, noise, order)
+        if not self.accuracy_share:
+            return self.told(counted.count, **counted.facts)
+        paid = pay_for_accuracy(counted, visits, noise, self.accuracy_epsilon)
+        others = other_errors(paid, visits.venues, self.epsilon, getattr(self, "cap", None))
+        return self.told(counted.count, **counted.facts, **accuracy_facts(paid), **others)
+
+    def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:
+        """Say how far the counts are off, as far as that was paid for, and which method would be nearer."""
+        return stated_accuracy(self.how(released.facts), released.facts, always=self.states_always), dict(
+            released.facts
+        )
+
+    def how(self, facts: Mapping[str, float]) -> str:
+        """Say how the counts came about, and what their noise is."""
+        raise NotImplementedError
+
+    @property
+    def states_always(self) -> bool:
+        """Whether the error is stated even where it is known roughly only, because the noise says most of it."""
+        return False
 
     def flaw(self) -> str:
         """Say why the promise does not hold ('' when it does)."""
@@ -103,10 +147,6 @@ class CappedCounts(NoisyCounts):
     def bounded(self, visits: VisitTable, noise: Noise) -> tuple[int, bytes]:
         """Return Δ and the key by which everyone's venues beyond it are left out."""
         return min(self.cap, visits.venues), draw_key(noise)
-
-    def beyond_cap(self) -> str:
-        """Say what the cap leaves out."""
-        return f"Everyone counts at {self.cap:,} venues at most; what lies beyond is missing."
 
     def finished(self, count: Array) -> Array:
         """Apply the post-processing that is asked for."""

@@ -94,7 +94,8 @@ def _whole_case(mechanism: DPSense) -> AuditCase:
         moved = (np.abs(counts) - np.abs(counts - theta / VENUES)).sum(axis=1) * epsilon / theta[:, 0]
         return np.asarray(moved + (_logs(with_) - _logs(without))[chosen])
 
-    return AuditCase("a user at every venue", mechanism.epsilon, draw, score, threshold=0.6 * mechanism.epsilon)
+    claimed = mechanism.counting_epsilon
+    return AuditCase("a user at every venue", claimed, draw, score, threshold=0.6 * claimed)
 
 
 def _logs(probability: Array) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -10,6 +12,7 @@ from pydantic import Field
 
 from geodp.curator.publications._counts_publication import NoisyCounts
 from geodp.curator.publications._dpsense_audit import dpsense_cases
+from geodp.curator.publications._paid_accuracy import Counted, OwnNoise
 from geodp.curator.publications._threshold import normalised, quality, thresholds
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
@@ -18,7 +21,6 @@ from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import exponential_mechanism, laplace_counts
 from geodp.privacy.release_noise import lattice_step
 from geodp.visits.histories import Integers
-from geodp.visits.venue_counts import VenueCounts
 from geodp.visits.visit_sets import VisitSets, VisitTable
 
 FACTORS = np.round(np.arange(1.0, 2.005, 0.01), 2)
@@ -58,10 +60,10 @@ class DPSense(NoisyCounts):
 
     def budgets(self) -> tuple[float, float]:
         """Return ε of the choice and of the counts."""
-        choice = self.choice_share * self.epsilon
-        return choice, self.epsilon - choice
+        choice = self.choice_share * self.counting_epsilon
+        return choice, self.counting_epsilon - choice
 
-    def release(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> VenueCounts:  # noqa: ARG002
+    def counted(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> Counted:  # noqa: ARG002
         """Choose θ (and α), then count the scaled rows."""
         most = min(self.max_theta or visits.venues, visits.venues)
         theta, factor = (
@@ -77,7 +79,9 @@ class DPSense(NoisyCounts):
         counts = visits.summed(partial(normalised, theta=theta, step=lattice_step(scale)))
         noisy = laplace_counts(counts, epsilon=epsilon, sensitivity=theta, noise=noise)
         count = factor * (np.maximum(noisy, 0.0) if self.nonnegative else noisy)
-        return self.told(count, theta=theta, factor=factor, noise_scale=factor * scale)
+        own = OwnNoise(noisy, scale, self.nonnegative, factor)
+        facts = {"theta": theta, "factor": factor, "noise_scale": factor * scale}
+        return Counted(count, theta, float(noisy.sum()), scale * math.sqrt(2 * visits.venues), facts, own)
 
     def choice_sensitivity(self, most: int, venues: int) -> float:
         """Return the Δq that the choice is scaled by: the exact max Θ/d, or the paper's 1."""
@@ -122,14 +126,18 @@ class DPSense(NoisyCounts):
         error = FACTORS * (2 * below - scaled.sum()) - (2 * below_exact - exact.sum())
         return np.asarray(-error / visits.venues - FACTORS * theta / self.budgets()[1])
 
-    def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:
+    def how(self, facts: Mapping[str, float]) -> str:
         """Say the noise that follows from the threshold, which was paid for."""
-        facts = released.facts
-        text = (
+        scaled = "" if facts["factor"] == 1 else f", scaled up by {facts['factor']:g}"
+        return (
             f"The noise on a count is ±{facts['noise_scale']:.4g} on average; nobody counts for more than "
-            f"{facts['theta']:.0f} in all (θ), which makes counts too low"
+            f"{facts['theta']:.0f} in all (θ){scaled}"
         )
-        return text + ("." if facts["factor"] == 1 else f" (scaled up by {facts['factor']:g})."), dict(facts)
+
+    @property
+    def states_always(self) -> bool:
+        """The noise is known, and its counts tell most of the rest."""
+        return True
 
     def audit_cases(self) -> list[AuditCase]:
         """One user with every venue of a small list: the choice of θ exactly, and everything together by sampling."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -11,12 +12,12 @@ from pydantic import Field
 
 from geodp.curator.publications._counts_audit import fourier_cases
 from geodp.curator.publications._counts_publication import CappedCounts, capped_counts, observed_cap
+from geodp.curator.publications._paid_accuracy import Counted
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import exponential_mechanism, laplace_counts
 from geodp.visits.histories import Integers
-from geodp.visits.venue_counts import VenueCounts
 from geodp.visits.visit_sets import VisitTable
 
 _CHOICE_SHARE = 0.1
@@ -55,14 +56,14 @@ class FourierCounts(CappedCounts):
 
     def budgets(self) -> tuple[float, float]:
         """Return ε of the choice and of the coefficients."""
-        choice = _CHOICE_SHARE * self.epsilon if self.coefficients is None and self.variant == "corrected" else 0.0
-        return choice, self.epsilon - choice
+        chosen = self.coefficients is None and self.variant == "corrected"
+        choice = _CHOICE_SHARE * self.counting_epsilon if chosen else 0.0
+        return choice, self.counting_epsilon - choice
 
-    def release(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> VenueCounts:  # noqa: ARG002
+    def counted(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> Counted:  # noqa: ARG002
         """Transform, keep the first coefficients with noise, transform back."""
         from scipy.fft import idct
 
-        self.require_sound(noise)
         cap, key = self.bounded(visits, noise)
         if self.variant == "literal":
             cap = observed_cap(visits)
@@ -71,11 +72,10 @@ class FourierCounts(CappedCounts):
         padded = np.zeros(visits.venues)
         padded[:kept] = self.noisy(values[:kept], cap, noise)
         scale = math.sqrt(kept * cap) / self.budgets()[1]
-        return self.told(
-            self.finished(idct(padded, norm="ortho")),
-            coefficients=kept,
-            noise_scale=scale * math.sqrt(2 * kept / visits.venues),
-        )
+        facts = {"cap": cap, "coefficients": kept, "noise_scale": scale * math.sqrt(2 * kept / visits.venues)}
+        root = math.sqrt(visits.venues)  # the first coefficient is the total over it
+        count = self.finished(idct(padded, norm="ortho"))
+        return Counted(count, cap, float(padded[0]) * root, scale * math.sqrt(2) * root, facts)
 
     def number(self, values: Array, cap: int, noise: Noise) -> int:
         """Return how many coefficients are kept."""
@@ -112,14 +112,12 @@ class FourierCounts(CappedCounts):
         noisy = laplace_counts(steps, epsilon=epsilon, sensitivity=sensitivity * per_unit + rounding, noise=noise)
         return noisy / per_unit
 
-    def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:
-        """Say what the noise does; what the cut does is not known."""
-        facts = released.facts
-        text = (
-            f"{facts['coefficients']:.0f} coefficients are kept; their noise is ±{facts['noise_scale']:.4g} (standard "
-            f"deviation) at a venue, and what they cannot follow is smoothed away. {self.beyond_cap()}"
+    def how(self, facts: Mapping[str, float]) -> str:
+        """Say what the noise does."""
+        return (
+            f"{facts['coefficients']:.0f} coefficients are kept, whose noise is ±{facts['noise_scale']:.4g} (standard "
+            "deviation) at a venue; what they cannot follow is smoothed away"
         )
-        return text, dict(facts)
 
     def audit_cases(self) -> list[AuditCase]:
         """One user with every venue of a small list; where the cap is observed, a user with more than anyone else."""

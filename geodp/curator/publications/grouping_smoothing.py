@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
@@ -10,8 +12,9 @@ import numpy as np
 from pydantic import Field
 
 from geodp.curator.publications._counts_publication import OBSERVED, CappedCounts, capped_counts, observed_cap
-from geodp.curator.publications._grouping import best_width, group_sums, sampling_rate, spread
+from geodp.curator.publications._grouping import best_width, group_starts, group_sums, sampling_rate, spread
 from geodp.curator.publications._grouping_audit import grouping_cases
+from geodp.curator.publications._paid_accuracy import Counted
 from geodp.curator.publications._threshold import choose_threshold, thresholds
 from geodp.errors import UsageError
 from geodp.geometry import Array
@@ -20,7 +23,6 @@ from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
 from geodp.visits.histories import Integers
-from geodp.visits.venue_counts import VenueCounts
 from geodp.visits.visit_sets import LEAST_RATE, VisitSets, VisitTable
 
 _SCALE_SHARE = 0.05  # of ε, for the mean number of venues per user; a fifth of it for the number of users
@@ -99,16 +101,15 @@ class GroupingSmoothing(CappedCounts):
 
     def budgets(self) -> Budgets:
         """Split ε: half for the groups, half for the sample and its scale; what is not needed goes to the groups."""
-        choice = _CHOICE_SHARE * self.epsilon if self.variant == "geodp" else 0.0
-        left = self.epsilon - choice
+        choice = _CHOICE_SHARE * self.counting_epsilon if self.variant == "geodp" else 0.0
+        left = self.counting_epsilon - choice
         if not self.orders_by_sample:
             return Budgets(choice, 0.0, 0.0, left)
-        scale = _SCALE_SHARE * self.epsilon if self._pays_for_scale else 0.0
+        scale = _SCALE_SHARE * self.counting_epsilon if self._pays_for_scale else 0.0
         return Budgets(choice, left / 2 - scale, scale, left / 2)
 
-    def release(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> VenueCounts:
+    def counted(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> Counted:
         """Order, group and count, with noise in every group."""
-        self.require_sound(noise)
         if self.grouping == "space" and order is None:
             raise UsageError("grouping: space needs a venue list with places (lon, lat). Nothing was released.")
         cap, key = self.bounded(visits, noise)
@@ -118,18 +119,20 @@ class GroupingSmoothing(CappedCounts):
             cap = self.threshold(visits, cap, noise)
         sample = self.sample(visits, cap, key, noise) if self.orders_by_sample else None
         usual = cap * (_SPACE_WIDTH if self.grouping == "space" else 1)
-        width, expected = min(self.width or usual, visits.venues), None
+        width = min(self.width or usual, visits.venues)
         if sample is not None:
             order = np.argsort(-sample, kind="stable")
             if self.grouping == "tuned" and self.width is None:
                 factor = self.factor(visits, cap, noise)
-                width, expected = best_width(factor * sample[order], cap / self.budgets().groups)
+                width = best_width(factor * sample[order], cap / self.budgets().groups)
         elif self.grouping == "random":
             order = np.argsort(noise.uniform(visits.venues), kind="stable")
         counts = visits.summed(partial(capped_counts, cap=cap, key=key))
         count = self.smoothed(counts, _known(order), width, cap, noise)
-        facts = {"cap": cap, "width": width, "noise_scale": cap / (self.budgets().groups * width)}
-        return self.told(self.finished(count), **facts, **({} if expected is None else {"expected_error": expected}))
+        scale = cap / self.budgets().groups
+        spread = scale * math.sqrt(2 * group_starts(visits.venues, width).size)
+        facts = {"cap": cap, "width": width, "noise_scale": scale / width}
+        return Counted(self.finished(count), cap, float(count.sum()), spread, facts)
 
     def threshold(self, visits: VisitTable, cap: int, noise: Noise) -> int:
         """Choose a lower cap privately: it leaves out visits, and lowers the noise in groups of the expected width."""
@@ -178,17 +181,11 @@ class GroupingSmoothing(CappedCounts):
         """Raise counts to 0 where asked for, and with `variant: geodp`."""
         return np.maximum(count, 0.0) if self.nonnegative or self.variant == "geodp" else count
 
-    def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:
-        """Say the noise of a mean, and what the paid sample says about the error in all."""
-        facts = released.facts
-        text = (
+    def how(self, facts: Mapping[str, float]) -> str:
+        """Say the noise of a mean."""
+        return (
             f"Venues share the mean of groups of {facts['width']:.0f}, with noise ±{facts['noise_scale']:.4g} on "
             "average; unlike venues of a group are smoothed in addition"
-        )
-        if "expected_error" in facts:
-            text += f", together about ±{facts['expected_error']:.4g} by the noisy sample (an optimistic guess)"
-        return f"{text}. Everyone counts at {facts['cap']:.0f} venues at most; what lies beyond is missing.", dict(
-            facts
         )
 
     def transcript_cases(self) -> list[TranscriptCase]:

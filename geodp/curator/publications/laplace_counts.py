@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar, Literal
 
 from geodp.curator.publications._counts_audit import everyone_or_one_more, observed_cap_case
 from geodp.curator.publications._counts_publication import OBSERVED, CappedCounts, capped_counts, observed_cap
+from geodp.curator.publications._paid_accuracy import Counted, OwnNoise
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
 from geodp.visits.histories import Integers
-from geodp.visits.venue_counts import VenueCounts
 from geodp.visits.visit_sets import VisitTable
 
 
@@ -38,23 +40,30 @@ class LaplaceCounts(CappedCounts):
         """Say why the promise does not hold ('' when it does)."""
         return OBSERVED if self.variant == "literal" else ""
 
-    def release(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> VenueCounts:  # noqa: ARG002
+    def counted(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> Counted:  # noqa: ARG002
         """Count, with noise at every venue."""
-        self.require_sound(noise)
         cap, key = self.bounded(visits, noise)
         if self.variant == "literal":
             cap = observed_cap(visits)
         counts = visits.summed(partial(capped_counts, cap=cap, key=key))
-        noisy = laplace_counts(counts, epsilon=self.epsilon, sensitivity=cap, noise=noise)
-        return self.told(self.finished(noisy), noise_scale=cap / self.epsilon)
+        scale = cap / self.counting_epsilon
+        noisy = laplace_counts(counts, epsilon=self.counting_epsilon, sensitivity=cap, noise=noise)
+        own = OwnNoise(noisy, scale, self.nonnegative)
+        facts = {"cap": cap, "noise_scale": scale}
+        spread = scale * math.sqrt(2 * visits.venues)
+        return Counted(self.finished(noisy), cap, float(noisy.sum()), spread, facts, own)
 
-    def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:
+    def how(self, facts: Mapping[str, float]) -> str:
         """E|Lap(b)| = b, with b = cap/ε."""
-        scale = released.facts["noise_scale"]
-        return f"The noise on a count is ±{scale:.4g} on average. {self.beyond_cap()}", {"noise_error": scale}
+        return f"The noise on a count is ±{facts['noise_scale']:.4g} on average"
+
+    @property
+    def states_always(self) -> bool:
+        """The noise is known, and its counts tell most of the rest."""
+        return True
 
     def audit_cases(self) -> list[AuditCase]:
         """Take a user with as many venues as the cap; where the cap is observed, a user with more than anyone else."""
         if self.variant == "literal":
             return [observed_cap_case(self)]
-        return [everyone_or_one_more(self, self.epsilon)]
+        return [everyone_or_one_more(self, self.counting_epsilon)]

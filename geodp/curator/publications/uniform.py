@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
@@ -9,11 +11,11 @@ import numpy as np
 
 from geodp.curator.publications._counts_audit import one_total
 from geodp.curator.publications._counts_publication import CappedCounts
+from geodp.curator.publications._paid_accuracy import Counted
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
 from geodp.visits.histories import Integers
-from geodp.visits.venue_counts import VenueCounts
 from geodp.visits.visit_sets import VisitSets, VisitTable
 
 
@@ -31,19 +33,19 @@ class Uniform(CappedCounts):
 
     kind: ClassVar[str] = "uniform"
 
-    def release(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> VenueCounts:  # noqa: ARG002
+    def counted(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> Counted:  # noqa: ARG002
         """Publish the same number for every venue."""
         cap = min(self.cap, visits.venues)
         total = visits.summed(partial(capped_total, cap=cap))
-        noisy = laplace_counts(np.array([total]), epsilon=self.epsilon, sensitivity=cap, noise=noise)[0]
+        noisy = laplace_counts(np.array([total]), epsilon=self.counting_epsilon, sensitivity=cap, noise=noise)[0]
         each = np.full(visits.venues, noisy / visits.venues)
-        return self.told(self.finished(each), noise_scale=cap / self.epsilon / visits.venues)
+        scale = cap / self.counting_epsilon
+        facts = {"cap": cap, "noise_scale": scale / visits.venues}
+        return Counted(self.finished(each), cap, float(noisy), scale * math.sqrt(2), facts)
 
-    def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:
-        """Say what the noise does; how unlike the venues are is not known."""
-        scale = released.facts["noise_scale"]
-        text = f"The noise on the mean count is ±{scale:.4g} on average; single venues may be anywhere."
-        return f"{text} {self.beyond_cap()}", {"noise_error": scale}
+    def how(self, facts: Mapping[str, float]) -> str:
+        """Say what the noise does."""
+        return f"All venues share one mean count, whose noise is ±{facts['noise_scale']:.4g} on average"
 
     def audit_cases(self) -> list[AuditCase]:
         """Take a user with as many venues as the cap."""

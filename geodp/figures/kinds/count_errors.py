@@ -65,7 +65,8 @@ class CountErrors(CountFigure):
         if settings.get("cap") == "longest":
             settings["cap"] = int(table.size.max())
         if fields["kind"] != "zeros":
-            settings["epsilon"] = epsilon
+            # The papers state no accuracy and pay for none: all of ε is for the counts.
+            settings = {"accuracy_share": 0.0, **settings, "epsilon": epsilon}
         method = plugin(fields["kind"], "publication", **settings)
         true, rows = table.counts(), []
         top = top_venues(true)

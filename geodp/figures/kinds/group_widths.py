@@ -52,7 +52,7 @@ class GroupWidths(CountFigure):
 
         cap = int(table.size.max())
         tried = np.unique(np.rint(np.geomspace(1, table.venues, self.most_widths)).astype(np.int64))
-        method = {scale: GroupingSmoothing(epsilon=epsilon, cap=cap, scale=scale) for scale in SCALES}
+        method = {scale: GroupingSmoothing(epsilon=epsilon, cap=cap, scale=scale, accuracy_share=0) for scale in SCALES}
         groups = method["literal"].budgets().groups
         noise = SimulatedNoise(np.random.default_rng([1, repeat]))
         sample = method["literal"].sample(table, cap, b"all", noise)
@@ -77,7 +77,7 @@ class GroupWidths(CountFigure):
                 ]
             return rows
         best = min(curve.values())
-        chosen = {scale: best_width(factor * sample[order], cap / groups)[0] for scale, factor in factors.items()}
+        chosen = {scale: best_width(factor * sample[order], cap / groups) for scale, factor in factors.items()}
         return [
             ("loss_percent", f"{scale} scale", epsilon, repeat, max(100 * (real(width) / best - 1), 0.0))
             for scale, width in chosen.items()

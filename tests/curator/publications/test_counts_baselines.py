@@ -23,7 +23,7 @@ def noise(seed: int = 0, *, releasable: bool = False) -> SimulatedNoise:
 def test_the_mean_absolute_error_of_laplace_noise_is_its_scale() -> None:
     """E|Lap(b)| = b, not √2·b: 100,000 venues, standard error b/316, so 2 % is more than six of them."""
     sets = table([[0]], 100_000)
-    released = LaplaceCounts(epsilon=0.5, cap=4).release(sets, noise())
+    released = LaplaceCounts(epsilon=0.5, cap=4, accuracy_share=0).release(sets, noise())
     assert np.abs(released.count - sets.counts()).mean() == pytest.approx(8.0, rel=0.02)
     assert released.facts["noise_scale"] == 8.0
 
@@ -82,7 +82,7 @@ def test_the_norm_that_is_cut_off_moves_by_the_root_of_the_cap_at_most() -> None
 @pytest.mark.parametrize(("epsilon", "venues"), [(0.69, 300), (0.01, 20_000), (0.001, 2000), (1e-4, 300), (1e-9, 50)])
 def test_released_coefficients_lie_on_the_lattice_at_any_epsilon(epsilon: float, venues: int) -> None:
     """Refusing what is not on the lattice would depend on the data, after the charge; rounding costs 0.1 % of noise."""
-    method = FourierCounts(epsilon=epsilon, cap=5, coefficients=venues)
+    method = FourierCounts(epsilon=epsilon, cap=5, coefficients=venues, accuracy_share=0)
     values = transformed(long_tailed(300, venues, np.full(300, 5)).counts())
     source = noise(releasable=True)
     added = method.noisy(values, 5, source) - values
@@ -118,8 +118,9 @@ def test_rounding_of_released_coefficients_is_within_the_widened_sensitivity(mon
 
 
 def test_the_number_of_coefficients_is_paid_for_or_public() -> None:
-    assert FourierCounts(epsilon=1.0).budgets() == (0.1, 0.9)
-    assert FourierCounts(epsilon=1.0, coefficients=5).budgets() == (0.0, 1.0)
+    assert FourierCounts(epsilon=1.0, accuracy_share=0).budgets() == (0.1, 0.9)
+    assert FourierCounts(epsilon=1.0, coefficients=5, accuracy_share=0).budgets() == (0.0, 1.0)
+    assert sum(FourierCounts(epsilon=1.0).budgets()) == pytest.approx(0.9, abs=1e-12), "the rest pays for the accuracy"
 
 
 @pytest.mark.parametrize("kind", ["laplace_counts", "fourier_counts"])

@@ -1,0 +1,96 @@
+"""What is said about the accuracy of published counts, and what other methods would do at the same ε."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from geodp.curator.publications._paid_accuracy import MeanError, OwnNoise, PaidAccuracy, own_noise_error
+from geodp.curator.publications._threshold import thresholds
+from geodp.geometry import Array
+
+ACCURACY_SHARE = 0.1
+"""Of ε, what the methods as they come spend on knowing their accuracy; the rest is for the counts."""
+USUAL_CAP = 20
+_DPSENSE_CHOICE, _DPSENSE_CANDIDATES = 0.1, 10_000
+_MANY = 2000
+_CLEARLY = 0.9
+"""Another method is named when its error is below this share of one's own."""
+ERROR_OF = "mean_error_of_"
+"""Facts about other methods begin with this."""
+
+
+def accuracy_facts(paid: PaidAccuracy) -> dict[str, float]:
+    """Return the numbers that go with published counts."""
+    error = paid.error
+    return {"mean_error": error.value, "mean_error_low": error.low, "mean_error_high": error.high}
+
+
+def other_errors(paid: PaidAccuracy, venues: int, epsilon: float, cap: int | None) -> dict[str, float]:
+    """Return the mean errors that other methods would have at the same ε (and cap), as far as what was paid for tells.
+
+    What grouping, smoothing and Fourier's coefficients would do depends on which venues are alike: that is not told.
+    """
+    counting = (1 - ACCURACY_SHARE) * epsilon
+    like = _fewer(paid.like)
+    bound = min(USUAL_CAP if cap is None else cap, venues)
+    found = {
+        "laplace_counts": _noisy_error(bound, counting, like, paid, raised=False),
+        "dpsense": _dpsense_error(counting, like, paid, venues),
+        "zeros": float(paid.like.sum()) / venues,
+    }
+    return {ERROR_OF + name: value for name, value in found.items()}
+
+
+def stated_accuracy(how: str, facts: Mapping[str, float], *, always: bool) -> str:
+    """Say how far the counts are off from the true numbers of users, or that it is not known."""
+    missing = "what anyone has beyond the cap is missing" if "cap" in facts else "which makes counts too low"
+    if "mean_error" not in facts:
+        return f"{how}; {missing}. How far the counts are off in all is not known: nothing was paid for it."
+    error = MeanError(facts["mean_error"], facts["mean_error_low"], facts["mean_error_high"])
+    between = f"{error.low:.3g} to {error.high:.3g}"
+    whole = "against the true numbers of users, with all that noise, smoothing and the cap do"
+    if error.known:
+        text = f"Counts are off by {error.value:.3g} on average over the venues ({between}), {whole}. {how}."
+    elif always:
+        text = f"Counts are off by about {error.value:.3g} on average over the venues ({between}), {whole}. {how}."
+    else:
+        text = f"How far the counts are off is not known: at this ε the data are too few to measure it. {how}."
+    return f"{text} {_nearer(facts, error, stated=error.known or always)}".rstrip()
+
+
+def _nearer(facts: Mapping[str, float], error: MeanError, *, stated: bool) -> str:
+    """Name the methods that would be clearly nearer; where the own error is not known, what they would have."""
+    others = {name.removeprefix(ERROR_OF): value for name, value in facts.items() if name.startswith(ERROR_OF)}
+    best = {name: value for name, value in others.items() if not stated or value < _CLEARLY * error.value}
+    if not best:
+        return ""
+    listed = ", ".join(f"{name} by about {value:.3g}" for name, value in sorted(best.items(), key=lambda one: one[1]))
+    return f"At the same ε other methods would be {'nearer' if stated else 'off'}: {listed}."
+
+
+def _noisy_error(bound: float, epsilon: float, like: Array, paid: PaidAccuracy, *, raised: bool) -> float:
+    """Return the error of Laplace noise for `bound` venues per user."""
+    left_out = 1 - paid.sizes.visits(bound) / paid.sizes.visits()
+    return own_noise_error(OwnNoise(like, bound / epsilon, raised), like, left_out)
+
+
+def _dpsense_error(epsilon: float, like: Array, paid: PaidAccuracy, venues: int) -> float:
+    """Return the error of DPSense over its choice of θ: P(θ) ∝ exp(ε_c·q), q = kept(θ)/d - θ/ε_p, Δq = 1."""
+    choice, counting = _DPSENSE_CHOICE * epsilon, (1 - _DPSENSE_CHOICE) * epsilon
+    theta = thresholds(venues, _DPSENSE_CANDIDATES)
+    tried = thresholds(venues, 60)
+    kept = np.interp(theta, tried, paid.sizes.visits_up_to(tried.astype(np.float64)))
+    logits = choice * (kept / venues - theta / counting)
+    chance = np.exp(logits - logits.max())
+    errors = [_noisy_error(float(each), counting, like, paid, raised=True) for each in tried]
+    return float(np.interp(theta, tried, errors) @ chance / chance.sum())
+
+
+def _fewer(ordered: Array) -> Array:
+    """Return means of neighbours in a long list: sums over it stay the same."""
+    if ordered.size <= _MANY:
+        return ordered
+    starts = np.linspace(0, ordered.size, _MANY, endpoint=False).astype(np.int64)
+    return np.add.reduceat(ordered, starts) / np.diff(np.append(starts, ordered.size))
