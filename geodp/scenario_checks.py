@@ -8,6 +8,7 @@ from pathlib import Path
 
 from geodp.device.history import HistoryDevice
 from geodp.errors import GeodpError
+from geodp.files import same_content
 from geodp.geometry import region_problems
 from geodp.model import did_you_mean
 from geodp.plugins import Slot, plugins
@@ -21,6 +22,7 @@ def cross_check(scenario: Scenario) -> Iterator[Finding]:
     """Yield everything that is wrong although each field by itself is fine."""
     yield from _files(scenario)
     yield from _region_file(scenario)
+    yield from _public_files(scenario)
     large = list(too_large(scenario))
     yield from large
     if large:
@@ -55,6 +57,19 @@ def _files(scenario: Scenario) -> Iterator[Finding]:
     for path, file in named:
         if not file.is_file():
             yield (path,), path, f"no such file: {file}"
+
+
+def _public_files(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse public inputs that are the private data: everything made with them would tell the data for nothing."""
+    private = [*scenario.workers.source.files(), *scenario.workers.mobility.files()]
+    public = [("region.file", scenario.region.file)]
+    public.append(("device.mechanism.prior_file", getattr(scenario.device.mechanism, "prior_file", None)))
+    histories = scenario.workers.histories
+    public.append(("workers.histories.venues", getattr(histories, "venues", None)))
+    private += [Path(visits)] if (visits := getattr(histories, "path", "")) else []
+    for path, file in public:
+        if isinstance(file, str) and file and any(same_content(Path(file), each) for each in private):
+            yield (path,), path, f"must be public, and {file} is the private data of the people (or a copy of them)"
 
 
 def _region_file(scenario: Scenario) -> Iterator[Finding]:

@@ -378,3 +378,32 @@ def test_files_of_another_kind_are_sent_to_their_own_command() -> None:
         load_scenario("scenarios/sweeps/epsilon.yaml")
     with pytest.raises(ScenarioError, match=r"this is a figure file.*geodp figures"):
         load_scenario("scenarios/figures/13.7a.yaml")
+
+
+@pytest.mark.parametrize("how", ["itself", "link", "copy"])
+def test_a_public_input_of_a_scenario_is_not_the_data_of_the_people(tmp_path: Path, how: str) -> None:
+    people, prior = tmp_path / "people.csv", tmp_path / "prior.csv"
+    people.write_text("worker,venue,lon,lat\nann,a,-122.41,37.77\n")
+    prior = people if how == "itself" else prior
+    if how == "link":
+        prior.hardlink_to(people)
+    elif how == "copy":
+        prior.write_bytes(people.read_bytes())
+    changes = {
+        "workers.source": {"kind": "table", "path": str(people)},
+        "workers.histories": {"kind": "visits_file", "path": str(people), "venues": str(prior)},
+        "device.mechanism": {"kind": "planar_laplace", "remap": True, "prior_file": str(prior)},
+        "curator.expected_workers": 10,
+    }
+    found = problems(changes)
+    for path in ("device.mechanism.prior_file", "workers.histories.venues"):
+        assert "must be public, and" in found[path]
+
+
+def test_another_file_may_be_public(tmp_path: Path) -> None:
+    people, prior = tmp_path / "people.csv", tmp_path / "prior.csv"
+    people.write_text("worker,lon,lat\nann,-122.41,37.77\n")
+    prior.write_text("worker,lon,lat\nbob,-122.41,37.77\n")  # as many bytes
+    device = {"kind": "planar_laplace", "remap": True, "prior_file": str(prior)}
+    source = {"kind": "table", "path": str(people)}
+    small({"workers.source": source, "device.mechanism": device, "curator.expected_workers": 10})

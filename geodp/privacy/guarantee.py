@@ -77,6 +77,8 @@ class Guarantee:
     """Added to every distance, metres: a place that is rounded before the noise may move by half of this."""
     memoised: bool = False
     """Whether a phone repeats its answer in a cell where it has reported before: returning then shows."""
+    emptied: bool = False
+    """Whether names show: the change is then a record that is emptied, not a person who is added or removed."""
 
     def __post_init__(self) -> None:
         if self.unit is not Unit.NOTHING and not (math.isfinite(self.epsilon) and self.epsilon >= 0):
@@ -207,6 +209,8 @@ class Guarantee:
     def _central_sentence(self) -> str:
         budget = f"ε = {self.epsilon:g}" + (f", δ = {self.delta:g}" if self.delta else "")
         change = "adding or removing it" if self.neighbours is Neighbours.ADD_REMOVE else "replacing it"
+        if self.emptied:
+            change = f"{'emptying it' if self.unit is Unit.USER else change} (the person's name stays)"
         whom = " but a trusted curator" if self.trust is Trust.CENTRAL else ", with no trusted party"
         text = (
             f"Hides {_HIDDEN[self.unit]} from everyone{whom}: {change} changes the odds of any output "

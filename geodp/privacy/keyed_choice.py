@@ -44,6 +44,11 @@ def keyed(user: Words, key: bytes) -> Words:
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
+def uniforms(words: Words) -> npt.NDArray[np.float64]:
+    """Return numbers from 0 to 1 (without 1) that follow from 64-bit words, in steps of 2^-53."""
+    return np.asarray((words >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
 def mixed(state: Words) -> Words:
     """Spread 64-bit words evenly (the finaliser of SplitMix64)."""
     state = (state ^ (state >> np.uint64(30))) * _MIX_1

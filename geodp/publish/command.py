@@ -107,6 +107,10 @@ def visits(
     personal_levels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Public levels of single users (user, level); others: --level.")
     ] = None,
+    users: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Public list of people (user): all get a record. Default: names of IN show."),
+    ] = None,
     areas: Annotated[
         list[str] | None,
         typer.Option(metavar="LEVEL=FILE:COLUMN", help="Areas (GeoJSON, GeoParquet) as a level; coarsest first."),
@@ -139,10 +143,11 @@ def visits(
     levels = tuple(AreaFile.parse(text) for text in areas or [])
     read = {"the venue list": venues, **{f"the areas of level '{area.level}'": area.path for area in levels}}
     read |= {} if personal_levels is None else {"the personal levels": personal_levels}
+    read |= {} if users is None else {"the list of users": users}
     request = Request(
         file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields, called, read
     )
-    public = PublicPlaces(venues, level, listed, levels, leave_out, personal_levels)
+    public = PublicPlaces(venues, level, listed, levels, leave_out, personal_levels, users)
     _tell(publish_visits(request, venues=public, method=method))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("geodp")
 T = TypeVar("T")
+_UNTOLD = "something went wrong. What it was may follow from private data: --mode simulate tells it."
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +94,8 @@ class Outcome:
 def publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) -> Outcome:
     """Publish what a kind prepares, or change nothing but (from the ledger's yes on) the ledger."""
     if request.releasing:
-        with releasing():  # nothing is said and nothing is guessed: it would follow from private data
+        # Nothing is said and nothing is guessed, by libraries neither: it would follow from private data.
+        with releasing(), warnings.catch_warnings(action="ignore"):
             return _published(request, prepare)
     with gathered() as noticed:
         outcome = _published(request, prepare)
@@ -136,6 +139,12 @@ def _prepared(request: Request, inputs: PublicInputs, prepare: Callable[[Request
         if NOTHING_DONE in told:
             raise
         raise DataError(f"{told if told.endswith(('.', '?')) else told + '.'} {NOTHING_DONE}") from error
+    except GeodpError:
+        raise
+    except Exception:
+        if not request.releasing:
+            raise
+        raise GeodpError(f"{request.source.name}: {_UNTOLD} {NOTHING_DONE}") from None
 
 
 def write_product(product: Product, statement: Statement, files: Staging) -> None:
@@ -199,6 +208,8 @@ def _after_the_charge(step: Callable[[], T], request: Request, spent: Spent | No
     except NotReleasable:
         raise
     except Exception as error:
+        if request.releasing:
+            raise GeodpError(f"{request.out}: nothing was written: {_UNTOLD}{stays}") from None
         raise GeodpError(f"{request.out}: nothing was written: {str(error) or type(error).__name__}{stays}") from error
     except BaseException:
         if stays:

@@ -10,6 +10,7 @@ from typing import Any
 
 from geodp.display.page_file import require_page
 from geodp.errors import OutputError, UsageError
+from geodp.files import same_content
 from geodp.model import did_you_mean
 from geodp.publish.outputs import require_suffix
 
@@ -46,7 +47,7 @@ class Request:
     columns: Mapping[str, str] = field(default_factory=dict)
     """What columns are called in the private data, where that differs from the usual name."""
     also_read: Mapping[str, Path] = field(default_factory=dict)
-    """Other files that are read, by what they are: they must not be written over."""
+    """Public files that are read, by what they are: they must not be written over, nor be the private data."""
     one_row_per_person: bool = False
     """Every row is a person of its own; otherwise the data must say whose a row is."""
 
@@ -89,6 +90,7 @@ class Request:
         if self.cap is not None and self.cap < 1:
             raise UsageError(f"--cap must be a whole number of at least 1, got {self.cap}. {NOTHING_DONE}")
         self._require_distinct_files()
+        self._require_public_files()
         if self.map is not None:
             require_page(self.map, NOTHING_DONE)
         written = [self.out, self.guarantee_path, *([self.map] if self.map is not None else [])]
@@ -98,11 +100,29 @@ class Request:
             if path.exists() and not self.force:
                 raise OutputError(f"{path} exists already. Use --force to replace it, or another --out. {NOTHING_DONE}")
 
+    def public_files(self) -> dict[str, Path]:
+        """Return the files of public inputs, by what they are."""
+        found = dict(self.also_read)
+        if self.region is not None and Path(self.region).is_file():
+            found["the region"] = Path(self.region)
+        if isinstance(self.settings.get("prior_file"), str):
+            found["the prior"] = Path(self.settings["prior_file"])
+        return found
+
+    def _require_public_files(self) -> None:
+        """Refuse a public input that is the private data: what is public is used as it is, without a charge."""
+        private = [self.source]
+        if self.source.is_dir():
+            private = [path for path in self.source.rglob("*") if path.is_file()]
+        for what, path in self.public_files().items():
+            if any(same_content(path, each) for each in private):
+                raise UsageError(
+                    f"{path}: {what} must be public, and this is the private data (or a copy of them). {NOTHING_DONE}"
+                )
+
     def _require_distinct_files(self) -> None:
         """Refuse to write over what is read, or two things into one file."""
-        read = {"the input": self.source, **self.also_read}
-        if self.region is not None and Path(self.region).is_file():
-            read["the region"] = Path(self.region)
+        read = {"the input": self.source, **self.public_files()}
         written = {"the output": self.out, "the guarantee": self.guarantee_path, "the ledger": self.ledger_path}
         if self.map is not None:
             written["the map"] = self.map

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,7 +22,7 @@ from geodp.publish.outputs import DEGREE_DIGITS, Table
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
-from geodp.publish.visit_files import read_personal_levels, read_visits
+from geodp.publish.visit_files import read_personal_levels, read_users, read_visits
 from geodp.visits.area_files import AreaFile
 from geodp.visits.hierarchy import hierarchy_of
 from geodp.visits.histories import Histories, Venues
@@ -51,22 +51,35 @@ class PublicPlaces:
     """Leave venues out that lie in no unit of a level, instead of refusing the list."""
     personal_levels: Path | None = None
     """Public file of other levels for single people (columns user, level)."""
+    users: Path | None = None
+    """Public file of people (column user), each of whom gets a record; None: the names in the private data show."""
 
 
 class MovedVisits(Plan):
     """Visits of users, each at a place drawn at random."""
 
     def __init__(
-        self, method: VisitsPublication, histories: Histories, venues: Venues, remarks: tuple[str, ...]
+        self,
+        method: VisitsPublication,
+        histories: Histories,
+        venues: Venues,
+        remarks: tuple[str, ...],
+        *,
+        listed: bool = False,
     ) -> None:
         self.mechanism = method.kind
         self.fields = method.model_dump(mode="json")
         self.region = venues.region()
-        self.guarantee = method.guarantee()
-        self.per_person = method.cost()
+        # Whose names are public anyway hide whether they have a record; otherwise a name shows that there is one.
+        self.guarantee = replace(method.guarantee(), emptied=False) if listed else method.guarantee()
+        self.per_person = replace(method.cost(), emptied=False) if listed else method.cost()
         self.parts = method.parts()
         self.together = method.together()
-        self.not_hidden = ("which users are in the file: their names are published",)
+        self.not_hidden = (
+            "who is in the public list of users"
+            if listed
+            else "which users are in the file: their names are published",
+        )
         self.remarks = remarks
         self._method, self._histories, self._venues = method, histories, venues
 
@@ -123,6 +136,7 @@ def _prepare(request: Request, inputs: PublicInputs, *, places: PublicPlaces, ki
     venues = venues if inside is None else venues.chosen(inside)
     hierarchy = hierarchy_of(venues)
     personal = {} if places.personal_levels is None else read_personal_levels(places.personal_levels)
+    users = None if places.users is None else read_users(places.users)
     method = _build(cls, request, places.level, venues, personal)
     if request.releasing and method.guarantee().holds and method.most_visits() is None:
         raise UsageError(
@@ -133,9 +147,15 @@ def _prepare(request: Request, inputs: PublicInputs, *, places: PublicPlaces, ki
     inputs.values["levels"] = list(venues.levels)
     if places.areas:
         inputs.values["areas"] = {area.level: area.path.name for area in places.areas}
-    histories, remarks = read_visits(request.source, venues, releasing=request.releasing, columns=request.columns)
+    if places.users is not None:
+        inputs.values["users"] = places.users.name
+    histories, remarks = read_visits(
+        request.source, venues, releasing=request.releasing, columns=request.columns, users=users
+    )
+    if users is not None or not request.releasing:  # whether somebody is in the private data is not told
+        method.require_people(histories.people)
     method.check(histories, venues, hierarchy)
-    return MovedVisits(method, histories, venues, remarks)
+    return MovedVisits(method, histories, venues, remarks, listed=users is not None)
 
 
 def _build(

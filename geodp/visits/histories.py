@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
+from geodp.privacy.keyed_choice import GOLDEN, keyed, mixed, user_words
 
 Integers = npt.NDArray[np.int64]
 Names = npt.NDArray[np.object_]
@@ -95,12 +96,36 @@ class Histories:
         """Number of visits (private)."""
         return int(self.venue.size)
 
-    def capped(self, cap: int) -> Histories:
-        """Return the histories in which everyone keeps their first `cap` visits: their own alone decide which."""
-        order = np.argsort(self.person, kind="stable")
-        starts = np.searchsorted(self.person[order], np.arange(len(self.people)))
-        rank = np.empty(self.size, dtype=np.int64)
-        rank[order] = np.arange(self.size) - starts[self.person[order]]
-        kept = rank < cap
+    def capped(self, cap: int, key: bytes = b"", *, blind: bool = False) -> Histories:
+        """Return the histories in which everyone keeps `cap` visits, by chance: the first ones are no better.
+
+        The key, the person, the venue and which visit to it this is decide, hence the person's own visits alone,
+        in whatever order. One visit more takes the place of at most one other.
+
+        Parameters
+        ----------
+        cap
+            How many visits everyone keeps at most.
+        key
+            A secret key.
+        blind
+            Choose by the order of the visits instead of by their venues: then a visit that moves changes no choice.
+        """
+        venue = np.zeros_like(self.venue) if blind else self.venue
+        again = _places_in(self.person * (int(venue.max(initial=0)) + 1) + venue)
+        seed = keyed(user_words(self.people), key)[self.person]
+        chance = mixed(seed ^ mixed(venue.astype(np.uint64) * GOLDEN + again.astype(np.uint64)))
+        order = np.lexsort((chance, self.person))
+        kept = np.empty(self.size, dtype=np.bool_)
+        kept[order] = _places_in(self.person[order]) < cap
         times = None if self.time_s is None else self.time_s[kept]
         return Histories(self.people, self.person[kept], self.venue[kept], times)
+
+
+def _places_in(groups: Integers) -> Integers:
+    """Return the place of each entry among those of its group, from 0 on."""
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    rank = np.empty(groups.size, dtype=np.int64)
+    rank[order] = np.arange(groups.size) - np.repeat(starts, np.diff(np.append(starts, groups.size)))
+    return rank

