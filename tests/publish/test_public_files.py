@@ -57,7 +57,18 @@ def test_the_private_file_is_no_public_input(
     name = disguise(how)
     before = set(Path().iterdir())
     kind, options = PUBLIC[what]
-    words = ["publish", kind, "in.csv", "--out", "out.csv", "--mode", mode, "--ledger", "l.csv", *(word.format(name) for word in options)]
+    words = [
+        "publish",
+        kind,
+        "in.csv",
+        "--out",
+        "out.csv",
+        "--mode",
+        mode,
+        "--ledger",
+        "l.csv",
+        *(word.format(name) for word in options),
+    ]
     with pytest.raises(SystemExit) as done:
         main(words)
     error = capsys.readouterr().err
