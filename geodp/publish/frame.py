@@ -183,6 +183,9 @@ def _charge(request: Request, plan: Plan, asked: tuple[Guarantee, Account] | Non
                 period=ANY_TIME,  # no public setting says of which time the data are
             )
             return Spent(path, account, row.epsilon, row.total, ledger.remaining(account, period=ANY_TIME))
+    except OutputError as error:
+        hint = "" if request.ledger is not None else f" Name a ledger elsewhere: --ledger FILE. {NOTHING_DONE}"
+        raise OutputError(f"{error}{hint}") from error
     except BudgetSpent as short:
         raise BudgetSpent(
             short.requested,

@@ -13,6 +13,7 @@ from geodp.errors import OutputError, UsageError
 from geodp.files import same_content
 from geodp.model import did_you_mean
 from geodp.publish.outputs import require_suffix
+from geodp.published_file import guarantee_path, require_as_published
 
 NOTHING_DONE = "Nothing was released, nothing was charged."
 DEFAULT_LEDGER = "geodp-ledger.json"
@@ -59,7 +60,7 @@ class Request:
     @property
     def guarantee_path(self) -> Path:
         """Where the guarantee is written."""
-        return self.out.with_name(self.out.name + ".guarantee.json")
+        return guarantee_path(self.out)
 
     @property
     def ledger_path(self) -> Path:
@@ -99,6 +100,8 @@ class Request:
                 raise OutputError(f"{path} is a folder: name a file. {NOTHING_DONE}")
             if path.exists() and not self.force:
                 raise OutputError(f"{path} exists already. Use --force to replace it, or another --out. {NOTHING_DONE}")
+        for path in [*self.public_files().values(), *([] if self.releasing else [self.source])]:
+            require_as_published(path)
 
     def public_files(self) -> dict[str, Path]:
         """Return the files of public inputs, by what they are."""

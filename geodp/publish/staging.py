@@ -9,7 +9,6 @@ the checksum of its output, which tells what belongs together.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import re
@@ -18,8 +17,9 @@ from pathlib import Path
 from types import TracebackType
 
 from geodp.errors import OutputError
-from geodp.files import FileBusy, digest, locked, sync_file, sync_folder
+from geodp.files import FileBusy, locked, sync_file, sync_folder
 from geodp.publish.request import NOTHING_DONE
+from geodp.published_file import belong_together
 
 log = logging.getLogger("geodp")
 
@@ -96,19 +96,16 @@ def put_right(out: Path, guarantee: Path) -> None:
     Raises
     ------
     OutputError
-        If another process is writing the output.
+        If another process is writing the output, or what was left cannot be put right.
     """
     if any(_beside(target, ending).exists() for target in (out, guarantee) for ending in ("partial", "old")):
-        with _locked(out):
-            _put_right(out, guarantee)
-
-
-def belong_together(out: Path, guarantee: Path) -> bool:
-    """Tell whether a guarantee speaks of exactly this output."""
-    try:
-        return bool(json.loads(guarantee.read_text(encoding="utf-8"))["sha256"] == digest(out))
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+        try:
+            with _locked(out):
+                _put_right(out, guarantee)
+        except OSError as error:
+            raise OutputError(
+                f"{out}: an older call was broken off and is not put right ({error.strerror or error}). {NOTHING_DONE}"
+            ) from error
 
 
 @contextlib.contextmanager

@@ -343,3 +343,10 @@ def test_processes_that_publish_to_one_output_at_once_charge_once(make: Make, tm
     told = json.loads(request.guarantee_path.read_text())
     assert told["sha256"] == hashlib.sha256(request.out.read_bytes()).hexdigest()
     assert files(tmp_path) == {"in.csv", "out.csv", "out.csv.guarantee.json", "geodp-ledger.json"}
+
+
+def test_a_folder_of_data_that_takes_no_ledger_is_told_with_what_to_do(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "geodp-ledger.json.lock").mkdir()
+    with pytest.raises(OutputError, match=r"cannot be locked.*--ledger FILE\. Nothing was released, nothing was charg"):
+        publish_positions(make())
+    assert files(tmp_path) == {"in.csv"}

@@ -8,7 +8,8 @@ import pytest
 
 from geodp.errors import OutputError
 from geodp.files import digest
-from geodp.publish.staging import Staging, belong_together, put_right
+from geodp.publish.staging import Staging, put_right
+from geodp.published_file import belong_together
 
 ROOT = Path(__file__).parents[2]
 

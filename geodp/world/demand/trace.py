@@ -12,6 +12,7 @@ from pydantic import Field
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.notices import notice
+from geodp.published_file import require_as_published
 from geodp.world import columns_file
 from geodp.world.demand import Arrivals, Demand
 from geodp.world.point_column import point_column
@@ -93,6 +94,7 @@ class Trace(Demand):
 
     def _columns(self) -> tuple[Path, Columns]:
         path = given_path(self.path, self.kind)
+        require_as_published(path)
         found = columns_file.column_names(path)
         fields = ("lon_column", "lat_column", "time_column")
         named = {name: field_column(path, self, name, found) or getattr(self, name) for name in fields}

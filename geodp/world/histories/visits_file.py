@@ -11,6 +11,7 @@ from pydantic import Field
 from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.notices import notice
+from geodp.published_file import require_as_published
 from geodp.visits.histories import CATEGORY_MARK, Histories, Names, Venues
 from geodp.visits.venue_file import read_venues
 from geodp.world import columns_file
@@ -88,6 +89,7 @@ class VisitsFile(VisitHistories):
         return read_venues(Path(self.venues))
 
     def _columns(self, path: Path) -> tuple[Names, Names, Any]:
+        require_as_published(path)
         found = columns_file.column_names(path)
         fields = ("user_column", "venue_column")
         wanted = {name: field_column(path, self, name, found) or getattr(self, name) for name in fields}

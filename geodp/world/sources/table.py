@@ -12,6 +12,7 @@ from pydantic import Field
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.notices import notice
+from geodp.published_file import require_as_published
 from geodp.world import columns_file
 from geodp.world.motion import Ids, Motion
 from geodp.world.point_column import point_column
@@ -100,6 +101,7 @@ class Table(Source):
 
     def _columns(self, path: Path) -> Columns:
         """Find the columns: those that were named must be there, others may go by another usual name."""
+        require_as_published(path)
         found = columns_file.column_names(path)
         lon = field_column(path, self, "lon_column", found) or self.lon_column
         lat = field_column(path, self, "lat_column", found) or self.lat_column
