@@ -163,7 +163,7 @@ def counts(
     method: Annotated[
         str,
         typer.Option(
-            metavar="KIND", help="grouping_smoothing, laplace_counts, fourier_counts, dpsense, uniform, zeros."
+            metavar="KIND", help="grouping_smoothing, fourier_counts, dpsense, laplace_counts, uniform, zeros."
         ),
     ] = "grouping_smoothing",
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε for all visits of one user.")] = None,

@@ -1,4 +1,22 @@
-"""`geodp publish counts`: how many users visited each venue of a public list."""
+"""`geodp publish counts`: how many users visited each venue of a public list.
+
+The default is what is nearest to the truth on most sets. `python -m tests.benchmarks counts` measures it: the mean
+error per venue on ten generated and two real sets at ε of 0.1, 0.69 and 2 and caps of 10, 20 and 50, 108 cases. Error
+beside the nearest method's (geometric mean), and mean errors at ε = 0.69 with a cap of 20 on Foursquare and Gowalla:
+
+| method | beside the nearest | Foursquare | Gowalla |
+|---|---|---|---|
+| `grouping_smoothing`, `variant: geodp` (default) | 1.08 | 5.9 | 3.9 |
+| `grouping_smoothing` | 1.20 | 5.9 | 3.9 |
+| `dpsense` with `--max-theta 200` | 1.29 | 6.5 | 4.2 |
+| `fourier_counts` | 1.35 | 4.7 | 3.5 |
+| `dpsense` | 3.1 | 20 | 19 |
+| `laplace_counts` | 4.6 | 33 | 32 |
+| `uniform` (no venue is told from another) | 1.25 | 5.6 | 3.6 |
+| `zeros` (nothing is told) | 1.68 | 7.0 | 4.8 |
+
+Where users are few or ε is small, one number for all venues is as near as anything: then a list of venues is too fine.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +48,8 @@ if TYPE_CHECKING:
     from geodp.visits.venue_counts import VenueCounts
 
 DEFAULT_METHOD = "grouping_smoothing"
+_USUAL = {"grouping_smoothing": {"variant": "geodp"}}
+"""Settings that are nearer to the truth than those of the paper, unless --set says otherwise."""
 _COUNT_DIGITS = 6
 _REHEARSED_VENUES = 1000
 
@@ -142,7 +162,7 @@ def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, 
 def build(options: CountsOptions, request: Request) -> CountsPublication:
     """Build the method from the options, with errors for people."""
     cls = _find(options.method)
-    fields: dict[str, Any] = dict(request.settings)
+    fields: dict[str, Any] = _USUAL.get(cls.kind, {}) | dict(request.settings)
     stated: Mapping[str, Any] = {"epsilon": request.epsilon, "cap": request.cap, "max_theta": options.max_theta}
     for name, value in stated.items():
         if value is None:

@@ -1,4 +1,4 @@
-"""Venue counts at the size of Gowalla and of the Checkin data of the papers: CPU time, memory, growth.
+"""Venue counts: how far all methods are off; and CPU time, memory and growth at the size of Gowalla and Checkin.
 
 Times are the least of a few, in turn, for some are so short that a busy spell would double them. The yardstick, in the
 same process on the same table, is what one would write with numpy alone: count, and add Laplace noise, without a cap.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
+from tests.benchmarks._count_errors import measure_errors
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import usage_of
 
@@ -26,6 +27,7 @@ METHODS = {
 
 def measure() -> Iterator[Figure]:
     """Publish each shape in a process of its own; the table is drawn before the clock starts."""
+    yield from measure_errors()
     gowalla, peak_mb = _published(GOWALLA, METHODS)
     for method in METHODS:
         yield Figure(f"counts_gowalla_{method}_s", gowalla[method], at_most=20.0)

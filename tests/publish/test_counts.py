@@ -140,6 +140,45 @@ def test_what_does_not_keep_its_promise_is_not_released(files: Files) -> None:
     assert publish(files, "--epsilon", "1", "--set", "variant=literal") == 0
 
 
+@pytest.mark.usefixtures("opendp")
+@pytest.mark.parametrize("mode", ["simulate", "release"])
+@pytest.mark.parametrize("method", ["laplace_counts", "dpsense"])
+def test_the_mean_error_from_all_visits_is_printed_and_written(
+    files: Files, method: str, mode: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert publish(files, "--method", method, "--epsilon", "2", "--mode", mode) == 0
+    accuracy = stated(files)["accuracy"]
+    assert isinstance(accuracy, dict)
+    assert accuracy["mean_error_low"] <= accuracy["mean_error"] <= accuracy["mean_error_high"]
+    told = capsys.readouterr().out
+    assert f"Counts are off by {accuracy['mean_error']:.3g} on average over the venues" in told
+    assert "from the true numbers of users" in told
+    assert accuracy["text"] in told
+
+
+@pytest.mark.usefixtures("opendp")
+@pytest.mark.parametrize("mode", ["simulate", "release"])
+def test_a_method_whose_error_would_be_smaller_is_named(
+    files: Files, mode: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Laplace noise for caps of 80 is ±89 at this ε, where the mean count is 5: zeros are nearer."""
+    assert publish(files, "--method", "laplace_counts", "--epsilon", "1", "--cap", "80", "--mode", mode) == 0
+    told = capsys.readouterr().out
+    assert "At the same ε other methods would be nearer: " in told
+    assert "zeros by about" in told
+    accuracy = stated(files)["accuracy"]
+    assert isinstance(accuracy, dict)
+    assert accuracy["mean_error_of_zeros"] < 0.9 * accuracy["mean_error"]
+
+
+def test_the_default_is_the_method_that_wins_on_most_sets(files: Files) -> None:
+    assert publish(files, "--epsilon", "1") == 0
+    assert stated(files)["mechanism"] == "grouping_smoothing"
+    assert stated(files)["settings"]["variant"] == "geodp"  # type: ignore[index]
+    assert publish(files, "--epsilon", "1", "--set", "variant=corrected", "--force") == 0
+    assert stated(files)["settings"]["variant"] == "corrected"  # type: ignore[index]
+
+
 def test_zeros_tell_nothing_and_cost_nothing(files: Files) -> None:
     pytest.importorskip("opendp")
     assert publish(files, "--method", "zeros", "--mode", "release") == 0

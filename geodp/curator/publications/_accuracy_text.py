@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,10 +22,14 @@ ERROR_OF = "mean_error_of_"
 """Facts about other methods begin with this."""
 
 
-def accuracy_facts(paid: PaidAccuracy) -> dict[str, float]:
-    """Return the numbers that go with published counts."""
-    error = paid.error
-    return {"mean_error": error.value, "mean_error_low": error.low, "mean_error_high": error.high}
+def accuracy_facts(error: MeanError, *, always: bool) -> dict[str, float]:
+    """Return the numbers that go with published counts; what is not known is not among them.
+
+    `mean_error` is the mean over all venues of |published count - number of users who were there|, all visits taken;
+    the interval holds it in nine of ten releases.
+    """
+    interval = {"mean_error_low": error.low, "mean_error_high": error.high}
+    return {"mean_error": error.value, **interval} if error.known or always else interval
 
 
 def other_errors(paid: PaidAccuracy, venues: int, epsilon: float, cap: int | None) -> dict[str, float]:
@@ -43,31 +48,31 @@ def other_errors(paid: PaidAccuracy, venues: int, epsilon: float, cap: int | Non
     return {ERROR_OF + name: value for name, value in found.items()}
 
 
-def stated_accuracy(how: str, facts: Mapping[str, float], *, always: bool) -> str:
+def stated_accuracy(how: str, facts: Mapping[str, float]) -> str:
     """Say how far the counts are off from the true numbers of users, or that it is not known."""
-    missing = "what anyone has beyond the cap is missing" if "cap" in facts else "which makes counts too low"
-    if "mean_error" not in facts:
+    if "mean_error_low" not in facts:
+        missing = "what anyone has beyond the cap is missing" if "cap" in facts else "which makes counts too low"
         return f"{how}; {missing}. How far the counts are off in all is not known: nothing was paid for it."
-    error = MeanError(facts["mean_error"], facts["mean_error_low"], facts["mean_error_high"])
-    between = f"{error.low:.3g} to {error.high:.3g}"
-    whole = "against the true numbers of users, with all that noise, smoothing and the cap do"
-    if error.known:
-        text = f"Counts are off by {error.value:.3g} on average over the venues ({between}), {whole}. {how}."
-    elif always:
-        text = f"Counts are off by about {error.value:.3g} on average over the venues ({between}), {whole}. {how}."
-    else:
-        text = f"How far the counts are off is not known: at this ε the data are too few to measure it. {how}."
-    return f"{text} {_nearer(facts, error, stated=error.known or always)}".rstrip()
+    between = f"{facts['mean_error_low']:.3g} to {facts['mean_error_high']:.3g}"
+    if "mean_error" not in facts:
+        unknown = f"not known: at this ε the data are too few to measure it (probably {between})"
+        return (
+            f"How far the counts are off from the true numbers of users is {unknown}. {how}. {_nearer(facts)}".rstrip()
+        )
+    off = f"Counts are off by {facts['mean_error']:.3g} on average over the venues (probably {between})"
+    whole = "from the true numbers of users, with all that noise, smoothing and the cap do"
+    return f"{off} {whole}. {how}. {_nearer(facts)}".rstrip()
 
 
-def _nearer(facts: Mapping[str, float], error: MeanError, *, stated: bool) -> str:
+def _nearer(facts: Mapping[str, float]) -> str:
     """Name the methods that would be clearly nearer; where the own error is not known, what they would have."""
+    limit = _CLEARLY * facts["mean_error"] if "mean_error" in facts else math.inf
     others = {name.removeprefix(ERROR_OF): value for name, value in facts.items() if name.startswith(ERROR_OF)}
-    best = {name: value for name, value in others.items() if not stated or value < _CLEARLY * error.value}
+    best = sorted((value, name) for name, value in others.items() if value < limit)
     if not best:
         return ""
-    listed = ", ".join(f"{name} by about {value:.3g}" for name, value in sorted(best.items(), key=lambda one: one[1]))
-    return f"At the same ε other methods would be {'nearer' if stated else 'off'}: {listed}."
+    listed = ", ".join(f"{name} by about {value:.3g}" for value, name in best)
+    return f"At the same ε other methods would be {'off' if limit == math.inf else 'nearer'}: {listed}."
 
 
 def _noisy_error(bound: float, epsilon: float, like: Array, paid: PaidAccuracy, *, raised: bool) -> float:

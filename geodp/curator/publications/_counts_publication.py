@@ -100,13 +100,12 @@ class NoisyCounts(CountsPublication):
             return self.told(counted.count, **counted.facts)
         paid = pay_for_accuracy(counted, visits, noise, self.accuracy_epsilon)
         others = other_errors(paid, visits.venues, self.epsilon, getattr(self, "cap", None))
-        return self.told(counted.count, **counted.facts, **accuracy_facts(paid), **others)
+        stated = accuracy_facts(paid.error, always=self.states_always)
+        return self.told(counted.count, **counted.facts, **stated, **others)
 
     def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:
         """Say how far the counts are off, as far as that was paid for, and which method would be nearer."""
-        return stated_accuracy(self.how(released.facts), released.facts, always=self.states_always), dict(
-            released.facts
-        )
+        return stated_accuracy(self.how(released.facts), released.facts), dict(released.facts)
 
     def how(self, facts: Mapping[str, float]) -> str:
         """Say how the counts came about, and what their noise is."""
