@@ -15,7 +15,7 @@ REPLACE = """
 import signal, sys
 from pathlib import Path
 from geodp.folders import whole_folder
-from tests.faults.steps import count_steps, stop_at
+from tests.faults.steps import stop_at
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 target, step, kill = Path(sys.argv[1]), int(sys.argv[2]), signal.Signals(int(sys.argv[3]))

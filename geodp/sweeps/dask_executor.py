@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from geodp.errors import GeodpError, UsageError
@@ -57,6 +59,8 @@ class DaskExecutor:
             known[key] = job
             return client.submit(work, job, key=key, pure=False, retries=LIVES)
 
+        stack = ExitStack()
+        stack.enter_context(_own_words_only())
         try:
             first = [future for _ in range(2 * self.workers) if (future := submit()) is not None]
             finished = as_completed(first, loop=client.loop, raise_errors=False)
@@ -75,13 +79,26 @@ class DaskExecutor:
         except (CommClosedError, FutureCancelledError, OSError) as error:
             raise self._gone() from error
         finally:
-            client.close(timeout=2)
+            with stack:
+                client.close(timeout=2)
 
     def _gone(self) -> GeodpError:
         return GeodpError(
             f"the Dask scheduler at {self.address} went away. What had finished is kept: run the same command again to "
             "go on from there, with a running scheduler or without --cluster."
         )
+
+
+@contextmanager
+def _own_words_only() -> Iterator[None]:
+    """Keep Dask from printing tracebacks of a connection that was lost: what happened and what to do is said here."""
+    theirs = logging.getLogger("distributed.client")
+    before = theirs.level
+    theirs.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        theirs.setLevel(before)
 
 
 def _first_line(error: object) -> str:

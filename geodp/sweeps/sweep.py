@@ -60,7 +60,7 @@ def make_jobs(sweep: LoadedSweep, folder: Path) -> list[Job]:
     from geodp.runs.run import checksums
 
     keep = sweep.sweep.keep
-    kept = str(folder / "runs") if set(keep) - {"metrics"} else None
+    kept = str(folder.resolve() / "runs") if set(keep) - {"metrics"} else None
     digests: dict[str, dict[str, str]] = {}
     jobs = []
     for cell in sweep.cells:

@@ -90,7 +90,7 @@ def _overhead_s(executor: Executor) -> float:
 def _dask() -> Figure:
     key = "sweep_overhead_dask_ms"
     try:
-        from tests.sweeps.test_dask_executor import Cluster
+        from tests.sweeps.loopback_cluster import Cluster
     except BaseException:  # noqa: BLE001 - pytest skips the module by an exception of its own
         return Figure(key, None, at_most=30.0, note="the extra 'cluster' is not installed")
     from geodp.sweeps.dask_executor import DaskExecutor

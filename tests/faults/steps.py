@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,27 +19,29 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 def stop_at(step: int, kill: signal.Signals, root: Path) -> None:
     """Send this process a signal right before its change number `step` (from 1) of anything below `root`."""
-    _watch(root, step, kill)
+    seen = 0
+
+    def count(_event: str) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == step:
+            os.kill(os.getpid(), kill)
+
+    _watch(root, count)
 
 
-def count_steps(root: Path, counted: Path) -> None:
-    """Write the number of changes below `root` to a file as they happen."""
-    handle = os.open(counted, os.O_WRONLY | os.O_CREAT)
-    _watch(root, None, None, handle)
+def list_steps(root: Path, file: Path) -> None:
+    """Write the kind of each change of anything below `root` to a file (outside of it), a line each."""
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    _watch(root, lambda event: os.write(handle, f"{event}\n".encode()))
 
 
-def _watch(root: Path, step: int | None, kill: signal.Signals | None, handle: int | None = None) -> None:
-    top, seen = str(root.resolve()), 0
+def _watch(root: Path, tell: Callable[[str], object]) -> None:
+    top, own = str(root.resolve()), os.getpid()
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        nonlocal seen
-        if not _changes(event, arguments, top):
-            return
-        seen += 1
-        if handle is not None:
-            os.pwrite(handle, str(seen).encode(), 0)
-        if seen == step and kill is not None:
-            os.kill(os.getpid(), kill)
+        if os.getpid() == own and _changes(event, arguments, top):
+            tell(event)
 
     sys.addaudithook(hook)
 

@@ -13,7 +13,7 @@ from geodp.visits.visit_sets import VisitSets
 from tests.visits.tables import long_tailed
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
-from tests.sweeps.test_dask_executor import Cluster as DaskCluster
+from tests.sweeps.loopback_cluster import Cluster as DaskCluster
 
 pytestmark = pytest.mark.slow
 

@@ -1,6 +1,3 @@
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,54 +5,11 @@ import pytest
 
 import geodp
 from geodp.errors import GeodpError, UsageError
+from tests.sweeps.loopback_cluster import Cluster
 from tests.sweeps.small_sweep import sweep_file
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 pytestmark = pytest.mark.slow
-
-
-class Cluster:
-    """A Dask scheduler and two separate workers, as processes on loopback."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        ready = folder / "scheduler.json"
-        self.scheduler = self._start(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(ready)
-        )
-        deadline = time.monotonic() + 60
-        while not ready.exists() or not ready.read_text().strip():
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        import json
-
-        self.address = json.loads(ready.read_text())["address"]
-        self.workers = [self._worker() for _ in range(2)]
-
-    def _worker(self) -> subprocess.Popen[bytes]:
-        return self._start(
-            "worker",
-            self.address,
-            "--nthreads",
-            "1",
-            "--no-dashboard",
-            "--no-nanny",
-            "--local-directory",
-            str(self.folder),
-            "--death-timeout",
-            "60",
-        )
-
-    def _start(self, *words: str) -> subprocess.Popen[bytes]:
-        code = "import sys; from distributed.cli import dask_scheduler, dask_worker; "
-        main = "dask_scheduler" if words[0] == "scheduler" else "dask_worker"
-        with (self.folder / f"{words[0]}-{time.monotonic_ns()}.log").open("wb") as log:
-            return subprocess.Popen([sys.executable, "-c", f"{code}{main}.main()", *words[1:]], stdout=log, stderr=log)
-
-    def stop(self) -> None:
-        for process in [*self.workers, self.scheduler]:
-            process.kill()
-            process.wait()
 
 
 @pytest.fixture
