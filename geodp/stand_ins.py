@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, cast
 
 from geodp.errors import PluginNotLoaded
+from geodp.markdown import printable
 from geodp.names import require_name
 from geodp.plugins import ROOMS, Plugin
 
@@ -33,7 +34,7 @@ class StandIns:
 
 def not_loaded(files: Sequence[str]) -> str:
     """Say which plug-in files were not loaded, why, and how to load them."""
-    named = ", ".join("".join(sign if sign.isprintable() else "?" for sign in name) for name in files)
+    named = ", ".join(map(printable, files))
     many = len(files) > 1
     return (
         f"{'plug-ins' if many else 'a plug-in'} of its own ({named}) {'were' if many else 'was'} not loaded: "

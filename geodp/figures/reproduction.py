@@ -15,6 +15,7 @@ from geodp.figures.checks import Verdict
 from geodp.figures.figure_file import FigureFile
 from geodp.figures.make import MadeFigure, needs_text
 from geodp.files import write_text_whole
+from geodp.markdown import as_words
 
 EARLIER = "*Measured earlier"
 _BLOCK = re.compile(r"<!-- (?P<id>\S+) / (?P<panel>\S+) -->\n(?P<body>.*?)<!-- end -->", re.S)
@@ -88,18 +89,21 @@ def _failed_section(file: FigureFile, error: str, old: dict[tuple[str, str], str
     first = error.strip().splitlines()[0]
     parts = [_heading(file)]
     for name, panel in file.section.panels.items():
-        why = f"could not be made this time: {first}" if panel.files() is not None else needs_text(panel.needs)
+        why = (
+            f"could not be made this time: {as_words(first)}" if panel.files() is not None else needs_text(panel.needs)
+        )
         parts.append(_block(file, name, _kept(old.get((file.id, name)), why)))
     return "\n".join(parts)
 
 
 def _heading(file: FigureFile) -> str:
-    about = f"\n{file.about}\n" if file.about else ""
-    return f"## {file.id}: {file.section.title}\n\n{file.section.source}.\n{about}"
+    about = f"\n{as_words(file.about)}\n" if file.about else ""
+    title, source = as_words(file.section.title), as_words(file.section.source)
+    return f"## {file.id}: {title}\n\n{source}.\n{about}"
 
 
 def _block(file: FigureFile, panel: str, body: str) -> str:
-    title = file.section.panels[panel].title or panel
+    title = as_words(file.section.panels[panel].title or panel)
     return f"<!-- {file.id} / {panel} -->\n**Data: {title}**\n\n{body}\n<!-- end -->\n"
 
 
@@ -119,15 +123,13 @@ def _rows(verdicts: Sequence[Verdict]) -> str:
     for verdict in verdicts:
         says = verdict.says if verdict.says != told else "″"
         told = verdict.says
-        word = re.sub(r"^(not reproduced|reproduced|shown)", r"**\1**", verdict.word)
-        lines.append("| " + " | ".join(_cell(text) for text in (says, verdict.line, verdict.ours, word)) + " |")
-        if verdict.note and verdict.note not in notes:
-            notes.append(verdict.note)
+        word = re.sub(r"^(not reproduced|reproduced|shown)", r"**\1**", as_words(verdict.word))
+        cells = [*(as_words(text) for text in (says, verdict.line, verdict.ours)), word]
+        lines.append("| " + " | ".join(cells) + " |")
+        note = as_words(verdict.note)
+        if note and note not in notes:
+            notes.append(note)
     return "\n".join([*lines, *([""] if notes else []), *notes])
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def _totals(body: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from geodp.markdown import as_code
 from geodp.metrics import Measured
 from geodp.runs.measure import measurements
 from geodp.runs.quantity import UNDEFINED, quantity, with_interval
@@ -26,7 +27,7 @@ def adversary_lines(runs: dict[str, RunFolder]) -> list[str]:
     if not any(run.scenario.attacks for run in runs.values()):
         return []
     measured = [{key: value for _, key, value in measurements(run)} for run in runs.values()]
-    names = [f"`{name}`" if name else "value" for name in runs]
+    names = [as_code(name) if name else "value" for name in runs]
     lines = ["| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     radius = _radius(runs)
     for key, words, unit in _ROWS:

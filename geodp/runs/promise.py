@@ -6,6 +6,7 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from geodp.markdown import as_code, as_words
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.ledger import central_rows
 from geodp.release import Cells
@@ -38,7 +39,7 @@ def _device(run: RunFolder) -> str:
     guarantee = _report_guarantee(run)
     if guarantee.unit is Unit.NOTHING and not run.scenario.phones_report:
         return ""
-    return f"**On the phone**, each report: {guarantee.sentence()}"
+    return f"**On the phone**, each report: {as_words(guarantee.sentence())}"
 
 
 def _all_reports(run: RunFolder) -> str:
@@ -69,7 +70,7 @@ def _histories(run: RunFolder) -> list[str]:
     if not reports:
         return ["Phones told nothing about histories: the budget did not allow it."]
     promise = reports[0].guarantee
-    text = f"**Phones about histories** (`{mechanism.kind}`), each report: {promise.sentence()}"
+    text = f"**Phones about histories** ({as_code(mechanism.kind)}), each report: {as_words(promise.sentence())}"
     if promise.holds:
         spent = promise.repeated(len(reports)).epsilon
         text += (
@@ -79,7 +80,7 @@ def _histories(run: RunFolder) -> list[str]:
             "items with a `no` category are never used."
         )
     choices = mechanism.choices_text()
-    return [text + (f" Choices by lot: {choices}." if choices else "")]
+    return [text + (f" Choices by lot: {as_words(choices)}." if choices else "")]
 
 
 def _releases(run: RunFolder) -> list[str]:
@@ -101,7 +102,7 @@ def _releases(run: RunFolder) -> list[str]:
 
 
 def _one_release(sentence: str, guarantee: Guarantee) -> str:
-    text = f"**One release**: {sentence}"
+    text = f"**One release**: {as_words(sentence)}"
     if guarantee.unit is not Unit.NOTHING and guarantee.trust is Trust.CENTRAL and guarantee.holds:
         text += f" In both neighbour relations: {both_relations(guarantee.epsilon, guarantee.neighbours)}."
     return text
@@ -110,7 +111,8 @@ def _one_release(sentence: str, guarantee: Guarantee) -> str:
 def _publications(run: RunFolder) -> list[str]:
     """Say what each publication promises, and what it costs a person."""
     return [
-        f"**Published at the end** (`{item.kind}`): {item.guarantee.sentence()} {item.plugin.together()}".rstrip()
+        f"**Published at the end** ({as_code(item.kind)}): "
+        + as_words(f"{item.guarantee.sentence()} {item.plugin.together()}")
         + _levels(item)
         for item in run.publications
     ]
@@ -119,7 +121,7 @@ def _publications(run: RunFolder) -> list[str]:
 def _levels(item: PublishedRun) -> str:
     """Say which levels people chose, where they chose unlike ones."""
     chosen = item.facts.get("people_by_level", {})
-    told = ", ".join(f"{level} {number:,}" for level, number in chosen.items())
+    told = ", ".join(f"{as_words(level)} {number:,}" for level, number in chosen.items())
     return f" People by the level they chose: {told}." if len(chosen) > 1 else ""
 
 
@@ -130,7 +132,7 @@ def _total(run: RunFolder) -> str:
     promises = [release.guarantee for release in run.releases] + [item.per_person for item in run.publications]
     unbounded = [item.kind for item in run.publications if item.guarantee.holds and not item.per_person.holds]
     if unbounded:
-        named = ", ".join(f"`{kind}`" for kind in dict.fromkeys(unbounded))
+        named = ", ".join(as_code(kind) for kind in dict.fromkeys(unbounded))
         return f"**Over the whole run** nothing bounds what one person is charged: {named} has no cap per person."
     if central.empty or not all(promise.holds for promise in promises):
         return ""
@@ -141,7 +143,11 @@ def _total(run: RunFolder) -> str:
             f"{len(group):,} release{'s' if len(group) > 1 else ''} × {_plain(float(epsilon))}"
             for epsilon, group in _by_epsilon(central[~published])
         ]
-        + [f"{_plain(cost.epsilon)} for what `{kind}` publishes" for kind, cost in costs if cost.unit is Unit.USER]
+        + [
+            f"{_plain(cost.epsilon)} for what {as_code(kind)} publishes"
+            for kind, cost in costs
+            if cost.unit is Unit.USER
+        ]
     )
     spent = float(central["total"].max())
     together = both_relations(spent, str(central["neighbours"].iloc[0]))

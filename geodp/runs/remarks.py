@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from geodp.markdown import as_code, as_words
 from geodp.metrics import Measured
 from geodp.runs.quantity import quantity, with_interval
 
@@ -30,7 +31,7 @@ def remarks(run: RunFolder, measured: dict[str, Measured]) -> list[str]:
     """Return everything a careful reader should know, as sentences."""
     return [
         *_without_promise(run),
-        *run.notices,
+        *map(as_words, run.notices),
         *_noise(run),
         *_blur(run, measured),
         *_predictions(run),
@@ -49,12 +50,12 @@ def remarks(run: RunFolder, measured: dict[str, Measured]) -> list[str]:
 
 def _without_promise(run: RunFolder) -> Iterator[str]:
     for why in sorted({release.guarantee.why_not for release in run.releases if not release.guarantee.holds}):
-        yield f"**No privacy guarantee holds in this run** ({why}): use it as a yardstick, never as a method."
+        yield f"**No privacy guarantee holds in this run** ({as_words(why)}): use it as a yardstick, never as a method."
     for item in run.publications:
         if not item.guarantee.holds:
             yield (
-                f"**What `{item.kind}` publishes is not private** ({item.guarantee.why_not}): use it as a yardstick, "
-                "never as a method."
+                f"**What {as_code(item.kind)} publishes is not private** ({as_words(item.guarantee.why_not)}): use it "
+                "as a yardstick, never as a method."
             )
 
 
@@ -232,9 +233,9 @@ def _reidentified(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str
             continue
         chance = measured[f"reidentified_by_chance{ending}"].value
         text = (
-            f"Who knows everyone's true visits finds {quantity(first.value, 'share')} of people in what `{item.kind}` "
-            f"published at the first guess and {quantity(five.value, 'share')} in five, names taken off; blind "
-            f"guessing finds {quantity(chance, 'share')}."
+            f"Who knows everyone's true visits finds {quantity(first.value, 'share')} of people in what "
+            f"{as_code(item.kind)} published at the first guess and {quantity(five.value, 'share')} in five, names "
+            f"taken off; blind guessing finds {quantity(chance, 'share')}."
         )
         if item.guarantee.unit in (Unit.EVENT, Unit.POINT):
             text += " Noise that hides one visit hides no user."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from geodp.markdown import as_code, as_words
 from geodp.metrics import TOPICS, Measured, Metric
 from geodp.runs.adversary import adversary_lines
 from geodp.runs.measure import measurements
@@ -71,8 +72,8 @@ def run_summary(run: RunFolder) -> str:
     measured = {key: value for _, key, value in found}
     careful = remarks(run, measured)
     parts = [
-        f"# {run.scenario.name}",
-        run.scenario.about.strip(),
+        f"# {as_words(run.scenario.name)}",
+        as_words(run.scenario.about),
         STAMP,
         "## What happened",
         _story(run, measured),
@@ -141,7 +142,7 @@ def fates_table(run: RunFolder) -> str:
     """Return how many tasks met which fate, the commonest first."""
     fates = run.tasks["reason"].fillna("undecided_at_end").value_counts()
     rows = [
-        f"| {_FATES.get(str(reason), str(reason))} | {count:,} | {quantity(count / len(run.tasks), 'share')} |"
+        f"| {_FATES.get(str(reason), as_words(reason))} | {count:,} | {quantity(count / len(run.tasks), 'share')} |"
         for reason, count in fates.items()
     ]
     return "\n".join(["| what became of a task | tasks | share |", "|---|---:|---:|", *rows]) if rows else ""
@@ -169,7 +170,7 @@ def metrics_table(found: list[tuple[Metric, str, Measured]]) -> str:
     lines = ["| | value | better |", "|---|---|---|"]
     for topic in TOPICS:
         rows = [
-            f"| `{key}` | {with_interval(measured, metric.unit_of(key))} | {metric.better or UNDEFINED} |"
+            f"| {as_code(key)} | {with_interval(measured, metric.unit_of(key))} | {metric.better or UNDEFINED} |"
             for metric, key, measured in found
             if metric.topic == topic or (topic == "other" and metric.topic not in TOPICS)
         ]
@@ -185,7 +186,7 @@ def repeat_lines(run: RunFolder) -> str:
         "geodp run scenario.yaml --out ../again      # in this folder: the same result, event by event\n"
         f"geodp run scenario.yaml --seed {seed + 1} --out ../other-luck\n"
         "```\n\n"
-        f"Made with geodp {run.manifest['geodp']}, seed {seed}."
+        f"Made with geodp {as_words(run.manifest['geodp'])}, seed {seed}."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from geodp.markdown import as_code, as_words
 from geodp.metrics import Measured
 from geodp.runs.adversary import adversary_lines
 from geodp.runs.compare import compare_runs, same_world
@@ -42,8 +43,8 @@ def comparison_summary(run: RunFolder) -> str:
     arms = run.arms
     table = compare_runs(arms)
     parts = [
-        f"# {run.scenario.name}",
-        run.scenario.about.strip(),
+        f"# {as_words(run.scenario.name)}",
+        as_words(run.scenario.about),
         STAMP,
         "## What is compared",
         _arms_list(run),
@@ -75,7 +76,7 @@ def comparison_text(table: pd.DataFrame, runs: dict[str, RunFolder]) -> str:
     for name in others:
         gaps = {str(key): _measured(rows.loc[key], f"{name} - {baseline}") for key in rows.index}
         units = {str(key): str(unit) for key, unit in rows["unit"].items()}
-        head = f"**`{name}` against `{baseline}`**"
+        head = f"**{as_code(name)} against {as_code(baseline)}**"
         paragraphs.append("\n\n".join(_read_out(head, gaps, units)))
     return "\n\n".join([*paragraphs, _how_to_read(runs)])
 
@@ -109,7 +110,7 @@ def _no_difference(judged: int) -> str:
 
 
 def _keys(keys: list[str]) -> str:
-    return ", ".join(f"`{key}`" for key in keys)
+    return ", ".join(as_code(key) for key in keys)
 
 
 def _how_to_read(runs: dict[str, RunFolder]) -> str:
@@ -130,13 +131,13 @@ def _how_to_read(runs: dict[str, RunFolder]) -> str:
 
 def values_table(table: pd.DataFrame, names: list[str]) -> str:
     """Return every metric that at least one run has, side by side."""
-    lines = ["| | " + " | ".join(f"`{name}`" for name in names) + " |", "|---" * (len(names) + 1) + "|"]
+    lines = ["| | " + " | ".join(as_code(name) for name in names) + " |", "|---" * (len(names) + 1) + "|"]
     for row in table.to_dict("records"):
         values = [_measured(row, name) for name in names]
         if all(measured.value is None for measured in values):
             continue
         cells = [with_interval(measured, row["unit"]) for measured in values]
-        lines.append(f"| `{row['metric']}` | " + " | ".join(cells) + " |")
+        lines.append(f"| {as_code(row['metric'])} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -145,7 +146,7 @@ def differences_table(table: pd.DataFrame, names: list[str]) -> str:
     baseline, *others = names
     heads = [f"{name} - {baseline}" for name in others]
     lines = [
-        "| | " + " | ".join(f"`{head}` | pairs" for head in heads) + " |",
+        "| | " + " | ".join(f"{as_code(head)} | pairs" for head in heads) + " |",
         "|---" * (2 * len(heads) + 1) + "|",
     ]
     for row in table.to_dict("records"):
@@ -155,7 +156,7 @@ def differences_table(table: pd.DataFrame, names: list[str]) -> str:
         for head in heads:
             pairs = row[f"{head} pairs"]
             cells += [with_interval(_measured(row, head), row["unit"], signed=True), _count(pairs)]
-        lines.append(f"| `{row['metric']}` | " + " | ".join(cells) + " |")
+        lines.append(f"| {as_code(row['metric'])} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -179,7 +180,7 @@ def _promises(arms: dict[str, RunFolder]) -> list[str]:
     """Return each promise once, with the arms that make it."""
     makers: dict[str, list[str]] = {}
     for name, arm in arms.items():
-        makers.setdefault(" ".join(line for line in promise_lines(arm) if line), []).append(f"`{name}`")
+        makers.setdefault(" ".join(line for line in promise_lines(arm) if line), []).append(as_code(name))
     return [f"{', '.join(names)}: {promise}" for promise, names in makers.items()]
 
 
@@ -191,7 +192,7 @@ def _disclosures(table: pd.DataFrame, names: list[str]) -> str:
             with_interval(_measured(rows.loc[f"interaction_leakage_{which}"], name), "nats")
             for which in ("mean", "max")
         )
-        lines.append(f"- `{name}`: {mean} on average, {largest} for the worst-off worker")
+        lines.append(f"- {as_code(name)}: {mean} on average, {largest} for the worst-off worker")
     return "\n".join(lines)
 
 
@@ -200,7 +201,7 @@ def _careful(arms: dict[str, RunFolder]) -> list[str]:
     concerned: dict[str, list[str]] = {}
     for name, arm in arms.items():
         for remark in remarks(arm, {key: value for _, key, value in measurements(arm)}):
-            concerned.setdefault(remark, []).append(f"`{name}`")
+            concerned.setdefault(remark, []).append(as_code(name))
     if not concerned:
         return []
     return ["## Take care", "\n".join(f"- {', '.join(names)}: {text}" for text, names in concerned.items())]
@@ -209,9 +210,9 @@ def _careful(arms: dict[str, RunFolder]) -> list[str]:
 def _arms_list(run: RunFolder) -> str:
     lines = []
     for number, (name, changes) in enumerate(run.scenario.compare.items()):
-        changed = ", ".join(f"`{path}: {_as_written(value)}`" for path, value in (changes or {}).items())
+        changed = ", ".join(as_code(f"{path}: {_as_written(value)}") for path, value in (changes or {}).items())
         role = " (baseline)" if number == 0 else ""
-        lines.append(f"- `{name}`{role}: {changed or 'the scenario as it stands'}")
+        lines.append(f"- {as_code(name)}{role}: {changed or 'the scenario as it stands'}")
     return "\n".join(lines)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,7 @@ def report_html(sweep: LoadedSweep, runs: pd.DataFrame, summary: pd.DataFrame, f
         _table(summary, sweep),
         "<p><em>Simulated noise: not releasable.</em></p>",
         "<h2>Again</h2>",
-        f"<pre>geodp sweep {html.escape(sweep.path.as_posix())} --out DIR</pre>",
+        f"<pre>geodp sweep {html.escape(shlex.quote(sweep.path.as_posix()))} --out DIR</pre>",
         f"<p>Made with geodp {__version__}. All numbers: summary.csv and runs.parquet beside this page.</p>",
     ]
     body = "\n".join(part for part in parts if part)

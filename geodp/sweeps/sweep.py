@@ -205,13 +205,15 @@ def _work_off(
 
 def failure_message(outcome: Outcome, loaded: LoadedSweep, values: dict[str, Any]) -> str:
     """Say which run failed, why, and the command that repeats it alone."""
+    from geodp.markdown import printable
     from geodp.sweeps.sweep_file import as_text
 
     base = (loaded.path.parent / loaded.sweep.base).as_posix()
     words = ["geodp", "run", base, "--seed", str(outcome["seed"])]
     for path, value in values.items():
         words += ["--set", f"{path}={as_text(value)}"]
-    return f"{outcome['cell']} seed {outcome['seed']}: {outcome['error']}\n  repeat it:  {shlex.join(words)} --debug"
+    error = printable(outcome["error"])
+    return f"{outcome['cell']} seed {outcome['seed']}: {error}\n  repeat it:  {shlex.join(words)} --debug"
 
 
 def _all_checksums(loaded: LoadedSweep) -> dict[str, str]:
