@@ -145,6 +145,38 @@ def _opened(path: Path, *, trust_plugins: bool) -> RunFolder:
     return run
 
 
+@app.command(name="check-data")
+def check_data(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The private data (csv or Parquet).")],
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", help="positions, visits, trajectories or venues [default: by its columns]."),
+    ] = None,
+    column: Annotated[
+        list[str] | None, typer.Option("--column", metavar="PART=COLUMN", help="What a column is called: user=uid.")
+    ] = None,
+    region: Annotated[
+        str | None, typer.Option(metavar="W,S,E,N", help="The public region in degrees, or a file of polygons.")
+    ] = None,
+    venues: Annotated[Path | None, typer.Option(metavar="FILE", help="The public list of venues.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Tell the holder of private data what a release would leave out, and why. Never for release.
+
+    Exit code 0: a release uses every row, and nothing looks wrong. 2: rows would be left out, something looks wrong, or
+    the file cannot be read.
+    """
+    import json
+
+    from geodp.publish.data_check import PARTS, check_data
+    from geodp.publish.request import parse_columns
+
+    parts = sorted({part for named in PARTS.values() for part in named})
+    report = check_data(file, kind, called=parse_columns(column, parts), region=region, venues=venues)
+    typer.echo(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) if as_json else report.text())
+    raise typer.Exit(0 if report.sound else 2)
+
+
 @app.command(name="list")
 def list_(
     family: Annotated[str | None, typer.Argument(metavar="[FAMILY]", help="One family only.")] = None,

@@ -22,7 +22,7 @@ from geodp.world.point_column import PointColumn, point_column
 from geodp.world.usual_columns import named_columns
 
 _MOST = 0.5  # more than half outside, and more than half inside when swapped: the columns are swapped
-_LATEST_S = 1e12
+LATEST_S = 1e12
 """Beyond this (30,000 years) a number is no time in seconds, and differences of times are no longer exact."""
 Codes = npt.NDArray[np.int32]
 
@@ -262,5 +262,5 @@ def _faults(batch: Mapping[str, Any]) -> dict[str, Mask]:
     faults |= {f"no {name}": columns_file.is_missing(batch[name]) for name in ("user", "trajectory")}
     with np.errstate(invalid="ignore"):
         faults["a longitude beyond ±180 or a latitude beyond ±90"] = (np.abs(lon) > 180) | (np.abs(lat) > 90)
-        faults["a time_s that is no time in seconds"] = np.abs(batch["time_s"]) > _LATEST_S
+        faults["a time_s that is no time in seconds"] = np.abs(batch["time_s"]) > LATEST_S
     return faults

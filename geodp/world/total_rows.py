@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from geodp.errors import DataError
 
@@ -35,6 +36,23 @@ def csv_rows(path: Path, header: Sequence[str], columns: Sequence[str]) -> Itera
     with opened(path) as stream:
         begun, ending = _after_header(stream)
         yield from line_rows(stream, header, columns, begun=begun, ending=ending)
+
+
+def line_numbers(path: Path, width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the line numbers of a csv file's rows (in the order of `csv_rows`), and of lines that are no rows."""
+    rows: list[int] = []
+    others: list[int] = []
+    with opened(path) as stream:
+        begun, ending = _after_header(stream)
+        number = 1
+        for block in _line_blocks(stream, begun, ending):
+            for line in block.splitlines():
+                number += 1
+                if len(_cells(line, b",")) == width:
+                    rows.append(number)
+                elif line.strip():
+                    others.append(number)
+    return np.array(rows, dtype=np.int64), np.array(others, dtype=np.int64)
 
 
 @contextmanager
@@ -152,7 +170,7 @@ def _line_blocks(stream: IO[bytes], rest: bytes, ending: bytes) -> Iterator[byte
             continue
         block, rest = rest[:end], rest[end:]
         if skipping:
-            block, skipping = block[block.find(ending) + 1 :], False
+            block, skipping = block[block.find(ending) :], False  # an empty line in its place: lines keep their numbers
         yield _without_long_lines(block)
     if not skipping:
         yield _without_long_lines(rest)
@@ -161,7 +179,7 @@ def _line_blocks(stream: IO[bytes], rest: bytes, ending: bytes) -> Iterator[byte
 def _without_long_lines(block: bytes) -> bytes:
     if len(block) <= _LONGEST_LINE:
         return block
-    return b"".join(line for line in block.splitlines(keepends=True) if len(line) <= _LONGEST_LINE)
+    return b"".join(line if len(line) <= _LONGEST_LINE else b"\n" for line in block.splitlines(keepends=True))
 
 
 def _cells(line: bytes, delimiter: bytes) -> list[bytes]:

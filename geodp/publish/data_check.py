@@ -1,0 +1,306 @@
+"""`geodp check-data`: everything about a private file that a release keeps to itself. For its holder alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.errors import DataError, UsageError
+from geodp.geometry import Array, Region
+from geodp.notices import gathered, notice
+from geodp.publish.public_inputs import parse_region, require_sound
+from geodp.trajectories.reading import LATEST_S
+from geodp.trajectories.sparse_pings import sparse_remark
+from geodp.trajectories.table import Trajectories
+from geodp.visits.venue_list import VenueList, as_text, read_venue_list
+from geodp.world import columns_file, total_rows
+from geodp.world.point_column import PointColumn, point_column
+from geodp.world.usual_columns import candidates, named_columns
+
+FOR_THE_HOLDER = "check-data: for the holder of the data only; nothing of this may be published."
+PARTS = {
+    "positions": ("user", "lon", "lat"),
+    "visits": ("user", "venue"),
+    "trajectories": ("user", "trajectory", "time_s", "lon", "lat"),
+    "venues": ("venue", "lon", "lat"),
+}
+_NUMBERS, _TIMES = ("lon", "lat"), ("time_s",)
+_SHOWN = 5
+_MOST = 0.5
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass
+class Fault:
+    """Rows that a release leaves out for one reason."""
+
+    rows: int = 0
+    first: list[int] = field(default_factory=list)
+    """Lines (csv, the names are line 1) or rows (Parquet, from 1) where it is met first."""
+
+
+@dataclass
+class DataReport:
+    """What there is to tell about a private file."""
+
+    path: Path
+    kind: str
+    columns: dict[str, str]
+    rows: int = 0
+    usable: int = 0
+    faults: dict[str, Fault] = field(default_factory=dict)
+    people: dict[str, float] = field(default_factory=dict)
+    """How many people there are, and how many usable rows they have."""
+    inside_share: float | None = None
+    looks_wrong: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    megabytes: float = 0.0
+
+    @property
+    def sound(self) -> bool:
+        """Whether a release uses every row, and nothing looks wrong."""
+        return not self.faults and not self.looks_wrong and self.usable > 0
+
+    def text(self) -> str:
+        """Say it in words."""
+        unit = "row" if self.path.name.lower().endswith(columns_file.PARQUET) else "line"
+        called = ", ".join(part if part == name else f"{part} ({name})" for part, name in self.columns.items())
+        lines = [FOR_THE_HOLDER, f"{self.path.name}: {self.rows:,} rows of {self.kind}, columns {called}."]
+        lines.append(f"A release uses {self.usable:,} of them and leaves {self.rows - self.usable:,} out.")
+        for reason, fault in sorted(self.faults.items(), key=lambda item: -item[1].rows):
+            places = ", ".join(f"{number:,}" for number in fault.first)
+            more = ", …" if fault.rows > len(fault.first) else ""
+            lines.append(f"  left out: {fault.rows:,} ({reason}), {unit} {places}{more}")
+        if self.people:
+            lines.append(
+                f"{self.people['people']:,.0f} people; rows of one: {self.people['median_rows']:g} (median), "
+                f"{self.people['most_rows']:g} (most). A --cap chosen from these numbers is not public."
+            )
+        if self.inside_share is not None:
+            lines.append(f"{100 * self.inside_share:.3g} % of the places lie inside the region.")
+        lines += [f"Looks wrong: {what}" for what in self.looks_wrong]
+        lines += self.notices
+        lines.append(f"Reading took {self.seconds:.1f} s; a release holds about {self.megabytes:,.0f} MB of it.")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "warning": FOR_THE_HOLDER,
+            "file": self.path.name,
+            "kind": self.kind,
+            "columns": self.columns,
+            "rows": self.rows,
+            "usable": self.usable,
+            "left_out": {reason: {"rows": one.rows, "first": one.first} for reason, one in self.faults.items()},
+            **self.people,
+            "inside_share": self.inside_share,
+            "looks_wrong": self.looks_wrong,
+            "notices": self.notices,
+            "sound": self.sound,
+        }
+
+
+def check_data(
+    path: Path,
+    kind: str | None = None,
+    *,
+    called: Mapping[str, str] | None = None,
+    region: str | None = None,
+    venues: Path | None = None,
+) -> DataReport:
+    """Read a private file as a release would, and tell everything that a release keeps to itself.
+
+    Parameters
+    ----------
+    path
+        The file, csv or Parquet.
+    kind
+        What it holds: positions, visits, trajectories or venues; default: what its columns tell.
+    called
+        What columns are called where that differs.
+    region
+        The public region, `W,S,E,N` or a file of polygons: what lies outside is left out.
+    venues
+        The public list of venues: visits to others are left out.
+    """
+    begun = time.perf_counter()
+    with gathered() as notices:
+        found = columns_file.column_names(path)
+        kind = kind or _kind_of(found)
+        if kind not in PARTS:
+            raise UsageError(f"--kind {kind}: use one of {', '.join(PARTS)}.")
+        points = point_column(path, found, named=[name for part, name in (called or {}).items() if part in _NUMBERS])
+        report = DataReport(path, kind, _columns(path, kind, found, called, placed=points is not None))
+        listed = None if venues is None else read_venue_list(venues)
+        _Reading(report, _region(region), listed, points).read(len(found))
+    report.notices = list(notices)
+    report.seconds = time.perf_counter() - begun
+    return report
+
+
+def _kind_of(found: list[str]) -> str:
+    """Tell by its columns what a file holds."""
+    has = {part for part in ("user", "venue", "trajectory", "lon") if candidates(part, found)}
+    if "trajectory" in has:
+        return "trajectories"
+    if "venue" in has:
+        return "visits" if "user" in has else "venues"
+    return "positions"
+
+
+def _columns(
+    path: Path, kind: str, found: list[str], called: Mapping[str, str] | None, *, placed: bool
+) -> dict[str, str]:
+    """Return what the columns are called, without those that may be missing and are (`placed`: points hold places)."""
+    named = named_columns(path, PARTS[kind], found, called)
+    optional = {"positions": ("user",), "venues": _NUMBERS}.get(kind, ()) + (_NUMBERS if placed else ())
+    missing = [part for part, name in named.items() if name not in found]
+    for part in missing:
+        if part not in optional or part in (called or {}):
+            raise DataError(
+                f"{path.name}: no column '{named[part]}', so it cannot be published as {kind}. Found: "
+                f"{', '.join(found)}. Name it with --column {part}=COLUMN, or say with --kind what the file holds."
+            )
+    if kind == "positions" and "user" in missing:
+        notice(f"{path.name}: no column says whose a row is: publishing it needs --one-row-per-person.")
+    return {part: name for part, name in named.items() if part not in missing}
+
+
+def _region(text: str | None) -> Region | None:
+    if text is None:
+        return None
+    region = parse_region(text)
+    require_sound(region)
+    return region
+
+
+class _Reading:
+    """Goes through a file once, and fills in the report."""
+
+    def __init__(
+        self, report: DataReport, region: Region | None, venues: VenueList | None, points: PointColumn | None
+    ) -> None:
+        self.report, self.region, self.venues, self.points = report, region, venues, points
+        self.swapped = self.placed = self.inside = 0
+        self.kept: list[dict[str, Any]] = []
+
+    def read(self, width: int) -> None:
+        """Read all rows."""
+        report, before = self.report, 0
+        csv = not report.path.name.lower().endswith(columns_file.PARQUET)
+        lines, others = total_rows.line_numbers(report.path, width) if csv else (None, np.empty(0, np.int64))
+        self._note("another number of columns, or quotes that are not closed", others)
+        for batch in self._batches():
+            size = len(next(iter(batch.values())))
+            number = np.arange(before + 1, before + size + 1) if lines is None else lines[before : before + size]
+            self._look(batch, number)
+            before += size
+        report.rows = before + others.size
+        self._conclude()
+
+    def _batches(self) -> Iterator[dict[str, Any]]:
+        called = self.report.columns
+        names = [part for part in called if part not in (*_NUMBERS, *_TIMES)]
+        numbers, times = [part for part in called if part in _NUMBERS], [part for part in called if part in _TIMES]
+        binary = [] if self.points is None else [self.points.name]
+        for batch in columns_file.batches(
+            self.report.path, numbers, names, times=times, binary=binary, called=called, total=True
+        ):
+            yield batch if self.points is None else batch | self.points.places(batch.pop(self.points.name), total=True)
+
+    def _look(self, batch: dict[str, Any], number: npt.NDArray[np.int64]) -> None:
+        good = np.ones(number.size, dtype=np.bool_)
+        for reason, bad in self._faults(batch):
+            self._note(reason, number[good & bad])
+            good &= ~bad
+        self.report.usable += int(np.count_nonzero(good))
+        columns = {name: as_text(batch[name]).filter(good) for name in ("user", "trajectory", "venue") if name in batch}
+        self.kept.append(columns | {name: batch[name][good] for name in ("time_s", "lon", "lat") if "time_s" in batch})
+
+    def _faults(self, batch: dict[str, Any]) -> Iterator[tuple[str, Mask]]:
+        for part, values in batch.items():
+            number = part in (*_NUMBERS, *_TIMES)
+            yield f"no {part} that can be read", ~np.isfinite(values) if number else columns_file.is_missing(values)
+        if "time_s" in batch:
+            yield "a time that is no time in seconds", np.abs(batch["time_s"]) > LATEST_S
+        if "lon" in batch:
+            yield from self._places(batch["lon"], batch["lat"])
+        if self.venues is not None and "venue" in batch and self.report.kind == "visits":
+            yield "a venue that is not in the list", self.venues.numbers_of(as_text(batch["venue"])) < 0
+
+    def _places(self, lon: Array, lat: Array) -> Iterator[tuple[str, Mask]]:
+        with np.errstate(invalid="ignore"):
+            on_earth = (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
+            turned = (np.abs(lat) <= 180) & (np.abs(lon) <= 90)
+        self.placed += int(np.count_nonzero(np.isfinite(lon) & np.isfinite(lat)))
+        yield "a longitude beyond ±180 or a latitude beyond ±90", ~on_earth
+        if self.region is None:
+            self.swapped += int(np.count_nonzero(~on_earth & turned))
+            return
+        inside = _inside(self.region, lon, lat, on_earth)
+        self.inside += int(np.count_nonzero(inside))
+        self.swapped += int(np.count_nonzero(~inside & _inside(self.region, lat, lon, turned)))
+        yield "outside the region", ~inside
+
+    def _note(self, reason: str, where: npt.NDArray[np.int64]) -> None:
+        if not where.size:
+            return
+        fault = self.report.faults.setdefault(reason, Fault())
+        fault.rows += int(where.size)
+        fault.first += where[: _SHOWN - len(fault.first)].tolist()
+
+    def _conclude(self) -> None:
+        report = self.report
+        if not report.rows:
+            report.looks_wrong.append("the file has column names but no rows.")
+        elif not report.usable:
+            report.looks_wrong.append("not one row can be used.")
+        if self.swapped > _MOST * max(self.placed, 1):
+            report.looks_wrong.append(
+                f"{100 * self.swapped / self.placed:.0f} % of the places would fit with lat and lon swapped."
+            )
+        if self.region is not None and self.placed:
+            report.inside_share = self.inside / self.placed
+        report.megabytes = report.rows * 8 * len(report.columns) / 1e6
+        if "user" in report.columns and report.usable:
+            self._people()
+        if report.kind == "venues" and report.usable:
+            names = self._column("venue")
+            twice = len(names) - len(names.dictionary)
+            report.looks_wrong += [f"{twice:,} venues are named twice: a public list is refused then."] if twice else []
+        if report.kind == "trajectories" and report.usable:
+            remark = sparse_remark(self._trips())
+            report.looks_wrong += [remark] if remark else []
+
+    def _column(self, name: str) -> Any:
+        import pyarrow as pa
+
+        return pa.chunked_array([part[name] for part in self.kept], pa.string()).combine_chunks().dictionary_encode()
+
+    def _people(self) -> None:
+        rows = np.bincount(np.asarray(self._column("user").indices))
+        self.report.people = {
+            "people": float(rows.size),
+            "median_rows": float(np.median(rows)),
+            "most_rows": float(rows.max()),
+        }
+
+    def _trips(self) -> Trajectories:
+        user, label = self._column("user"), self._column("trajectory")
+        time_s, lon, lat = (np.concatenate([part[name] for part in self.kept]) for name in ("time_s", "lon", "lat"))
+        names = np.array(user.dictionary.to_pylist(), dtype=np.object_)
+        person, trip = np.asarray(user.indices), np.asarray(label.indices)
+        return Trajectories.from_points(names, person, trip, time_s, lon, lat)  # their places play no part
+
+
+def _inside(region: Region, lon: Array, lat: Array, sound: Mask) -> Mask:
+    x_m, y_m = region.projection.to_m(lon=np.where(sound, lon, 0.0), lat=np.where(sound, lat, 0.0))
+    return sound & region.contains(x_m, y_m)

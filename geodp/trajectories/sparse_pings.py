@@ -1,0 +1,26 @@
+"""Trips of a few pings far apart: what synthetic trips would be made of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from geodp.trajectories.table import Trajectories
+
+FEW_POINTS = 5
+"""Trips with fewer points in the median tell where people were, not how they went."""
+LONG_GAP_S = 900.0
+"""Pings further apart than this in the median leave the way between them open."""
+
+
+def sparse_remark(trips: Trajectories) -> str:
+    """Say that trips are sparse pings, and what follows from it ('' where they are not)."""
+    if not trips.size:
+        return ""
+    gaps = np.diff(trips.time_s)[~trips.starts[1:]]
+    points, gap_s = float(np.median(trips.counts)), float(np.median(gaps)) if gaps.size else 0.0
+    if points >= FEW_POINTS and gap_s <= LONG_GAP_S:
+        return ""
+    return (
+        f"trips have {points:g} points in the median, {gap_s:,.0f} s apart: such pings do not show the way. Synthetic "
+        "trips move from cell to cell and come out with many more points and hours than these."
+    )
