@@ -3,10 +3,11 @@
 Accounts are kept per protected person and never mixed: a central account (unit USER over the run or window: each
 SNAPSHOT release costs everyone present its epsilon), a metric account (POINT, epsilon per metre), an item account
 (what phones tell about their owners' histories, epsilon per item), accounts per visit and per trip (promises about
-one of them where nobody's number is bounded, so that they cost no person anything finite), and the interaction account
-(what taking part in the protocol discloses). Whether a release is refused depends on public schedules and totals only:
-charge `everyone`, or groups whose members are public; a phone may keep a ledger of its own. Sums are exact decimals:
-three charges of 0.1 fit a budget of 0.3.
+one of them where nobody's number is bounded, so that they cost no person anything finite), a local account (what phones
+tell under a promise about the whole person), and the interaction account (what taking part in the protocol discloses).
+A charge counts in every window and day that its data touch. Whether a release is refused depends on public schedules
+and totals only: charge `everyone`, or groups whose members are public; a phone may keep a ledger of its own. Sums are
+exact decimals: three charges of 0.1 fit a budget of 0.3.
 """
 
 from __future__ import annotations

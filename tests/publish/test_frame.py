@@ -350,3 +350,12 @@ def test_a_folder_of_data_that_takes_no_ledger_is_told_with_what_to_do(make: Mak
     with pytest.raises(OutputError, match=r"cannot be locked.*--ledger FILE\. Nothing was released, nothing was charg"):
         publish_positions(make())
     assert files(tmp_path) == {"in.csv"}
+
+
+def test_what_killed_calls_left_of_outputs_maps_and_ledgers_is_cleared_by_the_next(make: Make, tmp_path: Path) -> None:
+    names = [".out.csv.partial", ".out.csv.guarantee.json.partial", ".out.csv.123.partial", ".out.csv.lock"]
+    names += [".map-0a1b2c3d.partial.html", ".geodp-ledger-0a1b2c3d.partial.json"]
+    for name in names:
+        (tmp_path / name).write_text("half")
+    publish_positions(make(map=tmp_path / "map.html"))
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
