@@ -170,6 +170,14 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
+def is_regular(path: Path) -> bool:
+    """Tell whether there is a plain file of that name; a name that no file can have is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long, or with a NUL in it
+        return False
+
+
 def digest(path: Path) -> str:
     """Return the SHA-256 of a file's content, in hexadecimal digits."""
     total = hashlib.sha256()

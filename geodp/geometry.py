@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError
+from geodp.files import is_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +25,7 @@ EARTH_RADIUS_M = 6_371_008.8  # mean radius (IUGG)
 EQUATOR_RADIUS_M = 6_378_137.0  # of the ellipsoid (WGS 84)
 FLATTENING = 1 / 298.257223563
 MAX_STRETCH = 1.05  # beyond this a local projection misstates distances, hence privacy
+MAX_POLYGON_BYTES = 32 << 20
 MIN_SIDE_M = 1.0  # degrees have no more digits to tell places apart in much less
 MAX_WIDTH_DEGREES = 60.0  # beyond this the shortest way between two places leaves the region far behind
 
@@ -168,15 +170,29 @@ def _meridian_radius_m(latitude: float) -> float:
 
 def region_from_file(path: Path) -> Region:
     """Read a region from a file of polygons (GeoJSON, GeoParquet, …): the union of its areas."""
+    if not is_regular(path):
+        raise DataError(f"{str(path)[:250]}: no such file")
+    state = path.stat()
+    if state.st_size > MAX_POLYGON_BYTES:
+        raise DataError(
+            f"{path}: has {state.st_size >> 20:,} MB; a file of polygons has at most {MAX_POLYGON_BYTES >> 20}: "
+            "simplify the outlines"
+        )
+    return _region_in_state(path, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=8)  # a scenario asks for its region many times
+def _region_in_state(path: Path, size: int, changed_ns: int) -> Region:  # noqa: ARG001 - they tell its states apart
     import geopandas
 
-    if not path.is_file():
-        raise DataError(f"{path}: no such file")
     try:
         frame = geopandas.read_parquet(path) if path.suffix == ".parquet" else geopandas.read_file(path)
     except Exception as error:
         raise DataError(f"{path}: cannot be read as polygons ({error})") from error
-    shape = frame.to_crs(4326).union_all() if frame.crs is not None else frame.union_all()
+    try:
+        shape = frame.to_crs(4326).union_all() if frame.crs is not None else frame.union_all()
+    except Exception as error:
+        raise DataError(f"{path}: its areas cannot be put together ({error})") from error
     if shape.is_empty or shape.geom_type not in {"Polygon", "MultiPolygon"}:
         raise DataError(f"{path}: holds no polygon (found {shape.geom_type})")
     west, south, east, north = shape.bounds

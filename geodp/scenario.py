@@ -135,7 +135,14 @@ class Scenario(Model):
         if self.curator is None and not self.phones_report:
             return []
         every = self.device.report_every_s if self.curator is None else self.curator.release_every_s
-        return [index * every for index in range(math.ceil(self.duration_s / every))]
+        return [index * every for index in range(self.release_count())]
+
+    def release_count(self) -> int:
+        """Return how many releases, or rounds of reports, there are."""
+        if self.curator is None and not self.phones_report:
+            return 0
+        every = self.device.report_every_s if self.curator is None else self.curator.release_every_s
+        return math.ceil(self.duration_s / every)
 
     def history_times(self) -> list[float]:
         """Return when phones tell about histories: at the ends of equal parts of the run ([]: they never do)."""

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from geodp.device.history import HistoryDevice
 from geodp.errors import GeodpError
-from geodp.files import same_content
+from geodp.files import is_regular, same_content
 from geodp.geometry import region_problems
 from geodp.model import did_you_mean
 from geodp.plugins import Slot, plugins
 from geodp.privacy.guarantee import Unit
 from geodp.scenario import Scenario
 from geodp.scenario_costs import costliest, in_force, paid_times, publication_cost, published_charges, scheduled_charges
+from geodp.scenario_estimate import estimated, looked_at_files, machine_bytes
 from geodp.scenario_limits import Finding, too_large
 
 
@@ -27,6 +28,7 @@ def cross_check(scenario: Scenario) -> Iterator[Finding]:
     yield from large
     if large:
         return  # what follows counts things out
+    yield from _data(scenario)
     yield from _assignment_can_read(scenario)
     yield from _solver_fits(scenario)
     yield from _plans_for_several(scenario)
@@ -55,8 +57,29 @@ def _files(scenario: Scenario) -> Iterator[Finding]:
     if scenario.map.basemap not in ("none", "osm"):
         named.append(("map.basemap", Path(scenario.map.basemap)))
     for path, file in named:
-        if not file.is_file():
-            yield (path,), path, f"no such file: {file}"
+        if not is_regular(file):
+            yield (path,), path, f"no such file: {str(file)[:200]}"
+
+
+def _data(scenario: Scenario) -> Iterator[Finding]:
+    """Open the data files: they must be readable, and what they hold must fit into memory."""
+    files, problems = looked_at_files(scenario)
+    for path, message in problems:
+        yield (path,), path, message
+    here = machine_bytes()
+    if problems or here is None:
+        return
+    try:
+        needed = estimated(scenario, files)
+    except GeodpError:
+        return  # what cannot be estimated is wrong in another way, and reported there
+    if needed.bytes > here:
+        yield (
+            ("workers", "tasks", "curator", "device", "duration_s"),
+            "(size)",
+            f"a run needs {needed.sentence()}, and this machine has {here / 1e9:.2g} GB: use fewer workers, a shorter "
+            "run or larger cells",
+        )
 
 
 def _public_files(scenario: Scenario) -> Iterator[Finding]:

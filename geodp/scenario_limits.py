@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from geodp.bounds import MOST_BATCHES, MOST_CELLS, MOST_RELEASES, MOST_STREETS, MOST_TASKS, MOST_VISITS
 from geodp.errors import GeodpError
+from geodp.files import is_regular
 
 if TYPE_CHECKING:
     from geodp.scenario import Scenario
@@ -49,8 +50,10 @@ def _too_many_times(scenario: Scenario) -> Iterator[Finding]:
 def _too_many_tasks(scenario: Scenario) -> Iterator[Finding]:
     try:
         tasks = scenario.expected_tasks()
-    except GeodpError:
-        return  # an unreadable trace is reported as a file problem
+    except GeodpError as error:
+        if all(is_regular(file) for file in scenario.tasks.demand.files()):  # others are reported by their path
+            yield ("tasks.demand", "duration_s"), "tasks.demand", str(error)
+        return
     if not tasks <= MOST_TASKS:
         yield (
             ("tasks.demand", "duration_s"),

@@ -12,6 +12,7 @@ from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.scenario import Scenario
 from geodp.scenario_checks import unwritten_curator
 from geodp.scenario_costs import Charges, paid_times, publication_cost, published_charges
+from geodp.scenario_estimate import Estimate, estimated, looked_at_files
 from geodp.scenario_file import arms
 
 
@@ -19,10 +20,21 @@ def report(scenario: Scenario, source: str, *, trust_plugins: bool = False) -> s
     """Describe a valid scenario before it is run; `trust_plugins` as it was read."""
     lines = [f"{source}: ok"]
     lines += [f"  curator  {text}"] if (text := unwritten_curator(scenario)) else []
-    for name, arm in arms(scenario, trust_plugins=trust_plugins).items():
+    resolved = {name: arm.resolved() for name, arm in arms(scenario, trust_plugins=trust_plugins).items()}
+    for name, arm in resolved.items():
         lines += [f"\narm {name}"] if name else []
-        lines += [f"  {label:<9} {text}" for label, text in _facts(arm.resolved())]
+        lines += [f"  {label:<9} {text}" for label, text in _facts(arm)]
+    lines += [""] if scenario.compare else []
+    lines += [f"  {label:<9} {text}" for label, text in _needs(scenario, list(resolved.values()))]
     return "\n".join(lines)
+
+
+def _needs(scenario: Scenario, resolved: list[Scenario]) -> list[tuple[str, str]]:
+    """Say what the data files are like, and what a run takes: all arms together."""
+    files, _ = looked_at_files(scenario)
+    each = [estimated(arm, files) for arm in resolved]
+    needed = Estimate(sum(one.seconds for one in each), max(one.bytes for one in each))
+    return [*(("data", file.sentence()) for file in files), ("needs", needed.sentence())]
 
 
 def _facts(scenario: Scenario) -> list[tuple[str, str]]:

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +183,7 @@ def test_a_prior_file_that_does_not_exist_is_a_problem_of_the_scenario() -> None
 
 def test_a_table_needs_a_public_estimate_of_the_number_of_workers(tmp_path: Path) -> None:
     table = tmp_path / "people.csv"
-    table.write_text("lon,lat\n10.01,50.01\n")
+    table.write_text("worker,lon,lat\n1,10.01,50.01\n")
     source = {"kind": "table", "path": str(table)}
     assert "private" in problems({"workers.source": source})["curator.expected_workers"]
     scenario = small({"workers.source": source, "curator.expected_workers": 1000})
@@ -402,8 +403,64 @@ def test_a_public_input_of_a_scenario_is_not_the_data_of_the_people(tmp_path: Pa
 
 def test_another_file_may_be_public(tmp_path: Path) -> None:
     people, prior = tmp_path / "people.csv", tmp_path / "prior.csv"
-    people.write_text("worker,lon,lat\nann,-122.41,37.77\n")
-    prior.write_text("worker,lon,lat\nbob,-122.41,37.77\n")  # as many bytes
+    people.write_text("worker,lon,lat\nann,10.01,50.01\n")
+    prior.write_text("worker,lon,lat\nbob,10.01,50.01\n")  # as many bytes
     device = {"kind": "planar_laplace", "remap": True, "prior_file": str(prior)}
     source = {"kind": "table", "path": str(people)}
     small({"workers.source": source, "device.mechanism": device, "curator.expected_workers": 10})
+
+
+def table_source(folder: Path, text: str, **fields: Any) -> dict[str, Any]:
+    (folder / "people.csv").write_text(text)
+    source = {"kind": "table", "path": str(folder / "people.csv"), **fields}
+    return {"workers.source": source, "curator.expected_workers": 1000}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("who,lon,lat\n1,10.01,50.01\n", "no column says whose a row is"),
+        ("worker,lon\n1,10.01\n", "no column 'lat'"),
+        ("worker,lon,lat\n1,50.01,10.01\n2,50.02,10.02\n", "100 % would lie inside with lat and lon swapped"),
+        ("worker,lon,lat\n1,0,0\n", "none of its 1 points lies inside the region"),
+        ("worker,lon,lat\n", "no rows"),
+        ("", "the file is empty"),
+    ],
+)
+def test_a_check_opens_the_data_and_says_what_a_run_would_stumble_over(tmp_path: Path, text: str, words: str) -> None:
+    assert words in problems(table_source(tmp_path, text))["workers.source"]
+
+
+def test_a_check_says_what_share_of_the_first_rows_lies_inside_and_what_a_run_takes(tmp_path: Path) -> None:
+    rows = "".join(f"{number},{10.01 if number % 4 else 11},50.01\n" for number in range(1000))
+    told = report(small(table_source(tmp_path, "worker,lon,lat\n" + rows)), "small.yaml")
+    assert "people.csv: 75 % of its 1,000 rows lie inside the region" in told
+    assert "MB of memory (an estimate, within a factor of three)" in told
+    rows = "".join(f"{number},10.01,50.01\n" for number in range(1_200_000))
+    told = report(small(table_source(tmp_path, "worker,lon,lat\n" + rows)), "small.yaml")
+    (looked_at, about), *_ = re.findall(r"100 % of the first ([\d,]+) rows .* about ([\d,]+)", told)
+    assert 100_000 <= int(looked_at.replace(",", "")) < 1_200_000
+    assert 0.8 < int(about.replace(",", "")) / 1_200_000 < 1.25
+
+
+def test_what_does_not_fit_into_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("geodp.scenario_checks.machine_bytes", lambda: 200e6)
+    assert "and this machine has 0.2 GB" in problems({})["(size)"]
+    monkeypatch.setattr("geodp.scenario_checks.machine_bytes", lambda: 16e9)
+    assert "fewer workers" in problems({"workers.source.count": 50_000_000, "duration_s": 86_400})["(size)"]
+
+
+def test_a_list_of_more_tasks_than_can_be_simulated_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = tmp_path / "tasks.csv"
+    trace.write_text("time_s,lon,lat\n" + "1,10.01,50.01\n" * 100)
+    monkeypatch.setattr("geodp.world.demand.trace.MOST_TASKS", 99)
+    demand = {"kind": "trace", "path": str(trace)}
+    assert "has about 100 tasks; at most 99 are simulated" in problems({"tasks.demand": demand})["tasks.demand"]
+
+
+@pytest.mark.parametrize("path", ["x" * 5000, "~nobody-at-all/x.csv", "/dev/zero", "."])
+def test_a_name_that_is_no_file_is_one_problem(path: str) -> None:
+    found = problems({"workers.source": {"kind": "table", "path": path}, "curator.expected_workers": 10})
+    assert "no such file" in found["workers.source.path"]

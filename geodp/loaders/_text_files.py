@@ -58,7 +58,7 @@ def text_batches(
     try:
         with pa.input_stream(str(path), compression="detect") as stream:
             yield from csv.open_csv(
-                stream,
+                pa.PythonFile(SoundLines(stream), mode="r"),
                 read_options=csv.ReadOptions(
                     block_size=_BLOCK_BYTES,
                     use_threads=False,
@@ -75,6 +75,47 @@ def text_batches(
             )
     except (pa.ArrowException, OSError, EOFError) as error:
         raise DataError(f"{path.name}: cannot be read to its end ({error}). Is the download complete?") from error
+
+
+class SoundLines:
+    """A stream in which every line is UTF-8: one that is not is taken for Latin-1.
+
+    The csv reader cannot hand over a malformed line that is neither; it would give up the whole file.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._unread, self._ready = stream, b"", b""
+        self.closed = False
+
+    def read(self, size: int) -> bytes:
+        """Return at most so many bytes; none at the end."""
+        while not self._ready:
+            block = self._stream.read(_BLOCK_BYTES)
+            whole, newline, rest = (self._unread + block).rpartition(b"\n")
+            self._ready = _as_utf8(whole + newline if block else self._unread)
+            self._unread = rest if block else b""
+            if not block:
+                break
+        given, self._ready = self._ready[:size], self._ready[size:]
+        return given
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def close(self) -> None:
+        """Close it; the stream beneath belongs to its owner."""
+        self.closed = True
+
+
+def _as_utf8(block: bytes) -> bytes:
+    if block.isascii():
+        return block
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError:
+        return b"\n".join((_decoded(line) or "").encode() for line in block.split(b"\n"))
+    return block
 
 
 def numbers(column: pa.Array) -> pa.Array:

@@ -64,7 +64,10 @@ def read_venues(
     if any(value in ("", None) for value in text[named["venue"]]):
         raise DataError(f"{path.name}: some venues have no name")
     _look_swapped(path, lon, lat)
-    listed = Venues(text[named["venue"]], lon, lat, {}, text.get(named["category"]))
+    try:
+        listed = Venues(text[named["venue"]], lon, lat, {}, text.get(named["category"]))
+    except DataError as error:
+        raise DataError(f"{path.name}: {error}") from None
     if areas:
         known = area_levels(areas, finest)
         values = {area.level: area.units(lon, lat, gaps=leave_out) for area in known}

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from geodp.csv_cells import unguarded
 from geodp.errors import DataError
+from geodp.files import is_regular
 from geodp.model import did_you_mean
 from geodp.notices import notice
 from geodp.world import total_rows
@@ -22,6 +23,7 @@ from geodp.world.usual_columns import likely
 PARQUET = (".parquet", ".pq", ".geoparquet")
 CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
 _BLOCK_BYTES = 1 << 23
+_LONGEST_NAME = 250
 _BLOCK_ROWS = 1 << 18
 
 
@@ -128,11 +130,12 @@ def _is_number(text: str) -> bool:
 
 
 def _look_at(path: Path) -> None:
-    if path.is_dir():
-        raise DataError(f"{path}: is a folder; name a csv or Parquet file")
-    if not path.is_file():
-        near = did_you_mean(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else ""
-        raise DataError(f"{path}: no such file.{near}")
+    if not is_regular(path):
+        if len(str(path)) < _LONGEST_NAME and path.is_dir():
+            raise DataError(f"{path}: is a folder; name a csv or Parquet file")
+        short = len(str(path)) < _LONGEST_NAME and path.parent.is_dir()
+        near = did_you_mean(path.name, (p.name for p in path.parent.iterdir())) if short else ""
+        raise DataError(f"{str(path)[:_LONGEST_NAME]}: no such file.{near}")
     if not is_table(path):
         raise DataError(
             f"{path.name}: is neither a csv nor a Parquet file by its name. "

@@ -14,6 +14,7 @@ from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.notices import notice
 from geodp.world import columns_file
+from geodp.world.first_rows import MOST_LOOKED_AT, FirstRows, row_count
 from geodp.world.point_column import PointColumn
 
 _MOST = 0.5  # more than half outside, and more than half inside when swapped: the columns are swapped
@@ -51,7 +52,12 @@ class Positions:
 
 def anchored_path(path: str, folder: Path) -> str:
     """Return the path as seen from the folder of the file that names it ('' stays '')."""
-    return str(folder.resolve() / Path(path).expanduser()) if path else ""
+    if not path:
+        return ""
+    try:
+        return str(folder.resolve() / Path(path).expanduser())
+    except RuntimeError:  # '~somebody' who has no home here
+        return str(folder.resolve() / path)
 
 
 def given_path(path: str, kind: str) -> Path:
@@ -91,6 +97,19 @@ def _batches(path: Path, columns: Columns) -> Iterator[dict[str, Any]]:
             places = points.places(batch.pop(points.name))
             batch |= {columns.lon: places["lon"], columns.lat: places["lat"]}
         yield batch
+
+
+def look_at_positions(path: Path, columns: Columns, region: Region) -> FirstRows:
+    """Check the first rows of a file of places, and say how many of them lie inside the region."""
+    check, total = _Check(path, columns, region), row_count(path)
+    for batch in _batches(path, columns):
+        check.look(batch)
+        if check.rows >= MOST_LOOKED_AT:
+            break
+    else:
+        total = float(check.rows)
+    check.refuse(whole=total <= check.rows)
+    return FirstRows(path, total, check.rows, check.inside)
 
 
 def read_times(path: Path, column: str) -> Iterator[Array]:
@@ -149,6 +168,16 @@ class _Check:
 
     def conclude(self) -> None:
         """Raise the most telling problem, or say how many points were dropped."""
+        self.refuse(whole=True)
+        if outside := self.rows - self.inside:
+            share = 100 * outside / self.rows
+            notice(
+                f"{self.path.name}: {outside:,} of {self.rows:,} points ({share:.2g} %) lie outside the region and are "
+                "dropped."
+            )
+
+    def refuse(self, *, whole: bool) -> None:
+        """Raise the most telling problem; where the file goes on, others may yet lie inside."""
         name, columns = self.path.name, self.columns
         if self.rows == 0:
             raise DataError(f"{name}: has column names but no rows")
@@ -163,13 +192,8 @@ class _Check:
         self._raise_if("range", "a longitude beyond ±180 or a latitude beyond ±90 degrees")
         self._raise_if("time", f"no {columns.time} that can be read (seconds or dates)")
         self._raise_if("worker", f"no {columns.worker}")
-        if self.inside == 0:
+        if self.inside == 0 and whole:
             raise DataError(self._nobody_inside())
-        if outside:
-            share = 100 * outside / self.rows
-            notice(
-                f"{name}: {outside:,} of {self.rows:,} points ({share:.2g} %) lie outside the region and are dropped."
-            )
 
     def _raise_if(self, problem: str, words: str) -> None:
         if problem in self.first_bad:

@@ -11,6 +11,7 @@ import numpy as np
 
 from geodp.geometry import Array, Region
 from geodp.plugins import Plugin
+from geodp.world.first_rows import FirstRows
 from geodp.world.population import Population
 
 
@@ -43,6 +44,10 @@ class Demand(Plugin):
     @abstractmethod
     def expected_tasks(self, *, start_s: float, duration_s: float) -> float:
         """Return E|T|, from public settings alone: the server plans its rewards with it."""
+
+    def look(self, region: Region) -> FirstRows | None:  # noqa: ARG002 - random tasks come from no file
+        """Look at the first rows of the data file, refusing what could not be read (None: there is no file)."""
+        return None
 
     def files(self) -> list[Path]:
         """Return the data files this demand reads, for checksums."""

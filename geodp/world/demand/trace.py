@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
 from pydantic import Field
 
+from geodp.bounds import MOST_TASKS
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.notices import notice
 from geodp.published_file import require_as_published
 from geodp.world import columns_file
 from geodp.world.demand import Arrivals, Demand
+from geodp.world.first_rows import FirstRows, row_count
 from geodp.world.point_column import point_column
 from geodp.world.population import Population
-from geodp.world.positions_file import Columns, anchored_path, given_path, read_positions, read_times
+from geodp.world.positions_file import Columns, anchored_path, given_path, look_at_positions, read_positions, read_times
 from geodp.world.time_columns import DAY_S, counts_from_1970, day_of, midnight_of
 from geodp.world.usual_columns import field_column
 
@@ -51,6 +54,10 @@ class Trace(Demand):
         """Return the data file."""
         return [Path(self.path)] if self.path else []
 
+    def look(self, region: Region) -> FirstRows:
+        """Look at the columns and the first rows."""
+        return look_at_positions(*self._columns(), region)
+
     def arrivals(
         self,
         population: Population,  # noqa: ARG002 - a trace follows nobody
@@ -76,7 +83,13 @@ class Trace(Demand):
     def expected_tasks(self, *, start_s: float, duration_s: float) -> float:
         """Return the number of the file's tasks in the run's time (those outside the region included)."""
         path, columns = self._columns()
-        times = np.concatenate([np.empty(0), *read_times(path, str(columns.time))])
+        if (rows := row_count(path)) > MOST_TASKS:
+            raise DataError(
+                f"{path.name}: has about {rows:,.0f} tasks; at most {MOST_TASKS:,} are simulated, one by one: cut the "
+                "file to the time and the place of the run"
+            )
+        state = path.stat()
+        times = _times_in_state(path, str(columns.time), state.st_size, state.st_mtime_ns)
         time_s = self._from_start(path, times, start_s)
         count = int(np.count_nonzero((time_s >= 0) & (time_s < duration_s)))
         if count == 0 and time_s.size:
@@ -102,6 +115,14 @@ class Trace(Demand):
         points = point_column(path, found, named=(lon, lat))
         columns_file.require_columns(path, {"time_column": time} if points else named, found)
         return path, Columns(lon, lat, time=time, points=points)
+
+
+@lru_cache(maxsize=2)  # a scenario asks several times
+def _times_in_state(path: Path, column: str, size: int, changed_ns: int) -> Array:  # noqa: ARG001 - they tell states apart
+    """Return all times of a file."""
+    times: Array = np.concatenate([np.empty(0), *read_times(path, column)])
+    times.flags.writeable = False
+    return times
 
 
 def _nothing_in_time(path: Path, duration_s: float, low_s: float, high_s: float) -> str:

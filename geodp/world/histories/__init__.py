@@ -11,6 +11,7 @@ import numpy as np
 from geodp.geometry import Region
 from geodp.plugins import Plugin
 from geodp.visits.histories import Histories, Venues
+from geodp.world.first_rows import FirstRows
 from geodp.world.population import Population
 
 
@@ -39,6 +40,10 @@ class VisitHistories(Plugin):
     def public_venues(self) -> int:
         """Return how many venues the public list has."""
         return 0
+
+    def look(self) -> FirstRows | None:
+        """Look at the size of the data file, refusing what could not be read (None: there is no file)."""
+        return None
 
     def files(self) -> list[Path]:
         """Return the data files read, for checksums."""

@@ -15,6 +15,7 @@ from geodp.published_file import require_as_published
 from geodp.visits.histories import CATEGORY_MARK, Histories, Names, Venues
 from geodp.visits.venue_file import read_venues
 from geodp.world import columns_file
+from geodp.world.first_rows import FirstRows, row_count
 from geodp.world.histories import VisitHistories
 from geodp.world.population import Population
 from geodp.world.positions_file import anchored_path, given_path
@@ -54,6 +55,12 @@ class VisitsFile(VisitHistories):
         """Return both files."""
         return [Path(name) for name in (self.path, self.venues) if name]
 
+    def look(self) -> FirstRows:
+        """Look at the columns, and at how many rows there are."""
+        path = given_path(self.path, self.kind)
+        self._named(path)
+        return FirstRows(path, row_count(path))
+
     def visits(
         self,
         population: Population,  # noqa: ARG002 - the people are those of the file
@@ -88,13 +95,18 @@ class VisitsFile(VisitHistories):
             raise DataError("visits_file: give the public list of venues (workers.histories.venues)")
         return read_venues(Path(self.venues))
 
-    def _columns(self, path: Path) -> tuple[Names, Names, Any]:
+    def _named(self, path: Path) -> tuple[dict[str, str], str | None]:
+        """Find the columns of users and venues, and that of times."""
         require_as_published(path)
         found = columns_file.column_names(path)
         fields = ("user_column", "venue_column")
         wanted = {name: field_column(path, self, name, found) or getattr(self, name) for name in fields}
         time = field_column(path, self, "time_column", found)
         columns_file.require_columns(path, wanted | ({} if time is None else {"time_column": time}), found)
+        return wanted, time
+
+    def _columns(self, path: Path) -> tuple[Names, Names, Any]:
+        wanted, time = self._named(path)
         times = [] if time is None else [time]
         parts = list(columns_file.batches(path, [], list(wanted.values()), times=times))
         user, venue = (_words(path, parts, name) for name in wanted.values())

@@ -10,6 +10,7 @@ import numpy as np
 
 from geodp.geometry import Region
 from geodp.plugins import Plugin
+from geodp.world.first_rows import FirstRows
 from geodp.world.motion import Motion
 from geodp.world.population import Population
 
@@ -30,6 +31,14 @@ class Mobility(Plugin):
         rng: np.random.Generator,
     ) -> Motion:
         """Return everyone's movement on [0, duration_s]; `start_s` is the time of day at 0 (seconds)."""
+
+    def look(self, region: Region) -> FirstRows | None:  # noqa: ARG002 - most movements come from no file
+        """Look at the first rows of the data file, refusing what could not be read (None: there is no file)."""
+        return None
+
+    def turns(self, region: Region, duration_s: float) -> float:  # noqa: ARG002 - who stands still has none
+        """Return about how many points a worker's way has, for an estimate of memory and time."""
+        return 2.0
 
     def files(self) -> list[Path]:
         """Return the data files this mobility reads, for checksums."""

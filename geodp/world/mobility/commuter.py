@@ -67,6 +67,10 @@ class Commuter(Mobility):
             )
         return self
 
+    def turns(self, region: Region, duration_s: float) -> float:  # noqa: ARG002 - a day is a day everywhere
+        """Return eight points for every day."""
+        return 8.0 * (2.0 + duration_s / DAY_S)
+
     def move(
         self,
         population: Population,

@@ -55,6 +55,11 @@ class RandomWaypoint(Mobility):
         low, high = self.min_speed_mps, self.max_speed_mps
         return math.log(high / low) / (high - low) if high > low else 1 / low
 
+    def turns(self, region: Region, duration_s: float) -> float:
+        """Return about two points for every leg and pause; a leg is about half of the region's side long."""
+        leg_s = 0.52 * math.sqrt(region.width_m * region.height_m) * self.seconds_per_m
+        return 3.0 + 2.0 * duration_s / max(self.pause_s + leg_s, 1e-9)
+
     def move(
         self,
         population: Population,

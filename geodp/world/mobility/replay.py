@@ -14,13 +14,17 @@ from geodp.geometry import Region
 from geodp.notices import notice
 from geodp.trajectories.cleaning import applied, without_jumps
 from geodp.trajectories.reading import read_trajectories
-from geodp.trajectories.table import Integers, Mask, Trajectories
+from geodp.trajectories.table import COLUMNS, Integers, Mask, Trajectories
+from geodp.world import columns_file
+from geodp.world.first_rows import FirstRows
 from geodp.world.mobility import Mobility
 from geodp.world.motion import Motion
+from geodp.world.point_column import point_column
 from geodp.world.population import Population
-from geodp.world.positions_file import anchored_path
+from geodp.world.positions_file import Columns, anchored_path, look_at_positions
 from geodp.world.time_columns import DAY_S, day_of, midnight_of, usual_midnight
 from geodp.world.trips import ReplayedMotion, worker_names
+from geodp.world.usual_columns import named_columns
 
 
 class Replay(Mobility):
@@ -52,6 +56,19 @@ class Replay(Mobility):
     def anchored(self, folder: Path) -> Self:
         """Return a copy whose path starts at the given folder."""
         return self.model_copy(update={"path": anchored_path(self.path, folder)})
+
+    def look(self, region: Region) -> FirstRows | None:
+        """Look at the columns and the first rows."""
+        if not self.path:
+            return None
+        path = Path(self.path)
+        found = columns_file.column_names(path)
+        named = named_columns(path, COLUMNS, found, name_it="call it '{}' in the file")
+        lon, lat, time = named["lon"], named["lat"], named["time_s"]
+        points = point_column(path, found, named=(lon, lat))
+        needed = {f"the file as '{part}'": name for part, name in named.items() if not points or name not in (lon, lat)}
+        columns_file.require_columns(path, needed, found)
+        return look_at_positions(path, Columns(lon, lat, time=time, points=points), region)
 
     def files(self) -> list[Path]:
         """Return the data file."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from geodp.geometry import Region
 from geodp.plugins import Plugin
+from geodp.world.first_rows import FirstRows
 from geodp.world.population import Population
 
 
@@ -24,6 +25,10 @@ class Source(Plugin):
 
     def public_count(self) -> int | None:
         """Return the number of workers when the scenario itself states it, else None (it is private)."""
+        return None
+
+    def look(self, region: Region) -> FirstRows | None:  # noqa: ARG002 - made-up workers come from no file
+        """Look at the first rows of the data file, refusing what could not be read (None: there is no file)."""
         return None
 
     def files(self) -> list[Path]:

@@ -14,10 +14,11 @@ from geodp.geometry import Array, Region
 from geodp.notices import notice
 from geodp.published_file import require_as_published
 from geodp.world import columns_file
+from geodp.world.first_rows import FirstRows
 from geodp.world.motion import Ids, Motion
 from geodp.world.point_column import point_column
 from geodp.world.population import Population
-from geodp.world.positions_file import Columns, Positions, anchored_path, given_path, read_positions
+from geodp.world.positions_file import Columns, Positions, anchored_path, given_path, look_at_positions, read_positions
 from geodp.world.sources import Source
 from geodp.world.time_columns import counts_from_1970, day_of, midnight_of, usual_midnight, wall_clock
 from geodp.world.usual_columns import candidates, field_column
@@ -63,6 +64,11 @@ class Table(Source):
     def files(self) -> list[Path]:
         """Return the data file."""
         return [Path(self.path)] if self.path else []
+
+    def look(self, region: Region) -> FirstRows:
+        """Look at the columns and the first rows."""
+        path = given_path(self.path, self.kind)
+        return look_at_positions(path, self._columns(path), region)
 
     def load(self, region: Region, rng: np.random.Generator) -> Population:  # noqa: ARG002 - nothing to draw
         """Return the workers of the file that lie inside the region."""
