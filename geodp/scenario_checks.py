@@ -29,6 +29,7 @@ def cross_check(scenario: Scenario) -> Iterator[Finding]:
     if large:
         return  # what follows counts things out
     yield from _data(scenario)
+    yield from _mobility_fits(scenario)
     yield from _assignment_can_read(scenario)
     yield from _solver_fits(scenario)
     yield from _plans_for_several(scenario)
@@ -105,6 +106,32 @@ def _region_file(scenario: Scenario) -> Iterator[Finding]:
         return
     for problem in region_problems(area.west, area.south, area.east, area.north):
         yield ("region",), "region.file", problem
+
+
+def _mobility_fits(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse movements that follow what the source does not have."""
+    source, mobility = scenario.workers.source, scenario.workers.mobility
+    touched = ("workers.source", "workers.mobility")
+    if mobility.kind == "replay" and not mobility.files() and source.has_trips() is False:
+        yield (
+            touched,
+            "workers.mobility",
+            f"'replay' needs trips, and the source '{source.kind}' has none: name a file of trajectories in path, or "
+            "use a source that has trips (kind: street_trips)",
+        )
+    if mobility.kind != "recorded":
+        return
+    try:
+        timed = source.has_times()
+    except GeodpError:
+        return  # an unreadable table is reported as a file problem
+    if timed is False:
+        yield (
+            touched,
+            "workers.mobility",
+            f"'recorded' needs fixes over time, and the source '{source.kind}' has one place each: use a table with "
+            "columns worker and time_s (and keep: all), or another mobility",
+        )
 
 
 def _assignment_can_read(scenario: Scenario) -> Iterator[Finding]:

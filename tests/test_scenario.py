@@ -74,6 +74,8 @@ def test_all_problems_of_a_file_are_reported_at_once_with_path_and_nearest_name(
         ({"region": {"file": "absent.geojson"}}, "region.file", "no such file"),
         ({"workers.source": {"kind": "table", "path": "absent.csv"}}, "workers.source.path", "no such file"),
         ({"server.batch_s": 1e6}, "server.batch_s", "longer than the run"),
+        ({"workers.mobility": {"kind": "replay"}}, "workers.mobility", "'synthetic_city' has none"),
+        ({"workers.mobility": {"kind": "recorded"}}, "workers.mobility", "has one place each"),
         ({"tasks.patience_s": 10}, "tasks.patience_s", "answer window"),
         ({"start_time": "25:00"}, "start_time", "time of day"),
         ({"name": "a/b"}, "name", "letters, digits"),

@@ -11,7 +11,6 @@ from geodp.display.colours import TRAVELLING
 from geodp.display.drawing import Fact, Mark
 from geodp.display.layers import Layer
 from geodp.display.layers._visits import places_m, publication_of
-from geodp.errors import UsageError
 from geodp.model import did_you_mean
 
 if TYPE_CHECKING:
@@ -39,7 +38,8 @@ class ReplacementsLayer(Layer):
         people = [str(name) for name in run.visits.people]
         name = self.person or people[0]
         if name not in people:
-            raise UsageError(f"map: nobody is called '{name}'.{did_you_mean(name, people)}")
+            page.note(f"replacements: nobody is called '{name}'.{did_you_mean(name, people)}")
+            return
         rows = item.truth("replacements")
         rows = rows[(rows["person"] == people.index(name)) & rows["survived"]]
         added = int((item.released["user"] == name).sum()) - len(rows)

@@ -34,6 +34,14 @@ class StreetTrips(Source):
     block_m: float = Field(default=250.0, gt=0)
     """Distance between streets (m)."""
 
+    def has_times(self) -> bool:
+        """Tell that there are no recorded fixes."""
+        return False
+
+    def has_trips(self) -> bool:
+        """Tell whether there are trips."""
+        return True
+
     def public_count(self) -> int:
         """Return the number of workers: the scenario states it."""
         return self.count

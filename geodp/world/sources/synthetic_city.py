@@ -58,6 +58,14 @@ class SyntheticCity(Source):
             )
         return self
 
+    def has_times(self) -> bool:
+        """Tell that there are no recorded fixes."""
+        return False
+
+    def has_trips(self) -> bool:
+        """Tell whether there are trips."""
+        return False
+
     def public_count(self) -> int:
         """Return the number of workers, which the scenario states."""
         return self.count

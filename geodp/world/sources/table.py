@@ -65,6 +65,14 @@ class Table(Source):
         """Return the data file."""
         return [Path(self.path)] if self.path else []
 
+    def has_times(self) -> bool:
+        """Tell whether rows are fixes over time."""
+        return self.keep == "all" and self._columns(given_path(self.path, self.kind)).time is not None
+
+    def has_trips(self) -> bool:
+        """Tell that fixes are not cut into trips."""
+        return False
+
     def look(self, region: Region) -> FirstRows:
         """Look at the columns and the first rows."""
         path = given_path(self.path, self.kind)
