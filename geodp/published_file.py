@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from geodp.errors import DataError
-from geodp.files import digest
+from geodp.files import digest, is_regular
 
 
 def guarantee_path(out: Path) -> Path:
@@ -28,7 +28,7 @@ def require_as_published(path: Path) -> None:
     Never for the private data of a release: whether a release is refused must not depend on them.
     """
     guarantee = guarantee_path(path)
-    if path.is_file() and guarantee.is_file() and not belong_together(path, guarantee):
+    if is_regular(path) and is_regular(guarantee) and not belong_together(path, guarantee):
         raise DataError(
             f"{path}: is not what {guarantee.name} beside it speaks of (the checksums differ): one was damaged, "
             "changed or replaced. Publish it anew; or, if it is another file on purpose, move the guarantee away."
