@@ -162,9 +162,11 @@ def _noise(scenario: Scenario) -> list[tuple[str, str]]:
     if curator is None:
         return _report_noise(scenario)
     noise = curator.mechanism.expected_noise(curator.neighbours)
+    if noise is None:
+        return [("noise", f"not stated by {curator.mechanism.kind}")]
     cell_m = getattr(curator.mechanism, "cell_m", None)
-    if cell_m is None:
-        return [("noise", f"±{noise:.3g} workers per released count on average")]
+    if cell_m is None:  # counts that agree with others have less noise than those they are made from
+        return [("noise", f"±{noise:.3g} workers per released count on average, or less")]
     area = scenario.area
     mean = (curator.expected_workers or 0.0) * cell_m**2 / area.area_m2
     text = (

@@ -319,6 +319,16 @@ def test_the_report_states_promise_budget_noise_and_size() -> None:
     assert "afterwards: stop" in spent
 
 
+def test_noise_that_a_mechanism_does_not_state_is_not_called_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    from geodp.curator.mechanisms import Mechanism
+    from geodp.curator.mechanisms.contour import Contour
+
+    monkeypatch.setattr(Contour, "expected_noise", Mechanism.expected_noise)
+    text = report(small(), "small.yaml")
+    assert "not stated by contour" in text
+    assert "±" not in text
+
+
 def test_the_schema_offers_every_kind_and_accepts_the_shipped_scenarios() -> None:
     schema = Scenario.model_json_schema()
     text = json.dumps(schema)

@@ -66,7 +66,8 @@ class CountedCells(Plan):
         """Count, with noise in every cell."""
         used = self._positions.drawn(noise)
         cells = self._mechanism.release(replace(self._nobody, x_m=used.x_m, y_m=used.y_m), noise)
-        return Product(self._table(cells), _accuracy(cells), noise.releasable, lambda page: _draw_map(page, cells))
+        accuracy = _accuracy(cells, self._positions)
+        return Product(self._table(cells), accuracy, noise.releasable, lambda page: _draw_map(page, cells))
 
     def _table(self, cells: Cells) -> Table:
         projection = self.region.projection
@@ -128,18 +129,24 @@ def _require_sound_grid(mechanism: Mechanism, positions: Positions) -> None:
         )
 
 
-def _accuracy(cells: Cells) -> Accuracy:
+def _accuracy(cells: Cells, positions: Positions) -> Accuracy:
     """E|Lap(b)| = b, and 95 % of the noise lies within b·ln 20; b is the public scale of each count.
 
     A sum of k Laplace variables with the variance of one has a mean of |x| between b and 1.13 b, and shorter tails.
+    Without a cap on the rows of a user the noise is all of the error; how many rows a cap leaves out is not paid for.
     """
+    capped = positions.cap is not None and positions.users is not None
+    missing = f" Rows of a user beyond {positions.cap} are not counted: how many those are is not known."
+    what = ("mean_noise", "noise_95") if capped else ("mean_error", "error_95")
     least, most = float(cells.noise_scale.min()), float(cells.noise_scale.max())
-    if most == 0:
-        return Accuracy("Counts are exact.", {"mean_error": 0.0, "error_95": 0.0})
-    mean = float(np.mean(cells.noise_scale * _mean_of_sum(cells)))
+    mean, most_95 = float(np.mean(cells.noise_scale * _mean_of_sum(cells))), most * math.log(20)
     spread = f"{mean:.4g}" if least == most else f"{mean:.4g} ({least:.4g} to {most:.4g} by cell)"
-    text = f"The noise on a count is ±{spread} on average, 95 % within ±{most * math.log(20):.4g}."
-    return Accuracy(text, {"mean_error": mean, "error_95": most * math.log(20)})
+    text = (
+        f"The noise on a count is ±{spread} on average, 95 % within ±{most_95:.4g}."
+        if most
+        else "Counts have no noise."
+    )
+    return Accuracy(text + (missing if capped else ""), dict(zip(what, (mean, most_95), strict=True)))
 
 
 def _mean_of_sum(cells: Cells) -> Array | float:

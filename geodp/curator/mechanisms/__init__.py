@@ -80,6 +80,6 @@ class Mechanism(Plugin):
 
         return [] if self.guarantee().unit is Unit.NOTHING else followed_releases(self)
 
-    def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:  # noqa: ARG002
-        """Return the expected absolute noise per released count, for `geodp check`."""
-        return 0.0
+    def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float | None:  # noqa: ARG002
+        """Return the expected absolute noise per released count, for `geodp check` (None: not stated)."""
+        return None

@@ -110,7 +110,7 @@ class KalmanCounts(Mechanism):
         """Promise what a measured release promises."""
         return self._measuring().guarantee(neighbours, counts)
 
-    def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
+    def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float | None:
         """Return the noise of a measured count; filtering lowers it, predicting raises it."""
         return self._measuring().expected_noise(neighbours)
 

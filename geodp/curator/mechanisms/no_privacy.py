@@ -43,6 +43,10 @@ class NoPrivacy(ContourPlot):
         """Promise nothing."""
         return Guarantee.none("exact counts are published")
 
+    def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:  # noqa: ARG002
+        """Return 0: counts are exact."""
+        return 0.0
+
     def audit_cases(self) -> list[AuditCase]:
         """Claim nothing, so there is nothing to refute."""
         return []

@@ -294,12 +294,19 @@ class PriLocation(VisitsPublication):
             return super().expected_error(hierarchy)
         clusters = public_clusters(hierarchy.x_m, hierarchy.y_m, self.clusters, seed=self.public_seed)
         wide_m = float(clusters.diameter_m[clusters.label].mean())
-        spread = self.changed_visits() / self.budgets()[1]
+        # Whole numbers get P(k) ∝ r^|k|, E|k| = 2r/(1 - r²). None lies below 0: where a user never was, half is left.
+        ratio = math.exp(-self.budgets()[1] / self.changed_visits())
+        spread = 2 * ratio / (1 - ratio**2)
         text = (
-            f"A visit stays in one of {clusters.size} public clusters, {wide_m:,.0f} m across on average; a user's "
-            f"number of visits in each is off by about ±{spread:.3g}."
+            f"A visit stays in one of {clusters.size} public clusters, {wide_m:,.0f} m across on average. A user's "
+            f"number of visits in a cluster is off by ±{spread:.3g} on average where it is large; where the user never "
+            f"was, {spread / 2:.3g} visits are made up on average."
         )
-        return text, {"cluster_diameter_m": round(wide_m, 1), "count_noise": round(spread, 4)}
+        return text, {
+            "cluster_diameter_m": round(wide_m, 1),
+            "count_noise": round(spread, 4),
+            "made_up_visits_per_unvisited_cluster": round(spread / 2, 4),
+        }
 
     def audit_cases(self) -> list[AuditCase]:
         """One visit more in a town of six places, by exact enumeration and by sampling; noisy centres where used."""

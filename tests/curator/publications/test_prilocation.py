@@ -374,3 +374,21 @@ def test_people_choose_their_level_by_name_or_by_lot_and_errors_follow() -> None
         PriLocation(level_shares={"town": 0.1}).check(histories, venues, hierarchy)
     with pytest.raises(ValidationError, match="add up to 1.2"):
         PriLocation(level_shares={"city": 0.6, "street": 0.6})
+
+
+def test_stated_noise_of_the_numbers_is_what_is_measured(town: tuple[Histories, Venues]) -> None:
+    """4,000 people who were nowhere, or fifty times at one venue: standard errors are below 1 %, so 6 % is six."""
+    _, venues = town
+    mechanism = PriLocation(epsilon=1.0, level="district", cap=60, clusters=10)
+    _, stated = mechanism.expected_error(hierarchy_of(venues))
+    people = np.array([f"p{number}" for number in range(4000)], dtype=np.object_)
+    person = np.repeat(np.arange(2000), 50)
+    histories = Histories(people, person, np.zeros(person.size, dtype=np.int64))
+    released, _ = mechanism.release_with_truth(histories, venues, noise())
+    clusters = public_clusters(*venues.places_m(), mechanism.clusters, seed=mechanism.public_seed)
+    told = np.zeros((4000, clusters.size))
+    np.add.at(told, (released.person, clusters.label[released.venue]), 1)
+    own = clusters.label[0]
+    assert np.abs(told[:2000, own] - 50).mean() == pytest.approx(stated["count_noise"], rel=0.12)
+    made_up = stated["made_up_visits_per_unvisited_cluster"]
+    assert told[2000:].mean() == pytest.approx(made_up, rel=0.06)
