@@ -6,6 +6,7 @@ import html
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from geodp.display.page_file import require_page
 from geodp.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class RunMap:
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file."""
-        path = Path(path)
+        path = require_page(Path(path))
         path.write_text(self.html, encoding="utf-8")
         return path
 

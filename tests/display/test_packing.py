@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import shapely
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from geodp.display.packing import contents, data_block, pack, rings, unpack, whole
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # how long drawing takes is no fact about packing
 @given(st.lists(st.integers(-(10**6), 10**6), max_size=50))
 def test_whole_numbers_survive_packing(values: list[int]) -> None:
     assert unpack(pack({"x": np.array(values, dtype=np.int64), "name": "ü"})) == {"x": values, "name": "ü"}

@@ -11,6 +11,7 @@ import pytest
 
 from geodp.cli import main
 from geodp.display.caption import PUBLIC, SIMULATED
+from geodp.errors import UsageError
 from geodp.runs.result import RunResult
 from geodp.runs.run import run
 from geodp.sweeps.sweep import sweep
@@ -81,4 +82,6 @@ def test_a_map_is_a_page(made: RunResult, tmp_path: Path, capsys: pytest.Capture
         main(["map", str(made.path), "--out", str(tmp_path / "m.png")])
     assert ended.value.code == 2
     assert "m.png: a map is a page to open in a browser, so its file must end in .html" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="must end in .html"):
+        made.map(public=True).save(tmp_path / "m.png")
     assert not (tmp_path / "m.png").exists()
