@@ -93,6 +93,8 @@ def held(target: Path, *, wait: bool = False) -> Iterator[None]:
 
 def put_back(target: Path) -> None:
     """Bring back a folder that was moved aside by a process that was killed before its successor arrived."""
+    if Path(target).exists():
+        return
     target = real_place(target)
     deadline = time.monotonic() + _SWAP_WITHIN_S
     while not target.exists() and _left(target, "old") and time.monotonic() < deadline:

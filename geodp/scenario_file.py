@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import copy
 import stat
 from itertools import pairwise
@@ -13,6 +14,7 @@ import yaml
 from pydantic import ValidationError
 
 from geodp.errors import DataError, ScenarioError, UsageError
+from geodp.folders import put_back
 from geodp.model import problems_of
 from geodp.plugins import Plugin, load_file, require_file
 from geodp.scenario import Scenario, anchored
@@ -33,6 +35,8 @@ def read_scenario(
     path: Path, overrides: dict[str, Any], *, trust_plugins: bool = False, stand_ins: bool = False
 ) -> Scenario:
     """Read and check a scenario file (see `build_scenario`)."""
+    with contextlib.suppress(ValueError):  # a name with a NUL in it
+        put_back(path.parent)  # it may be that of a run which a killed process was about to replace
     raw = read_yaml(path)
     refuse_other_kind(raw, path, "scenario")
     for dotted, value in overrides.items():

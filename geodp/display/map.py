@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from geodp.display.released_only import ReleasedOnly
 from geodp.errors import OutputError, PluginNotLoaded
 from geodp.files import write_text_whole
 from geodp.geometry import EARTH_RADIUS_M
+from geodp.manifest import is_sealed
 
 if TYPE_CHECKING:
     from geodp.display.layers import Layer
@@ -63,9 +65,11 @@ def write_map(run: RunFolder, path: Path, *, public: bool = False) -> Path:
     """Write the map of a run to a file, whole or not at all, and return its path."""
     path = require_page(Path(path))
     text = build_map(run, public=public)
+    inside = is_sealed(run.manifest) and path.resolve().parent == run.path.resolve()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text_whole(path, text)
+        with run.unchanged() if inside else nullcontext():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text_whole(path, text)
     except OSError as error:
         raise OutputError(f"{path}: the map could not be written ({error.strerror or error})") from error
     return path

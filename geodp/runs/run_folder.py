@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -255,10 +257,18 @@ class RunFolder:
         DataError
             If the run has no such file, or it is not as it was written.
         """
+        try:
+            self._require(name)
+        except DataError:
+            if self._was_replaced():
+                raise DataError(f"{self.path}: was replaced while it was read. Run the same command again.") from None
+            raise
+        return self.path / name
+
+    def _require(self, name: str) -> None:
         if not self._has(name):
             raise DataError(f"{self.path}: the run folder has no {name}")
         require_intact(self.path, name, self.manifest)
-        return self.path / name
 
     def replace_json(self, name: str, values: Any) -> None:
         """Write a file of the run anew; what is the same already is not touched."""
@@ -268,15 +278,34 @@ class RunFolder:
             return
         if path.is_file() and path.read_bytes() == text.encode():
             return
-        of_arm = self.path.resolve().parent.name == "arms"
-        try:
-            with held(self.path.resolve().parents[1] if of_arm else self.path):
-                if read_manifest(self.path) != self.manifest:
-                    raise OutputError(f"{self.path}: was replaced or changed meanwhile. Run the same command again.")
+        with self.unchanged():
+            try:
                 replace_file(self.path, name, text)
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from error
+            except OSError as error:
+                raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from error
         self.__dict__.pop("manifest", None)  # the cached reading is out of date
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Keep others from replacing the run while something that was worked out from it is written into it.
+
+        Raises
+        ------
+        OutputError
+            If another process is writing the run, or has replaced it since it was opened.
+        """
+        place = self.path.resolve()
+        with held(place.parents[1] if place.parent.name == "arms" else place):
+            if self._was_replaced():
+                raise OutputError(f"{self.path}: was replaced or changed meanwhile. Run the same command again.")
+            yield
+
+    def _was_replaced(self) -> bool:
+        """Tell whether another run has taken the place of the one that was opened."""
+        try:
+            return read_manifest(self.path) != self.manifest
+        except DataError:  # that is told by whoever needs it
+            return False
 
     def _has(self, name: str) -> bool:
         return (self.path / name).is_file() or is_listed(self.manifest, name)

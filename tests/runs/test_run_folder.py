@@ -9,6 +9,7 @@ import pytest
 
 import geodp
 from geodp.cli import main
+from geodp.display.map import write_map
 from geodp.errors import DataError, OutputError
 from geodp.folders import held
 from geodp.runs.result import RunResult
@@ -138,6 +139,22 @@ def test_neither_kind_of_folder_replaces_the_other(run: Path, tmp_path: Path) ->
 
 
 def test_a_run_that_was_moved_aside_comes_back_when_it_is_opened(run: Path) -> None:
-    run.rename(run.with_name(f".run.{'a' * 16}.old"))
-    assert RunFolder(run).metrics
-    assert [path.name for path in run.parent.iterdir()] == ["run"]
+    for command in (["metrics", run], ["map", run], ["check", run / "scenario.yaml"]):
+        run.rename(run.with_name(f".run.{'a' * 16}.old"))
+        assert exit_code("--quiet", *command) == 0
+        assert [path.name for path in run.parent.iterdir()] == ["run"]
+
+
+def test_nothing_of_one_run_is_written_into_another_that_took_its_place(run: Path, tmp_path: Path) -> None:
+    opened = RunFolder(run)
+    _ = opened.metrics
+    geodp.run(small(QUICK), run, seed=6, force=True)
+    page = (run / "map.html").read_bytes()
+    with pytest.raises(DataError, match="replaced while it was read"):
+        _ = opened.events
+    for write in (lambda: opened.replace_json("metrics.json", {}), lambda: write_map(RunFolder(run), run / "map.html")):
+        with held(run), pytest.raises(OutputError, match="another geodp"):
+            write()
+    with pytest.raises(OutputError, match="replaced or changed meanwhile"):
+        opened.replace_json("metrics.json", {})
+    assert (run / "map.html").read_bytes() == page
