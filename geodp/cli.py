@@ -393,6 +393,9 @@ def audit(
     confidence: Annotated[float, typer.Option(help="Chance, at least, that a true claim survives.")] = 0.95,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the audit [default: 0].")] = None,
     mode: Annotated[str, typer.Option(metavar="MODE", help="Noise: simulate, or release.")] = "simulate",
+    sampled_only: Annotated[
+        bool, typer.Option("--sampled-only", help="Take samples for enough where a release cannot be followed.")
+    ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result, too.")] = None,
     trust_plugins: TrustPlugins = False,
 ) -> None:
@@ -402,7 +405,9 @@ def audit(
     from geodp.privacy.audit.command import Request, outcomes
     from geodp.runs.run_folder import write_text
 
-    request = Request(kind, everything, run, view, overrides(settings), samples, confidence, seed, mode, trust_plugins)
+    request = Request(
+        kind, everything, run, view, overrides(settings), samples, confidence, seed, mode, trust_plugins, sampled_only
+    )
     found = []
     for outcome in outcomes(request):
         say(outcome.text)

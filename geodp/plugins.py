@@ -110,6 +110,9 @@ class Plugin(Model):
     """Kinds of release this plug-in can work from: points, cells, contours, visits, counts, trajectories."""
     releases: ClassVar[frozenset[str]] = frozenset()
     """Kinds of release this plug-in produces."""
+    audited_by: ClassVar[str] = "following"
+    """How `geodp audit` checks it beside samples: its releases are followed question by question, or it names pairs
+    with exact laws instead: `channel` (the law of a report) or `enumeration` (all outputs of small inputs)."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

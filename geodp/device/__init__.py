@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from geodp.geometry import Array, Region
 from geodp.plugins import Plugin
-from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
 from geodp.privacy.channels import Channel
 from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.noise import Noise
@@ -47,3 +48,13 @@ class Device(Plugin):
     def audit_cases(self) -> list[AuditCase]:
         """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""
         return []
+
+    def transcript_cases(self) -> list[TranscriptCase]:
+        """Name places on which a report is followed; none where the exact law of a report is checked instead."""
+        return []
+
+    def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
+        """Draw places, of which one is moved: reports are followed, or their exact laws compared."""
+        from geodp.device._followed import random_reports
+
+        return random_reports(self, rng, count)

@@ -124,12 +124,12 @@ class PlanarDevice(Device):
             return np.column_stack([reports, *distances])
 
         def exact() -> tuple[Array, Array]:
-            return self._exact_row(here, region), self._exact_row(there, region)
+            return self.exact_row(here, region), self.exact_row(there, region)
 
         threshold = EVENT_SHARE * math.dist(here, there)
         return AuditCase(name, claimed, draw, score, threshold, exact=exact, raw=raw)
 
-    def _exact_row(self, place: Place, region: Region) -> Array:
+    def exact_row(self, place: Place, region: Region) -> Array:
         """Return the exact probability of a report in each of up to 61 × 61 cells of the region."""
         west, south, east, north = region.box_m
         cell_m = getattr(self, "cell_m", None) or 0.0

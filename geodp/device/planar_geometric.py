@@ -16,7 +16,7 @@ from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.channels import Channel, PlanarGeometricChannel
 from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.noise import Noise, as_noise
-from geodp.privacy.primitives import planar_geometric_offsets
+from geodp.privacy.primitives import with_planar_geometric
 
 
 class PlanarGeometric(PlanarDevice):
@@ -54,9 +54,9 @@ class PlanarGeometric(PlanarDevice):
         x, y = checked_places(x_m, y_m, region)
         remap = self._remap(region) if self.remap else None
         lattice = Lattice(self.cell_m, self._box(region))
-        east, north = planar_geometric_offsets(x.size, self.epsilon_per_m, self.cell_m, noise)
-        column = lattice.nearest(x) + east.reshape(x.shape)  # whole numbers far below 2^53: exact
-        row = lattice.nearest(y) + north.reshape(x.shape)
+        column, row = with_planar_geometric(
+            lattice.nearest(x), lattice.nearest(y), epsilon_per_m=self.epsilon_per_m, cell_m=self.cell_m, noise=noise
+        )
         east_m, north_m = lattice.clamped(column, 0) * self.cell_m, lattice.clamped(row, 1) * self.cell_m
         return (east_m, north_m) if remap is None else remap.apply(east_m, north_m)
 

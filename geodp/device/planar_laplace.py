@@ -36,6 +36,7 @@ class PlanarLaplace(PlanarDevice):
     """
 
     kind: ClassVar[str] = "planar_laplace"
+    audited_by: ClassVar[str] = "channel"
 
     cell_m: float | None = Field(default=None, gt=0)
     """Side of the grid to which reports are rounded, metres; null = no grid."""

@@ -42,6 +42,8 @@ class AuditCase:
     raw: Callable[[Array], Array] | None = None
     """Doubles, one row per output, whose bits are searched for lattices, such as the distances of a reported point from
     the two places; default: the outputs themselves."""
+    most: int | None = None
+    """No more outputs than this are drawn (None: as many as asked for)."""
 
 
 @dataclass(frozen=True)
@@ -60,3 +62,18 @@ class TranscriptCase:
     """`release(noise, present)`: all that is published, on the input with or without the person."""
     runs: int = 4
     """Releases on either input; what is asked later depends on earlier answers, so there are several."""
+
+
+@dataclass(frozen=True)
+class ExactCase:
+    """A pair of neighbouring inputs whose laws are known: they are compared output by output, and nothing is drawn."""
+
+    name: str
+    claimed: float
+    """Epsilon claimed for this pair."""
+    laws: Callable[[], tuple[Array, Array]]
+    """The exact probability of every output, on either input."""
+
+
+CheckedCase = TranscriptCase | ExactCase
+"""A pair that is checked without samples."""

@@ -8,6 +8,9 @@ output can refute any epsilon; Mironov 2012). Everything it touches is stamped n
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -65,8 +68,23 @@ class Noise(Protocol):
 class AnsweringNoise(Protocol):
     """Noise of an auditor: it is told what it hides, and gives the answer itself."""
 
-    def laplace_answer(self, values: npt.NDArray[Any], scale: float) -> Array:
-        """Return the values with Laplace noise of a scale."""
+    def laplace_answer(self, values: npt.NDArray[Any], scale: npt.ArrayLike, taken_with: float = 1.0) -> Array:
+        """Return the values with Laplace noise of a scale, or of one scale each.
+
+        `taken_with`: everyone is counted with this probability only, by a coin that nobody sees.
+        """
+        ...
+
+    def geometric_answer(self, values: Integers, scale: float) -> Integers:
+        """Return whole values with two-sided geometric noise of a scale."""
+        ...
+
+    def planar_answer(self, column: Array, row: Array, *, epsilon_per_m: float, cell_m: float) -> tuple[Array, Array]:
+        """Return places on a grid, moved by planar geometric noise."""
+        ...
+
+    def bags_answer(self, groups: Iterable[tuple[Array, Integers]], bag: Integers) -> Integers:
+        """Return a choice for every slot, of which only the numbers per bag are told."""
         ...
 
 
@@ -123,6 +141,19 @@ def as_noise(source: np.random.Generator | Noise) -> Noise:
     )
 
 
+_audited: ContextVar[Noise | None] = ContextVar("noise of an auditor", default=None)
+
+
+@contextmanager
+def audited_release(noise: Noise) -> Iterator[None]:
+    """Let an auditor answer the questions of releases in this block: what comes out must be thrown away."""
+    token = _audited.set(noise)
+    try:
+        yield
+    finally:
+        _audited.reset(token)
+
+
 def noise_source(mode: str, *, seed: int | None = None) -> Noise:
     """Return the noise of a mode: `simulate` with a seed (0 when none is given), `release` never with one."""
     if mode == "simulate":
@@ -133,6 +164,9 @@ def noise_source(mode: str, *, seed: int | None = None) -> Noise:
                 f"mode 'release' takes no seed (got {seed}): noise that can be drawn again can be taken off again. "
                 "Leave the seed out, or use mode 'simulate'."
             )
+        heard = _audited.get()
+        if heard is not None:
+            return heard
         from geodp.privacy.release_noise import ReleaseNoise
 
         return ReleaseNoise()

@@ -7,6 +7,7 @@ lie on the noise's lattice (integers always do), because noise on a shifted latt
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -22,28 +23,39 @@ WIDEST_RELEASED = 2.0**47
 """Widest noise of a release: beyond 2^53 doubles round it, and counts show through. So far: P < e^-63."""
 
 
-def laplace_counts(counts: npt.ArrayLike, *, epsilon: float, sensitivity: float, noise: Noise) -> Array:
+def laplace_counts(
+    counts: npt.ArrayLike, *, epsilon: float, sensitivity: float, noise: Noise, taken_with: float = 1.0
+) -> Array:
     """Return counts with Laplace noise of scale sensitivity/epsilon: epsilon-differentially private.
 
-    `sensitivity` is the L1 sensitivity of all counts together; E|noise| is the scale itself.
+    `sensitivity` is the L1 sensitivity of all counts together; E|noise| is the scale itself. `taken_with` says (to an
+    auditor) that everyone is counted with this probability only, by a coin that nobody sees, which makes it cheaper.
     """
     scale = positive("sensitivity", sensitivity) / positive("epsilon", epsilon)
     values = _finite_counts(counts)
     if noise.releasable:
         _require_lattice(values, scale)
-    return with_laplace(values, scale, noise)
+    return with_laplace(values, scale, noise, taken_with)
 
 
-def with_laplace(values: npt.NDArray[Any], scale: float, noise: Noise) -> Array:
-    """Return values with Laplace noise of a public scale, in one step, so that an auditor can follow it.
+def with_laplace(values: npt.NDArray[Any], scale: npt.ArrayLike, noise: Noise, taken_with: float = 1.0) -> Array:
+    """Return values with Laplace noise of a public scale (or one each), in one step, so that an auditor can follow it.
 
     For mechanisms that split ε over whole counts themselves; `laplace_counts` checks more.
     """
     if isinstance(noise, AnsweringNoise):
-        return noise.laplace_answer(values, scale)
-    noisy = noise.laplace(scale, values.size).reshape(values.shape)
+        return noise.laplace_answer(values, scale, taken_with)
+    wide = scale if np.ndim(scale) == 0 else np.broadcast_to(np.asarray(scale), values.shape).reshape(-1)
+    noisy = noise.laplace(wide, values.size).reshape(values.shape)
     noisy += values  # in place: a fresh array would cost another tenth
     return noisy
+
+
+def with_geometric(values: Integers, scale: float, noise: Noise) -> Integers:
+    """Return whole values with two-sided geometric noise of a public scale, in one step that an auditor can follow."""
+    if isinstance(noise, AnsweringNoise):
+        return noise.geometric_answer(values, scale)
+    return np.asarray(values + noise.geometric(scale, values.size).reshape(values.shape))
 
 
 def geometric_counts(counts: npt.ArrayLike, *, epsilon: float, sensitivity: float, noise: Noise) -> Integers:
@@ -56,7 +68,7 @@ def geometric_counts(counts: npt.ArrayLike, *, epsilon: float, sensitivity: floa
         if not (np.isfinite(values).all() and (values == np.floor(values)).all()):
             raise DataError("geometric noise is for whole counts, and some are not whole numbers: round them first")
         values = values.astype(np.int64)
-    return values + noise.geometric(scale, values.size).reshape(values.shape)
+    return with_geometric(values, scale, noise)
 
 
 def gaussian_counts(counts: npt.ArrayLike, *, epsilon: float, delta: float, sensitivity: float, noise: Noise) -> Array:
@@ -194,6 +206,39 @@ def planar_geometric_offsets(size: int, epsilon_per_m: float, cell_m: float, noi
         i[start : start + kept.size], j[start : start + kept.size] = across[kept], along[kept]
         missing -= kept.size
     return i, j
+
+
+def with_planar_geometric(
+    column: Array, row: Array, *, epsilon_per_m: float, cell_m: float, noise: Noise
+) -> tuple[Array, Array]:
+    """Return places on a grid (whole columns and rows) moved by planar geometric noise, in one step to follow."""
+    if isinstance(noise, AnsweringNoise):
+        return noise.planar_answer(column, row, epsilon_per_m=epsilon_per_m, cell_m=cell_m)
+    east, north = planar_geometric_offsets(column.size, epsilon_per_m, cell_m, noise)
+    return column + east.reshape(column.shape), row + north.reshape(row.shape)  # whole numbers far below 2^53: exact
+
+
+def choose_in_bags(groups: Iterable[tuple[Array, Integers]], bag: Integers, noise: Noise) -> Integers:
+    """Choose for every slot by the logits of its group; which slot of a bag got which choice must not be told.
+
+    Then two inputs that give a bag the same laws in another order are alike, and an auditor counts the laws that
+    differ. All laws of a bag choose among the same candidates.
+
+    Parameters
+    ----------
+    groups
+        Logits, and the slots that share them.
+    bag
+        The bag of each slot: of its choices only the numbers are published.
+    noise
+        Where randomness comes from.
+    """
+    if isinstance(noise, AnsweringNoise):
+        return noise.bags_answer(groups, bag)
+    chosen = np.empty(bag.size, dtype=np.int64)
+    for logits, slots in groups:
+        chosen[slots] = noise.choose(logits, slots.size)
+    return chosen
 
 
 def positive(name: str, value: float) -> float:

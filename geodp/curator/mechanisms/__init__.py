@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+import numpy as np
+
 from geodp.geometry import Array, Region
 from geodp.plugins import Plugin
-from geodp.privacy.audit_case import AuditCase, TranscriptCase
+from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
 from geodp.privacy.guarantee import Guarantee, Neighbours
 from geodp.privacy.noise import Noise
 from geodp.release import Cells
@@ -79,6 +82,12 @@ class Mechanism(Plugin):
         from geodp.privacy.guarantee import Unit
 
         return [] if self.guarantee().unit is Unit.NOTHING else followed_releases(self)
+
+    def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
+        """Draw snapshots and neighbours of them on which the whole release is followed."""
+        from geodp.curator.mechanisms._followed import random_releases
+
+        return random_releases(self, rng, count)
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float | None:  # noqa: ARG002
         """Return the expected absolute noise per released count, for `geodp check` (None: not stated)."""

@@ -9,9 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from geodp.geometry import Region
 from geodp.plugins import Plugin
-from geodp.privacy.audit_case import AuditCase, TranscriptCase
+from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
 from geodp.privacy.guarantee import Guarantee, Unit
 from geodp.privacy.noise import Noise
 
@@ -108,8 +110,20 @@ class Publication(Plugin):
         return {}
 
     def transcript_cases(self) -> list[TranscriptCase]:
-        """Name neighbouring inputs on which the whole release is followed, question by question (none by default)."""
-        return []
+        """Name neighbouring inputs on which the whole release is followed, question by question.
+
+        By default four small worlds with a person (or a visit) more or less go through `publish`.
+        """
+        from geodp.curator.publications._records_followed import random_releases
+
+        nothing = self.guarantee().unit is Unit.NOTHING
+        return [] if nothing else random_releases(self, np.random.default_rng(0), 4)
+
+    def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
+        """Draw small worlds and neighbours of them on which the whole release is followed."""
+        from geodp.curator.publications._records_followed import random_releases
+
+        return random_releases(self, rng, count)
 
     def together(self) -> str:
         """Say what a promise about single visits is worth to a person with many ('' when it is about people)."""

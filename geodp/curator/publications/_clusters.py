@@ -10,6 +10,7 @@ import numpy as np
 from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
+from geodp.privacy.primitives import with_geometric, with_laplace
 from geodp.visits.hierarchy import diameter_m
 from geodp.visits.histories import Integers
 
@@ -99,10 +100,10 @@ def noisy_sums(
 ) -> tuple[Array, Array]:
     """Return the count and the sums of every cluster with their noise: ε for one visit."""
     count = np.bincount(label, minlength=number).astype(np.int64)
-    count = count + noise.geometric(1 / (_COUNT_SHARE * epsilon), number)
+    count = with_geometric(count, 1 / (_COUNT_SHARE * epsilon), noise)
     exact = [np.bincount(label, weights=values, minlength=number).astype(np.int64) for values in whole.T]
     wide = 2 * half / ((1 - _COUNT_SHARE) * epsilon)
-    total = np.column_stack([values + noise.geometric(wide, number) for values in exact])
+    total = np.column_stack([with_geometric(values, wide, noise) for values in exact])
     return count.astype(np.float64), total.astype(np.float64)
 
 
@@ -117,7 +118,7 @@ def literal_clusters(
     best = np.inf
     for _ in range(rounds if visited.size else 0):
         away, label = _tree(*centres.T).query(points)
-        objective = float(away.sum()) + float(noise.laplace(2 * rounds * hs_m / epsilon, 1)[0])
+        objective = float(with_laplace(np.array([away.sum()]), 2 * rounds * hs_m / epsilon, noise)[0])
         if objective >= best:
             break
         best = objective

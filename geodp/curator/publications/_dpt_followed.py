@@ -61,6 +61,36 @@ def followed_releases(publication: Dpt) -> list[TranscriptCase]:
     ]
 
 
+def random_releases(publication: Dpt, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
+    """Return random worlds with one person, or one trip, more; any cap, any ε."""
+    found = []
+    for number in range(count):
+        epsilon = float(rng.choice([publication.epsilon, LARGE_EPSILON, 10 ** rng.uniform(0, 1)]))
+        cap = None if publication.trajectories_per_person is None and rng.random() < 0.5 else int(rng.integers(1, 4))
+        method = publication.model_copy(update={"epsilon": epsilon, "trajectories_per_person": cap})
+        people = int(rng.choice([0, 1, 5]))
+        others = [trip for who in range(people) for trip in random_trips(rng, f"p{who}", int(rng.integers(1, 5)))]
+        who = str(rng.choice(["", "p0", "q"] if method.unit == "trajectory" else ["", "oo", "q"]))
+        more = random_trips(rng, who, int(rng.integers(1, 6)) if method.unit == "person" else 1)
+        name = f"random world {number + 1} of {len(others)} trips, one {method.unit} more (ε = {epsilon:.3g})"
+        found.append(TranscriptCase(name, method.epsilon, partial(_released, method, others, more), runs=1))
+    return found
+
+
+def random_trips(rng: np.random.Generator, who: str, count: int) -> list[TimedTrip]:
+    """Return trips of any length, standing still or crossing the town, at any time."""
+    west, south, east, north = _TOWN.box_m
+    low, high = (west + 1, south + 1), (east - 1, north - 1)
+    trips = []
+    for _ in range(count):
+        begin, end = rng.uniform(low, high), rng.uniform(low, high)
+        end = begin if rng.random() < 0.2 else end
+        points = int(rng.choice([2, int(rng.integers(2, 12)), 200]))
+        when = float(rng.choice([0.0, rng.uniform(0, 90_000), 9e8, -5.0]))
+        trips.append((who, _trip((begin[0], begin[1]), (end[0], end[1]), points), when))
+    return trips
+
+
 def _trip(begin: tuple[float, float], end: tuple[float, float], points: int) -> Array:
     return np.column_stack([np.linspace(begin[0], end[0], points), np.linspace(begin[1], end[1], points)])
 
@@ -68,7 +98,7 @@ def _trip(begin: tuple[float, float], end: tuple[float, float], points: int) -> 
 def _released(
     publication: Dpt, others: Sequence[TimedTrip], more: Sequence[TimedTrip], noise: Noise, present: bool
 ) -> list[npt.ArrayLike]:
-    model = publication.modelled(_world([*more, *others] if present else others), _TOWN, noise)
+    model = publication.modelled(world_of([*more, *others] if present else others), _TOWN, noise)
     told = model.drawn(min(model.number, _DRAWN))
     receipts = [(receipt.part, receipt.epsilon, receipt.sensitivity, receipt.size) for receipt in model.receipts]
     names = np.array([] if told.names is None else told.names, dtype=str)
@@ -76,7 +106,8 @@ def _released(
     return [model.number, np.array(receipts, dtype=str), told.first, told.time_s, told.x_m, told.y_m, people, names]
 
 
-def _world(trips: Sequence[TimedTrip]) -> Trajectories:
+def world_of(trips: Sequence[TimedTrip]) -> Trajectories:
+    """Return trips as a table."""
     first = np.append(0, np.cumsum([len(places) for _, places, _ in trips])).astype(np.int64)
     places = np.concatenate([np.empty((0, 2)), *(places for _, places, _ in trips)])
     time_s = np.concatenate([np.empty(0), *(begin + 60.0 * np.arange(len(places)) for _, places, begin in trips)])

@@ -33,7 +33,7 @@ def two_places(mechanism: PriLocation) -> AuditCase:
         "two places of a town",
         mechanism.epsilon_per_m * math.hypot(400.0, 500.0),
         lambda noise, present, samples: drawn_from_all(
-            np.full(samples, 1 if present else 2), x_m, y_m, rate, noise
+            np.arange(samples), np.full(samples, 1 if present else 2), x_m, y_m, rate, noise
         ).astype(np.float64),
         lambda place: ratio[place.astype(np.int64)],
         threshold=float(ratio.max()),

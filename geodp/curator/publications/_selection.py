@@ -11,6 +11,7 @@ import numpy.typing as npt
 from geodp.curator.publications._clusters import Clusters
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
+from geodp.privacy.primitives import choose_in_bags, with_geometric
 from geodp.visits.histories import Histories, Integers
 
 
@@ -34,7 +35,7 @@ def slots_of(histories: Histories, clusters: Clusters, noise: Noise, *, scale: f
     people = len(histories.people)
     key = histories.person * clusters.size + clusters.label[histories.venue]
     count = np.bincount(key, minlength=people * clusters.size)
-    wanted = np.maximum(0, count + noise.geometric(scale, count.size))
+    wanted = np.maximum(0, with_geometric(count, scale, noise))
     order = np.lexsort((histories.venue, clusters.from_centre_m[histories.venue], key))
     first = np.cumsum(count) - count
     rank = np.arange(histories.size) - first[key[order]]
@@ -55,20 +56,27 @@ def drawn_in_clusters(
     Slots of one venue and one rate share their distribution, so each is worked out once.
     """
     members = [clusters.members(number) for number in range(clusters.size)]
-    chosen = np.empty(slots.venue.size, dtype=np.int64)
-    for venue, rate, group in _alike(slots.venue, rate_per_m):
-        candidates = members[clusters.label[venue]]
-        away = np.hypot(x_m[candidates] - x_m[venue], y_m[candidates] - y_m[venue])
-        chosen[group] = candidates[noise.choose(-rate * away, group.size)]
-    return chosen
+
+    def laws() -> Iterator[tuple[Array, Integers]]:
+        for venue, rate, group in _alike(slots.venue, rate_per_m):
+            candidates = members[clusters.label[venue]]
+            yield -rate * np.hypot(x_m[candidates] - x_m[venue], y_m[candidates] - y_m[venue]), group
+
+    cluster = clusters.label[slots.venue]
+    place = choose_in_bags(laws(), slots.person * clusters.size + cluster, noise)
+    first = np.cumsum([0, *(found.size for found in members)])
+    return np.asarray(np.concatenate([np.empty(0, np.int64), *members])[first[cluster] + place])
 
 
-def drawn_from_all(venue: Integers, x_m: Array, y_m: Array, rate_per_m: float, noise: Noise) -> Integers:
-    """Draw a place for every visit from the whole public list, P ∝ exp(-rate·distance)."""
-    chosen = np.empty(venue.size, dtype=np.int64)
-    for place, rate, group in _alike(venue, np.full(venue.size, rate_per_m)):
-        chosen[group] = noise.choose(-rate * np.hypot(x_m - x_m[place], y_m - y_m[place]), group.size)
-    return chosen
+def drawn_from_all(
+    person: Integers, venue: Integers, x_m: Array, y_m: Array, rate_per_m: float, noise: Noise
+) -> Integers:
+    """Draw a place for every visit of every person from the whole public list, P ∝ exp(-rate·distance)."""
+    laws = (
+        (-rate * np.hypot(x_m - x_m[place], y_m - y_m[place]), group)
+        for place, rate, group in _alike(venue, np.full(venue.size, rate_per_m))
+    )
+    return choose_in_bags(laws, person, noise)
 
 
 def drawn_from_own(

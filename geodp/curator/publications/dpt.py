@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
@@ -12,7 +13,7 @@ from pydantic import Field, model_validator
 
 from geodp.curator.publications import Publication, Published, Records
 from geodp.curator.publications._dpt_audit import canary_cases
-from geodp.curator.publications._dpt_followed import followed_releases
+from geodp.curator.publications._dpt_followed import followed_releases, random_releases
 from geodp.curator.synthesis.density import DENSITY
 from geodp.curator.synthesis.prefix_tree import level_parts
 from geodp.curator.synthesis.purse import Purse, Receipt, split
@@ -22,7 +23,7 @@ from geodp.curator.synthesis.trip_synthesis import NUMBER, SHARES, TripModel, Tr
 from geodp.curator.synthesis.walks import Direction
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Region
-from geodp.privacy.audit_case import AuditCase, TranscriptCase
+from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
@@ -221,6 +222,10 @@ class Dpt(Publication):
     def transcript_cases(self) -> list[TranscriptCase]:
         """Follow whole releases in small worlds with one person, or one trip, more or less."""
         return [] if self.variant == "none" else followed_releases(self)
+
+    def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
+        """Draw small worlds with one person, or one trip, more or less; a release takes longer than others do."""
+        return random_releases(self, rng, math.ceil(count / 4))
 
     def expected_error(self) -> tuple[str, dict[str, float]]:
         """Say how large the noise is, from public facts alone, in words and numbers."""

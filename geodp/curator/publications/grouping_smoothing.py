@@ -18,7 +18,7 @@ from geodp.curator.publications._paid_accuracy import Counted
 from geodp.curator.publications._threshold import choose_threshold, thresholds
 from geodp.errors import UsageError
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase, TranscriptCase
+from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
@@ -147,7 +147,9 @@ class GroupingSmoothing(CappedCounts):
         rate = sampling_rate(epsilon, cap)
         measure = partial(_sampled, cap=cap, key=key, secret=secret, sampling=self.sampling, rate=rate)
         sensitivity = cap if self.sampling == "none" else 1
-        return laplace_counts(visits.summed(measure), epsilon=epsilon, sensitivity=sensitivity, noise=noise)
+        taken = rate if self.sampling == "row" else 1.0
+        counted = visits.summed(measure)
+        return laplace_counts(counted, epsilon=epsilon, sensitivity=sensitivity, noise=noise, taken_with=taken)
 
     def factor(self, visits: VisitTable, cap: int, noise: Noise) -> float:
         """Return what the sample is multiplied by to estimate counts.
@@ -187,10 +189,6 @@ class GroupingSmoothing(CappedCounts):
             f"Venues share the mean of groups of {facts['width']:.0f}, with noise ±{facts['noise_scale']:.4g} on "
             "average; unlike venues of a group are smoothed in addition"
         )
-
-    def transcript_cases(self) -> list[TranscriptCase]:
-        """Follow whole releases; not with row sampling, whose cost is small only because nobody knows who is taken."""
-        return [] if self.orders_by_sample and self.sampling == "row" else super().transcript_cases()
 
     def audit_cases(self) -> list[AuditCase]:
         """Take a user with as many venues as the cap, in the sample, its scale and the groups together."""

@@ -263,7 +263,7 @@ class PriLocation(VisitsPublication):
         """Move every visit by itself: P ∝ exp(-ε·d/2) over all venues is ε per metre (both the score and its norm)."""
         slots = Slots(histories.person, histories.venue, np.ones(histories.size, dtype=np.bool_))
         rate = self.epsilon_per_m / 2
-        chosen = drawn_from_all(slots.venue, hierarchy.x_m, hierarchy.y_m, rate, noise)
+        chosen = drawn_from_all(slots.person, slots.venue, hierarchy.x_m, hierarchy.y_m, rate, noise)
         return self._told(histories, slots, chosen, hierarchy, None)
 
     def _told(

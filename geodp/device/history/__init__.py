@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -12,8 +13,8 @@ import numpy.typing as npt
 from geodp.device.history.catalogue import Catalogue
 from geodp.geometry import Array
 from geodp.plugins import Plugin
-from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.guarantee import Guarantee
+from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
+from geodp.privacy.guarantee import Guarantee, Unit
 from geodp.privacy.noise import Noise
 
 Flags = npt.NDArray[np.bool_]
@@ -66,3 +67,16 @@ class HistoryDevice(Plugin):
     def audit_cases(self) -> list[AuditCase]:
         """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""
         return []
+
+    def transcript_cases(self) -> list[TranscriptCase]:
+        """Name histories on which a report is followed, question by question: four random ones by default."""
+        from geodp.device.history._followed import random_reports
+
+        nothing = self.guarantee().unit is Unit.NOTHING
+        return [] if nothing else random_reports(self, np.random.default_rng(0), 4)
+
+    def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
+        """Draw catalogues and histories with one item more or less."""
+        from geodp.device.history._followed import random_reports
+
+        return random_reports(self, rng, count)

@@ -12,6 +12,7 @@ from geodp.device.history._fitting import fitted_history
 from geodp.device.history.catalogue import Catalogue
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
+from geodp.privacy.primitives import with_laplace
 
 Rule = Literal["relative", "prose", "literal"]
 RULES: tuple[Rule, ...] = ("relative", "prose", "literal")
@@ -79,7 +80,7 @@ class _Curve:
     def __init__(self, catalogue: Catalogue, scales: Array, noise: Noise, step: float) -> None:
         chosen = noise.uniform(catalogue.items) < catalogue.typical_items / catalogue.items
         self._aggregates = catalogue.membership.T @ chosen
-        self._noise = np.array(noise.laplace(1.0, scales.size)) * scales
+        self._noise = with_laplace(np.zeros(scales.size), 1.0, noise) * scales
         self._catalogue, self._luck, self._step = catalogue, noise, step
 
     def error(self, i: int) -> float:

@@ -66,6 +66,8 @@ def box_least_squares(columns: Array, target: Array, room: Array) -> Array:
     best = np.where(full, room, 0.0)
     while True:
         best[full] = room[full]
+        if full.all():  # the solver has no answer for no columns: it ends the process
+            break
         best[~full] = nnls(columns[:, ~full], target - columns[:, full] @ room[full])[0]
         above = best > room
         if not above.any():

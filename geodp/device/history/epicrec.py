@@ -21,7 +21,7 @@ from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise, as_noise
-from geodp.privacy.primitives import positive
+from geodp.privacy.primitives import positive, with_laplace
 
 _LEAK = (
     "counts of all-release categories are told exactly and contain items that carry a protected category as well: one "
@@ -184,8 +184,7 @@ class EpicRec(HistoryDevice):
         scales = self._scales(catalogue, consent)
         noisy = np.flatnonzero(scales > 0)
         if noisy.size:
-            wide = np.tile(scales[noisy], len(table))
-            table[:, noisy] += noise.laplace(wide, wide.size).reshape(len(table), noisy.size)
+            table[:, noisy] = with_laplace(table[:, noisy], scales[noisy], noise)
         return table[0] if copies is None else table
 
     def _scales(self, catalogue: Catalogue, consent: Consent) -> Array:

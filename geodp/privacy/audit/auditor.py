@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from geodp.privacy.audit.histogram import histogram_events
 from geodp.privacy.audit.lattice import TESTS as RAW_BIT_TESTS
 from geodp.privacy.audit.lattice import raw_bit_events
 from geodp.privacy.audit.transcript import CannotFollow, spent_along
-from geodp.privacy.audit_case import AuditCase, TranscriptCase
+from geodp.privacy.audit_case import AuditCase, CheckedCase, ExactCase, TranscriptCase
 from geodp.privacy.noise import Noise
 
 LEAST_SAMPLES = 1000
@@ -93,6 +93,8 @@ class Audit:
     confidence: float
     pairs: tuple[PairAudit, ...]
     raw_bits_bind: bool = False
+    not_followed: tuple[str, ...] = ()
+    """What could not be followed, and is checked by no exact law instead: samples alone speak about it."""
 
     @property
     def worst(self) -> PairAudit | None:
@@ -133,25 +135,31 @@ def audit_cases(
     bind = False
     for index, case in enumerate(cases):
         noise = noise_for(f"{kind}.{index}.{case.name}")
-        with_, without = (drawn(case, noise, present, samples) for present in (True, False))
+        number = samples if case.most is None else min(samples, case.most)
+        with_, without = (drawn(case, noise, present, number) for present in (True, False))
         pairs.append(examine(case, with_, without, alpha=alpha, raw_bits_bind=noise.releasable))
         bind = bind or noise.releasable
     return Audit(kind, samples, confidence, tuple(pairs), bind)
 
 
-def follow_cases(audit: Audit, cases: Sequence[TranscriptCase], noise_for: NoiseFor) -> Audit:
-    """Add pairs on which the release itself is followed: these need no samples, and no share of alpha.
+def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor) -> tuple[list[PairAudit], list[TranscriptCase]]:
+    """Check pairs that need no samples, and no share of alpha: followed ones and exact laws.
 
-    Releases of plug-ins that draw their noise apart from what it hides are not followed.
+    Returns what was found out, and the cases that could not be followed: their noise is drawn apart from what it hides.
     """
-    followed = []
+    pairs: list[PairAudit] = []
+    apart: list[TranscriptCase] = []
     for index, case in enumerate(cases):
-        try:
-            spent = spent_along(case, noise_for(f"{audit.kind}.followed.{index}"))
-        except CannotFollow:
+        if isinstance(case, ExactCase):
+            pairs.append(PairAudit(case.name, case.claimed, (), (), exact_epsilon(*case.laws())))
             continue
-        followed.append(PairAudit(case.name, case.claimed, (), (), None, spent))
-    return replace(audit, pairs=(*audit.pairs, *followed))
+        try:
+            spent = spent_along(case, noise_for(f"followed.{index}.{case.name}"))
+        except CannotFollow:
+            apart.append(case)
+        else:
+            pairs.append(PairAudit(case.name, case.claimed, (), (), None, spent))
+    return pairs, apart
 
 
 def require_sound(samples: int, confidence: float) -> None:

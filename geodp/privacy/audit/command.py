@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ class Request:
     mode: str = "simulate"
     trust_plugins: bool = False
     """Whether the plug-in files that a run names are loaded."""
+    sampled_only: bool = False
+    """Take samples for enough where a release cannot be followed."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Outcome:
     text: str
     values: dict[str, Any]
     refuted: bool
+    """Whether it found something: more spent than claimed, or releases that nobody could follow."""
 
 
 def outcomes(request: Request) -> Iterator[Outcome]:
@@ -55,12 +58,14 @@ def outcomes(request: Request) -> Iterator[Outcome]:
 def _kind_outcome(request: Request, kind: str) -> Outcome:
     settings: Any = {"samples": request.samples, "confidence": request.confidence, "seed": request.seed or 0}
     try:
-        return _told(audit_kind(kind, request.settings, mode=request.mode, **settings))
+        audit = audit_kind(kind, request.settings, mode=request.mode, **settings)
     except NotReleasable as error:
         if not request.everything:
             raise UsageError(f"{error}\nIn mode 'release' there is nothing of it to audit.") from error
         nothing = as_dict(Audit(kind, 0, request.confidence, ()))
         return Outcome(f"{kind}: for simulation only, not audited in mode 'release'.", nothing, refuted=False)
+    found = audit.refuted or (bool(audit.not_followed) and not request.sampled_only)
+    return replace(_told(audit), refuted=found)
 
 
 def _check(request: Request) -> None:

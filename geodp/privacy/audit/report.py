@@ -13,8 +13,10 @@ LARGEST_EPSILON = 709.0
 def text_of(audit: Audit) -> str:
     """Say claim, certified lower bound and verdict."""
     worst = audit.worst
-    if worst is None:
+    if worst is None and not audit.not_followed:
         return f"{audit.kind}: claims nothing, so there is nothing to refute."
+    if worst is None:
+        return "\n".join([f"{audit.kind}: nothing of what it claims was audited.", *_not_followed_line(audit)])
     sampled = sum(bool(pair.findings) for pair in audit.pairs)
     pairs = "1 pair" if sampled == 1 else f"{sampled} pairs"
     lines = [
@@ -24,7 +26,8 @@ def text_of(audit: Audit) -> str:
         f"{worst.best.test}; {audit.confidence:.6g} confidence over {pairs} and all tests)",
         f"  verdict    {verdict(audit)}",
     ]
-    return "\n".join([*lines, *_exact_line(worst), *_transcript_line(audit), *_raw_bits_line(audit)])
+    more = [*_exact_line(worst), *_transcript_line(audit), *_not_followed_line(audit), *_raw_bits_line(audit)]
+    return "\n".join([*lines, *more])
 
 
 def verdict(audit: Audit) -> str:
@@ -44,6 +47,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "confidence": audit.confidence,
         "pairs": [_pair(pair) for pair in audit.pairs if pair.transcript is None],
         "followed": [_followed(pair) for pair in audit.pairs if pair.transcript is not None],
+        "not_followed": list(audit.not_followed),
     }
 
 
@@ -73,10 +77,10 @@ def _transcript_line(audit: Audit) -> list[str]:
     followed = [pair for pair in audit.pairs if pair.transcript is not None]
     if not followed:
         return []
-    least = min(pair.claimed for pair in followed)  # of the release as it is set, where nothing else is found
+    as_set = followed[0].claimed  # the release as it is set, where nothing else is found
 
     def telling(pair: PairAudit) -> tuple[bool, bool, float]:
-        return pair.refuted, pair.claimed == least, (pair.transcript or 0.0) / max(pair.claimed, 1e-300)
+        return pair.refuted, pair.claimed == as_set, (pair.transcript or 0.0) / max(pair.claimed, 1e-300)
 
     most = max(followed, key=telling)
     if most.transcript == math.inf:
@@ -86,6 +90,18 @@ def _transcript_line(audit: Audit) -> list[str]:
         ]
     line = f"  followed   ε = {most.transcript:.6g} of {most.claimed:.6g} asked of the data, question by question"
     return [f"{line} ({most.name}; the most of {len(followed)} pairs)"]
+
+
+def _not_followed_line(audit: Audit) -> list[str]:
+    """Say what nobody followed; samples alone find faults that show often."""
+    if not audit.not_followed:
+        return []
+    first, many = audit.not_followed[0], len(audit.not_followed)
+    which = first if many == 1 else f"{first}, and {many - 1} more"
+    return [
+        f"  not followed  {which}: draw noise by laplace_counts, with_laplace, with_geometric or choose, so that every "
+        "question is seen, or declare an exact check (audited_by). --sampled-only takes samples for enough"
+    ]
 
 
 def _raw_bits_line(audit: Audit) -> list[str]:

@@ -10,7 +10,8 @@ output differs although all answers were the same (or there is none): something 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -20,6 +21,7 @@ import numpy.typing as npt
 from geodp.errors import GeodpError
 from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.noise import Array, Integers, Noise, checked_logits
+from geodp.privacy.primitives import planar_geometric_offsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +29,11 @@ class Asked:
     """A question, and the answer that it got."""
 
     what: str
-    true: Array
-    """True numbers (laplace), log-probabilities (choose), nothing (uniform: it asks nothing of the data)."""
-    scale: float
-    answer: npt.NDArray[Any]
+    true: Any
+    """True numbers (laplace, geometric, planar), log-probabilities (choose), laws by bag (bags), nothing (uniform)."""
+    scale: npt.NDArray[Any]
+    """Scale of the noise: it must not change with the data."""
+    answer: Any
 
 
 class _ToldApart(Exception):
@@ -47,9 +50,12 @@ class _Followed:
     def __init__(self, *, releasable: bool, mode: str) -> None:
         self.releasable = releasable
         self.mode = mode
+        self.drawn_apart = False
+        """Whether noise was asked for by itself, which cannot be followed."""
 
     def laplace(self, scale: npt.ArrayLike, size: int) -> NoReturn:  # noqa: ARG002
         """Refuse noise by itself."""
+        self.drawn_apart = True
         raise CannotFollow("noise was drawn apart from what it hides: use laplace_counts, so that it can be followed")
 
     geometric = gaussian = laplace
@@ -63,22 +69,48 @@ class Overheard(_Followed):
         self.asked: list[Asked] = []
         self._source = source
 
-    def laplace_answer(self, values: npt.NDArray[Any], scale: float) -> Array:
+    def laplace_answer(self, values: npt.NDArray[Any], scale: npt.ArrayLike, taken_with: float = 1.0) -> Array:  # noqa: ARG002
         """Answer with Laplace noise."""
-        answer = values + self._source.laplace(scale, values.size).reshape(values.shape)
-        self.asked.append(Asked("laplace", np.array(values, dtype=np.float64), scale, answer.copy()))
-        return np.asarray(answer)
+        wide = np.broadcast_to(np.asarray(scale, dtype=np.float64), values.shape)
+        drawn = self._source.laplace(wide.reshape(-1), values.size).reshape(values.shape)
+        return np.asarray(self._noted("laplace", np.array(values, dtype=np.float64), wide, values + drawn))
+
+    def geometric_answer(self, values: Integers, scale: float) -> Integers:
+        """Answer with two-sided geometric noise."""
+        answer = values + self._source.geometric(scale, values.size).reshape(values.shape)
+        return np.asarray(self._noted("geometric", np.array(values), np.array(scale), answer))
+
+    def planar_answer(self, column: Array, row: Array, *, epsilon_per_m: float, cell_m: float) -> tuple[Array, Array]:
+        """Answer with planar geometric noise."""
+        east, north = planar_geometric_offsets(column.size, epsilon_per_m, cell_m, self._source)
+        true = np.stack([column, row])
+        moved = self._noted(
+            "planar", true, np.array(epsilon_per_m * cell_m), true + np.stack([east, north]).reshape(true.shape)
+        )
+        return moved[0], moved[1]
 
     def choose(self, logits: npt.ArrayLike, size: int | None = None) -> Integers:
         """Choose by the logits."""
         answer = self._source.choose(logits, size)
-        self.asked.append(Asked("choose", _log_probabilities(logits), 1.0, answer.copy()))
-        return answer
+        return np.asarray(self._noted("choose", _log_probabilities(logits), np.ones(1), answer))
+
+    def bags_answer(self, groups: Iterable[tuple[Array, Integers]], bag: Integers) -> Integers:
+        """Choose for every slot, and note what came out of every bag, in no order."""
+        laws = list(groups)
+        chosen = np.empty(bag.size, dtype=np.int64)
+        for logits, slots in laws:
+            chosen[slots] = self._source.choose(logits, slots.size)
+        order = np.lexsort((chosen, bag))
+        self._noted("bags", _laws_by_bag(laws, bag), np.ones(1), (bag[order], chosen[order]))
+        return chosen
 
     def uniform(self, size: int) -> Array:
         """Draw numbers that nothing depends on yet."""
-        answer = self._source.uniform(size)
-        self.asked.append(Asked("uniform", np.empty(0), 1.0, answer.copy()))
+        return np.asarray(self._noted("uniform", np.empty(0), np.ones(1), self._source.uniform(size)))
+
+    def _noted(self, what: str, true: Any, scale: npt.NDArray[Any], answer: Any) -> Any:
+        kept = answer if isinstance(answer, tuple) else answer.copy()  # the asker may change its own in place
+        self.asked.append(Asked(what, true, scale, kept))
         return answer
 
 
@@ -88,42 +120,98 @@ class Retold(_Followed):
     def __init__(self, first: Overheard) -> None:
         super().__init__(releasable=first.releasable, mode=first.mode)
         self.spent = 0.0
+        self.told_apart = False
+        """Whether something else was asked than before."""
         self._left = list(first.asked)
 
     @property
     def finished(self) -> bool:
-        """Whether as much was asked as before."""
-        return not self._left
+        """Whether the same was asked as before, and as much."""
+        return not self._left and not self.told_apart
 
-    def laplace_answer(self, values: npt.NDArray[Any], scale: float) -> Array:
+    def laplace_answer(self, values: npt.NDArray[Any], scale: npt.ArrayLike, taken_with: float = 1.0) -> Array:
+        """Answer as before; |change|/scale is the most that an answer may tell.
+
+        Where a secret coin takes the person with probability p only, odds change by 1 - p + p·e^cost at most.
+        """
+        wide = np.broadcast_to(np.asarray(scale, dtype=np.float64), values.shape)
+        earlier = self._earlier("laplace", values.shape, wide)
+        cost = float((np.abs(earlier.true - values) / wide).sum())
+        self.spent += cost if taken_with >= 1 else _cost_by_a_coin(cost, taken_with)
+        return np.array(earlier.answer)
+
+    def geometric_answer(self, values: Integers, scale: float) -> Integers:
         """Answer as before; |change|/scale is the most that an answer may tell."""
-        earlier = self._earlier("laplace", values.shape, scale)
+        earlier = self._earlier("geometric", values.shape, np.array(scale))
         self.spent += float(np.abs(earlier.true - values).sum()) / scale
         return np.array(earlier.answer)
+
+    def planar_answer(self, column: Array, row: Array, *, epsilon_per_m: float, cell_m: float) -> tuple[Array, Array]:
+        """Answer as before; ε times the distance on the grid is the most that an answer may tell."""
+        now, step = np.stack([column, row]), epsilon_per_m * cell_m
+        earlier = self._earlier("planar", now.shape, np.array(step))
+        self.spent += step * float(np.hypot(*(earlier.true - now)).sum())
+        answer = np.array(earlier.answer)
+        return answer[0], answer[1]
 
     def choose(self, logits: npt.ArrayLike, size: int | None = None) -> Integers:
         """Choose as before; the most that a choice may tell is the largest change of a log-probability."""
         now = _log_probabilities(logits)
-        earlier = self._earlier("choose", now.shape, 1.0)
+        earlier = self._earlier("choose", now.shape, np.ones(1))
         draws = len(now) if now.ndim > 1 else 1 if size is None else size
-        if earlier.answer.size != draws:
-            raise _ToldApart
+        self._require(earlier.answer.size == draws)
         most = np.abs(earlier.true - now).max(axis=-1)
         self.spent += float(most.sum() if now.ndim > 1 else most * draws)
         return np.array(earlier.answer)
 
+    def bags_answer(self, groups: Iterable[tuple[Array, Integers]], bag: Integers) -> Integers:
+        """Choose as before, bag by bag; a law that both inputs have in a bag tells nothing."""
+        earlier = self._earlier("bags", None, np.ones(1))
+        now, (held, choices) = _laws_by_bag(list(groups), bag), earlier.answer
+        order = np.argsort(bag, kind="stable")
+        self._require(np.array_equal(held, bag[order]))
+        for number, before in earlier.true.items():
+            gone, come = list((before - now[number]).elements()), list((now[number] - before).elements())
+            self._require(len(gone) == len(come) and len({len(law) for law in gone + come}) <= 1)
+            self.spent += sum(
+                float(np.abs(np.frombuffer(a) - np.frombuffer(b)).max()) for a, b in zip(gone, come, strict=True)
+            )
+        chosen = np.empty(bag.size, dtype=np.int64)
+        chosen[order] = choices
+        return chosen
+
     def uniform(self, size: int) -> Array:
         """Draw the same numbers."""
-        earlier = self._earlier("uniform", (0,), 1.0)
-        if earlier.answer.size != size:
-            raise _ToldApart
+        earlier = self._earlier("uniform", (0,), np.ones(1))
+        self._require(earlier.answer.size == size)
         return np.array(earlier.answer)
 
-    def _earlier(self, what: str, shape: tuple[int, ...], scale: float) -> Asked:
+    def _earlier(self, what: str, shape: tuple[int, ...] | None, scale: npt.NDArray[Any]) -> Asked:
         earlier = self._left.pop(0) if self._left else None
-        if earlier is None or (earlier.what, earlier.true.shape, earlier.scale) != (what, shape, scale):
-            raise _ToldApart
+        same = earlier is not None and earlier.what == what and np.array_equal(earlier.scale, scale)
+        self._require(same and (shape is None or earlier is None or earlier.true.shape == shape))
+        assert earlier is not None  # noqa: S101 - for the type checker
         return earlier
+
+    def _require(self, same: bool) -> None:
+        if not same:
+            self.told_apart = True
+            raise _ToldApart
+
+
+def _cost_by_a_coin(cost: float, taken_with: float) -> float:
+    """Return ln(1 - p + p·e^cost)."""
+    return float(np.logaddexp(math.log1p(-taken_with), math.log(taken_with) + cost)) if taken_with > 0 else 0.0
+
+
+def _laws_by_bag(groups: Sequence[tuple[Array, Integers]], bag: Integers) -> dict[int, Counter[bytes]]:
+    """Return how many slots of every bag choose by which law (its log-probabilities as bytes)."""
+    found: dict[int, Counter[bytes]] = {int(number): Counter() for number in np.unique(bag)}
+    for logits, slots in groups:
+        law = _log_probabilities(logits).tobytes()
+        for number, times in zip(*np.unique(bag[slots], return_counts=True), strict=True):
+            found[int(number)][law] += int(times)
+    return found
 
 
 def spent_along(case: TranscriptCase, noise: Noise) -> float:

@@ -233,3 +233,8 @@ def test_bad_input_is_refused_in_words() -> None:
         protected(mixed(), np.zeros(4, dtype=bool), consent={"cafe": "all"})
     with pytest.raises(DataError, match="one flag per item"):
         protected(mixed(), np.zeros(3, dtype=bool))
+
+
+def test_counts_beyond_all_room_fill_it() -> None:
+    """All entries at their bounds leave no column to solve for: the solver must not be asked."""
+    assert box_least_squares(np.eye(2), np.array([9.0, 8.0]), np.array([1.0, 2.0])).tolist() == [1.0, 2.0]

@@ -7,11 +7,14 @@ from typing import Any, ClassVar
 import pytest
 
 from geodp.cli import main
+from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms.contour import Contour
 from geodp.plugins import _registered
 from geodp.privacy.guarantee import Neighbours
+from geodp.privacy.noise import Noise
+from geodp.release import Contours
 
-KEYS = {"kind", "claimed", "certified", "refuted", "samples", "confidence", "pairs", "followed"}
+KEYS = {"kind", "claimed", "certified", "refuted", "samples", "confidence", "pairs", "followed", "not_followed"}
 
 
 def audit(*words: str) -> int:
@@ -63,6 +66,47 @@ def test_a_liar_is_refuted_with_exit_code_1(liar: str, tmp_path: Path, capsys: p
     written = json.loads(file.read_text())
     assert written["refuted"] is True
     assert 2.5 * written["claimed"] < written["certified"] <= 3 * written["claimed"]
+
+
+@pytest.fixture
+def apart() -> Iterator[type[Contour]]:
+    """A contour plot that draws its noise apart from the counts, so that nobody can follow it; gone after the test."""
+
+    class DrawnApart(Contour):
+        """Contour plot whose questions cannot be seen, for tests."""
+
+        kind: ClassVar[str] = "drawn_apart"
+        scale: ClassVar[float] = 1 / 0.3
+
+        def release(self, snapshot: Snapshot, noise: Noise) -> Contours:
+            grid = self._grid(snapshot)
+            wide = 2 * self.scale if snapshot.neighbours is Neighbours.REPLACE else self.scale
+            counts = grid.count(snapshot.x_m, snapshot.y_m) + noise.laplace(wide, grid.size)
+            return self._plot(snapshot, grid, counts, wide, self.guarantee(snapshot.neighbours))
+
+    yield DrawnApart
+    del _registered[DrawnApart.kind]
+
+
+def test_what_nobody_can_follow_is_a_finding(apart: type[Contour], capsys: pytest.CaptureFixture[str]) -> None:
+    assert audit(apart.kind, "--samples", "1000") == 1
+    text = capsys.readouterr().out
+    assert "not followed" in text
+    assert "not refuted" in text
+    assert audit(apart.kind, "--samples", "1000", "--sampled-only") == 0
+
+
+def test_whole_releases_that_nobody_can_follow_are_sampled(
+    apart: type[Contour], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its own audit case speaks of other noise than its release draws: the release itself is sampled."""
+    monkeypatch.setattr(apart, "scale", 0.001)
+    file = tmp_path / "audit.json"
+    assert audit(apart.kind, "--samples", "1000", "--sampled-only", "--json", str(file)) == 1
+    written = json.loads(file.read_text())
+    assert written["refuted"]
+    assert written["not_followed"]
+    assert any(pair["refuted"] and pair["name"].startswith("sampled: ") for pair in written["pairs"])
 
 
 def test_all_audits_every_kind_and_fails_when_one_lies(liar: str, tmp_path: Path) -> None:
