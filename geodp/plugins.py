@@ -27,6 +27,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     model_serializer,
+    model_validator,
 )
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
@@ -133,6 +134,28 @@ class Plugin(Model):
     @model_serializer(mode="wrap")
     def _with_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {"kind": self.kind, **handler(self)}
+
+    def idle_fields(self) -> dict[str, str]:
+        """Return the fields that have no effect as the others are set, each with the reason.
+
+        One that is stated all the same is refused, unless it says what it would be anyway: a resolved scenario writes
+        every default out.
+        """
+        return {}
+
+    @model_validator(mode="after")
+    def _refuse_idle_fields(self) -> Self:
+        idle = {name: why for name, why in self.idle_fields().items() if name in self.model_fields_set}
+        fields = type(self).model_fields
+        stated = [name for name in idle if getattr(self, name) != fields[name].get_default(call_default_factory=True)]
+        if stated:
+            raise ValueError("; ".join(f"{name} has no effect {idle[name]}: leave it out" for name in stated))
+        return self
+
+    def settings_in_force(self) -> dict[str, Any]:
+        """Return kind and fields as plain values, without those that have no effect: what a statement may list."""
+        idle = self.idle_fields()
+        return {name: value for name, value in self.model_dump(mode="json").items() if name not in idle}
 
     def resolve(self, facts: PublicFacts) -> Self:  # noqa: ARG002 - subclasses read the facts
         """Return a copy in which defaults that depend on public facts are written out."""

@@ -73,6 +73,10 @@ class PlanarDevice(Device):
                 )
         return self
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the prior where nothing is remapped."""
+        return {} if self.remap else {"prior_file": "without remap: true"}
+
     @abstractmethod
     def law(self, region: Region | None = None) -> Channel:
         """Return the law of a report before the remap."""

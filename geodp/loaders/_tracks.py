@@ -53,6 +53,10 @@ class TrackLoader(Loader):
     every_s: float | None = Field(default=None, gt=0)
     """Resample trips to a fix every so many seconds, in straight lines; null keeps the fixes."""
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the width of stays where none ends a trip."""
+        return {} if self.stay_s is not None else {"stay_m": "without stay_s"}
+
     def load(self, path: Path, *, total: bool = False) -> Loaded:
         """Open a file or a folder of them."""
         dropped = Dropped(lenient=total)

@@ -47,6 +47,10 @@ class PointLists(TrackLoader):
     stay_s: float | None = Field(default=None, gt=0)
     """Who stays this long (s) within `stay_m` has ended a trip; null never cuts."""
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the length of plane units where coordinates are degrees, too."""
+        return super().idle_fields() | ({} if self.origin is not None else {"unit_m": "without an origin"})
+
     def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
         """Yield the points, one list after the other."""
         require_file(path)

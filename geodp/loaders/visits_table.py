@@ -42,6 +42,10 @@ class VisitsTable(Loader):
     region: str | None = None
     """Keep only rows in `W,S,E,N` (degrees); null keeps all."""
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the zone where no times are read."""
+        return {} if self.time_column is not None else {"time_zone": "without times"}
+
     def load(self, path: Path, *, total: bool = False) -> Loaded:
         """Open a file of visits."""
         require_file(path)

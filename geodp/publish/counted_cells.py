@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geodp.curator.mechanisms import Mechanism, Snapshot
-from geodp.errors import DataError
+from geodp.errors import DataError, UsageError
 from geodp.geometry import Array, Grid
 from geodp.plugins import Plugin, PublicFacts
 from geodp.privacy.guarantee import Guarantee, Unit
@@ -38,7 +38,7 @@ class CountedCells(Plan):
     ) -> None:
         self.mechanism = mechanism.kind
         self.region = positions.region
-        self.fields = mechanism.model_dump(mode="json")
+        self.fields = mechanism.settings_in_force()
         self.guarantee = self.per_person = guarantee
         self.remarks = positions.remarks
         self._mechanism = mechanism
@@ -99,6 +99,8 @@ def _expected_workers(mechanism: Mechanism, positions: Positions, inputs: Public
     used = mechanism.resolve(_facts(positions, 1.0)) != mechanism
     if not used and given is None:
         return 0.0
+    if not used and getattr(mechanism, "cell_m", None) is not None:
+        raise UsageError(f"--expected-workers has no effect: the cells of {mechanism.kind} are set. {NOTHING_DONE}")
     option = "--expected-workers N, or set the size of the cells (--set cell_m=300)"
     return inputs.settle("expected workers", option, given, lambda: _one_figure(positions.x_m.size))
 

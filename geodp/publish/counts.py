@@ -74,7 +74,7 @@ class CountedVenues(Plan):
 
     def __init__(self, method: CountsPublication, visits: VisitTable, venues: VenueList) -> None:
         self.mechanism = method.kind
-        self.fields = method.model_dump(mode="json")
+        self.fields = method.settings_in_force()
         self.region = venues.region()
         self.guarantee = self.per_person = method.guarantee()
         self.parts = method.parts()

@@ -37,7 +37,7 @@ class ReportedPoints(Plan):
             )
         whose = "whose they are (column user), " if positions.users is not None else ""
         self.not_hidden = (f"how many rows there are, {whose}and that each lies inside the region",)
-        self.fields = self.device.model_dump(mode="json")
+        self.fields = self.device.settings_in_force()
         self.remarks = positions.remarks
         self._positions = positions
 

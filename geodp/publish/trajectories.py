@@ -40,7 +40,7 @@ class SyntheticTrips(Plan):
     def __init__(self, method: Dpt, trajectories: Trajectories, region: Region, remarks: tuple[str, ...]) -> None:
         self.mechanism = method.kind
         used = {"trajectories_per_person": method.cap, "epsilon_of_parts": method.parts()}
-        self.fields = method.model_dump(mode="json") | used  # the cap that was used, also where it is the default
+        self.fields = method.settings_in_force() | used  # the cap that was used, also where it is the default
         self.region = region
         self.guarantee = method.guarantee()
         self.per_person = method.cost()

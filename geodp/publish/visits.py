@@ -68,7 +68,7 @@ class MovedVisits(Plan):
         listed: bool = False,
     ) -> None:
         self.mechanism = method.kind
-        self.fields = method.model_dump(mode="json")
+        self.fields = method.settings_in_force()
         self.region = venues.region()
         # Whose names are public anyway hide whether they have a record; otherwise a name shows that there is one.
         self.guarantee = replace(method.guarantee(), emptied=False) if listed else method.guarantee()

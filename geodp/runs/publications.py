@@ -90,7 +90,7 @@ def _write(folder: Path, index: int, item: Publication, published: Published) ->
         **SIMULATED,
         "index": index,
         "kind": item.kind,
-        "fields": item.model_dump(mode="json"),
+        "fields": item.settings_in_force(),
         "releases": sorted(item.releases),
         "guarantee": promise.as_dict(),
         "sentence": promise.sentence(),

@@ -133,6 +133,24 @@ class Dpt(Publication):
             )
         return self
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the fields that another variant reads."""
+        grids = ("finest_m", "levels", "order", "kappa", "window", "choice_share")
+        trees = ("tokens_per_trajectory", "lengths_share", "times_share")
+        idle: dict[str, tuple[str, ...]] = {
+            "geodp": (*grids, *trees, "baseline_cells"),
+            "dpt": ("baseline_cells",),
+            "grid_markov": grids,
+            "ngram": grids,
+            "none": (*grids, *trees, "epsilon", "baseline_cells", "most_points", "period_s"),
+        }
+        found = dict.fromkeys(idle[self.variant], f"with variant: {self.variant}")
+        if self.variant == "dpt" and self.kappa == 0:
+            found["window"] = "with kappa: 0"
+        if self.variant == "dpt" and self.levels == 1:
+            found["choice_share"] = "with levels: 1"
+        return found
+
     @property
     def cap(self) -> int | None:
         """The public cap on one person's trips (None: nobody is bounded)."""

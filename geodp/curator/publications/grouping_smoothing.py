@@ -99,6 +99,15 @@ class GroupingSmoothing(CappedCounts):
     def _pays_for_scale(self) -> bool:
         return self.grouping == "tuned" and self.width is None and self.sampling == "col" and self.scale == "corrected"
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the fields that another way of grouping or another variant reads."""
+        found: dict[str, str] = {}
+        if not self.orders_by_sample:
+            found |= dict.fromkeys(("sampling", "scale"), f"with grouping: {self.grouping}")
+        elif self.sampling != "col":
+            found["scale"] = f"with sampling: {self.sampling}"
+        return found
+
     def budgets(self) -> Budgets:
         """Split ε: half for the groups, half for the sample and its scale; what is not needed goes to the groups."""
         choice = _CHOICE_SHARE * self.counting_epsilon if self.variant == "geodp" else 0.0

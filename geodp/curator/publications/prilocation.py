@@ -108,6 +108,20 @@ class PriLocation(VisitsPublication):
             raise ValueError(f"level_shares are shares of people, from 0 to 1 in all: they add up to {sum(shares):g}")
         return self
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the fields that another variant or clustering reads."""
+        if self.variant == "geoind_em":
+            idle = ("epsilon", "unit", "clusters", "clustering", "rounds", "spare", "public_seed")
+            return dict.fromkeys((*idle, "clustering_share", "weights_share", "selection_share"), "with geoind_em")
+        found = {"epsilon_per_m": f"with variant: {self.variant}"}
+        if self.clustering == "public_gazetteer":
+            found["rounds"] = "with public clusters"
+        else:
+            found["spare"] = "where the clustering costs its part"
+            if not self.level_shares:
+                found["public_seed"] = "without public clusters and level_shares"
+        return found
+
     def budgets(self) -> tuple[float, float, float]:
         """Return ε of the clustering, of the weights and of the selection."""
         if self.clustering != "public_gazetteer":

@@ -64,6 +64,10 @@ class Geocast(Assignment):
     widen: float = Field(1.5, ge=1)
     """With every re-offer ln(1 - target) is multiplied by this; the region before stays part of the wider one."""
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the weight where nothing is weighed."""
+        return {} if self.key == "hybrid" else {"utility_weight": f"with key: {self.key}"}
+
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
         """Decide the region of every task of a batch."""
         if view.release is None:

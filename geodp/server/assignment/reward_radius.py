@@ -78,6 +78,10 @@ class RewardRadius(Assignment):
             raise ValueError("planning 'noise_aware' is defined for the Poisson model only: set model: poisson")
         return self
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the rounds where rewards are not optimised."""
+        return {} if self.reward == "optimised" else {"iterations": "with reward: uniform"}
+
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
         """Decide reward and circle for every task of a batch; in a later round, the wider circle."""
         if self.solver != "exact" and not isinstance(view.acceptance, TanhReward):

@@ -44,6 +44,10 @@ class Poisson(Demand):
             raise ValueError("profile must have at least one hour above 0")
         return self
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the blur where tasks follow nobody."""
+        return {} if self.where == "density" else {"blur_m": "with where: uniform"}
+
     def arrivals(
         self,
         population: Population,

@@ -46,6 +46,10 @@ class VisitsFile(VisitHistories):
     """Time of the file that is the end of the run (s; since 1970 for dates); null: that of its last visit, so that one
     late visit moves all others back."""
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the end where no times are read."""
+        return {} if self.time_column is not None else {"end_s": "without times"}
+
     def anchored(self, folder: Path) -> Self:
         """Return a copy whose paths start at the given folder."""
         paths = {name: anchored_path(getattr(self, name), folder) for name in ("path", "venues") if getattr(self, name)}

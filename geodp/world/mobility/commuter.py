@@ -71,6 +71,12 @@ class Commuter(Mobility):
         """Return eight points for every day."""
         return 8.0 * (2.0 + duration_s / DAY_S)
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the errands and the commute where there are none."""
+        found = {} if self.errand_share else dict.fromkeys(("errand_m", "errand_s"), "with errand_share: 0")
+        peaks = ("morning_peak_h", "evening_peak_h")
+        return found if self.commuting_share else found | dict.fromkeys(peaks, "with commuting_share: 0")
+
     def move(
         self,
         population: Population,

@@ -53,6 +53,11 @@ class Replay(Mobility):
     transfer_mps: float = Field(default=5.0, gt=0)
     """Speed from the end of one trip to the start of the next where time allows (m/s)."""
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the day where no calendar counts, and the delay where everyone has trips of their own."""
+        found = {} if self.times == "clock" else {"first_day": f"with times: {self.times}"}
+        return found if self.path else found | {"stagger_s": "with the trips of the source: everyone has their own"}
+
     def anchored(self, folder: Path) -> Self:
         """Return a copy whose path starts at the given folder."""
         return self.model_copy(update={"path": anchored_path(self.path, folder)})

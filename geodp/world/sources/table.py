@@ -57,6 +57,16 @@ class Table(Source):
     keep: Literal["all", "first", "last"] = "all"
     """Which rows of a worker count: all (fixes over time), or the first or last, by time or else by row."""
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return what only fixes of workers over time need."""
+        if self.one_row_per_person or self.worker_column is None:
+            alone = ["time_column", "keep", "first_day", "time_zone"]
+            alone += ["worker_column"] if self.worker_column is not None else []  # null says the same
+            return dict.fromkeys(alone, "where every row is a worker of its own")
+        if self.time_column is None:
+            return dict.fromkeys(("first_day", "time_zone"), "without times")
+        return {} if self.keep == "all" else dict.fromkeys(("first_day", "time_zone"), f"with keep: {self.keep}")
+
     def anchored(self, folder: Path) -> Self:
         """Return a copy whose path starts at the given folder."""
         return self.model_copy(update={"path": anchored_path(self.path, folder)})

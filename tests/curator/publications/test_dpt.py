@@ -30,6 +30,12 @@ class Recorder(SimulatedNoise):
         return super().laplace(scale, size)
 
 
+def of_variant(variant: Any, **fields: Any) -> Dpt:
+    """Return a variant with those of the fields that it reads."""
+    idle = Dpt(variant=variant).idle_fields()
+    return Dpt(variant=variant, **{name: value for name, value in fields.items() if name not in idle})
+
+
 def simulated(seed: int = 0) -> SimulatedNoise:
     return SimulatedNoise(np.random.default_rng(seed))
 
@@ -58,9 +64,7 @@ def test_all_noise_together_costs_what_the_guarantee_says(variant: Any, unit: An
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(("unit", "cap"), [("person", 3), ("trajectory", None), ("trajectory", 3)])
 def test_nobody_changes_the_counts_by_more_than_was_paid_for(variant: Any, unit: Any, cap: int | None) -> None:
-    publication = Dpt(
-        variant=variant, unit=unit, trajectories_per_person=cap, tokens_per_trajectory=8, baseline_cells=4
-    )
+    publication = of_variant(variant, unit=unit, trajectories_per_person=cap, tokens_per_trajectory=8, baseline_cells=4)
     world = trips(people=8)
     whole = counted(publication, world)
     rng = np.random.default_rng(0)
@@ -79,7 +83,7 @@ def test_nobody_changes_the_counts_by_more_than_was_paid_for(variant: Any, unit:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_stated_noise_is_the_noise_that_is_drawn(variant: Any) -> None:
     """The noise on densities depends on a noisy bound, so it is stated per point."""
-    publication = Dpt(variant=variant, epsilon=50.0, trajectories_per_person=3, tokens_per_trajectory=8)
+    publication = of_variant(variant, epsilon=50.0, trajectories_per_person=3, tokens_per_trajectory=8)
     _, receipts = publication.release_with_receipts(trips(), TOWN, simulated())
     text, stated = publication.expected_error()
     drawn = {receipt.part: receipt.scale for receipt in receipts}
@@ -119,7 +123,7 @@ def test_given_the_same_answers_so_far_neighbours_differ_by_what_was_paid(
     variant: Any, epsilon: float, unit: Any, cap: int | None
 ) -> None:
     """Grids, bounds and zones follow from noisy answers, so the bound must hold after every history of them."""
-    publication = Dpt(variant=variant, epsilon=epsilon, unit=unit, trajectories_per_person=cap, baseline_cells=6)
+    publication = of_variant(variant, epsilon=epsilon, unit=unit, trajectories_per_person=cap, baseline_cells=6)
     world = trips(people=8)
     for which in range(4):
         kept = world.person != which if unit == "person" else np.arange(world.size) != 5 * which
@@ -144,7 +148,7 @@ def test_nobody_a_single_point_and_a_crowd_in_one_place_can_be_published(variant
     crowd = Trajectories(who, np.arange(0, 151, 3), np.arange(50), times, np.zeros(150), np.zeros(150))
     for world in (nobody(), point, crowd):
         for epsilon in (2.0, 100.0):
-            released = Dpt(variant=variant, epsilon=epsilon, finest_m=800.0).release(world, TOWN, simulated())
+            released = of_variant(variant, epsilon=epsilon, finest_m=800.0).release(world, TOWN, simulated())
             assert TOWN.contains(released.x_m, released.y_m).all()
             assert np.isfinite(released.time_s).all()
 
@@ -287,7 +291,7 @@ def test_synthetic_trips_tell_no_more_about_a_canary_than_epsilon_allows(variant
         x_m,
         y_m,
     )
-    publication = Dpt(variant=variant, epsilon=2.0, trajectories_per_person=2, finest_m=800.0, levels=2, most_points=20)
+    publication = of_variant(variant, epsilon=2.0, trajectories_per_person=2, finest_m=800.0, levels=2, most_points=20)
 
     def hits(data: Trajectories, seed: int) -> int:
         count = 0
