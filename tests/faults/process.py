@@ -68,12 +68,16 @@ class Running:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             seconds = time.monotonic() - self.started
             if pid:
-                return Ended(os.waitstatus_to_exitcode(status), self.log.read_text(errors="replace"), seconds)
+                return Ended(os.waitstatus_to_exitcode(status), self._text(), seconds)
             if seconds > _PATIENCE_S:
                 os.kill(self.pid, signal.SIGKILL)
                 os.waitpid(self.pid, 0)
-                return Ended(-100, f"hung for {seconds:.0f} s\n{self.log.read_text(errors='replace')}", seconds)
+                return Ended(-100, f"hung for {seconds:.0f} s\n{self._text()}", seconds)
             time.sleep(0.002)
+
+    def _text(self) -> str:
+        """Return what it printed, if it came that far."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def alive(self) -> bool:
         """Tell whether it has not ended yet."""
@@ -101,6 +105,9 @@ def preload() -> None:
     os.environ.setdefault("MPLBACKEND", "Agg")
     for name in _MODULES:
         importlib.import_module(name)
+    from geodp.plugins import plugins
+
+    plugins()  # all kinds: they take longer to import than a small run to make
 
 
 def start(words: list[str], place: Path, fault: Fault | None = None, steps: Path | None = None) -> Running:
