@@ -97,11 +97,11 @@ def test_an_interruption_between_any_two_renames_is_undone(
 STOPPED = """
 import signal, sys
 from pathlib import Path
-from tests.faults.steps import count_steps, stop_at
+from tests.faults.steps import list_steps, stop_at
 from tests.publish.test_staging import publish
 
 folder, step, counted = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
-stop_at(step, signal.SIGKILL, folder) if step else count_steps(folder, counted)
+stop_at(step, signal.SIGKILL, folder) if step else list_steps(folder, counted)
 publish(folder, "new", force=True)
 """
 
@@ -116,7 +116,7 @@ def stopped(folder: Path, step: int, counted: Path) -> int:
 @pytest.mark.parametrize("older", [True, False])
 def test_a_kill_at_any_moment_leaves_one_set_or_what_the_next_call_puts_right(tmp_path: Path, older: bool) -> None:
     assert stopped(tmp_path / "counted", 0, tmp_path / "steps") == 0
-    steps = int((tmp_path / "steps").read_text()) + 4 * older
+    steps = len((tmp_path / "steps").read_text().splitlines()) + 4 * older
     outcomes = set()
     for step in range(1, steps + 1):
         folder = tmp_path / str(step)
