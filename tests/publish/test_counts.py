@@ -171,7 +171,7 @@ def test_a_method_whose_error_would_be_smaller_is_named(
     assert accuracy["mean_error_of_zeros"] < 0.9 * accuracy["mean_error"]
 
 
-def test_the_default_is_the_method_that_wins_on_most_sets(files: Files) -> None:
+def test_the_default_is_the_method_that_wins_most_often(files: Files) -> None:
     assert publish(files, "--epsilon", "1") == 0
     assert stated(files)["mechanism"] == "grouping_smoothing"
     assert stated(files)["settings"]["variant"] == "geodp"  # type: ignore[index]

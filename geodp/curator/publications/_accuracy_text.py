@@ -14,6 +14,7 @@ from geodp.geometry import Array
 ACCURACY_SHARE = 0.1
 """Of ε, what the methods as they come spend on knowing their accuracy; the rest is for the counts."""
 USUAL_CAP = 20
+NEAREST = "grouping_smoothing"
 _DPSENSE_CHOICE, _DPSENSE_CANDIDATES = 0.1, 10_000
 _MANY = 2000
 _CLEARLY = 0.9
@@ -48,23 +49,22 @@ def other_errors(paid: PaidAccuracy, venues: int, epsilon: float, cap: int | Non
     return {ERROR_OF + name: value for name, value in found.items()}
 
 
-def stated_accuracy(how: str, facts: Mapping[str, float]) -> str:
+def stated_accuracy(kind: str, how: str, facts: Mapping[str, float]) -> str:
     """Say how far the counts are off from the true numbers of users, or that it is not known."""
     if "mean_error_low" not in facts:
         missing = "what anyone has beyond the cap is missing" if "cap" in facts else "which makes counts too low"
         return f"{how}; {missing}. How far the counts are off in all is not known: nothing was paid for it."
     between = f"{facts['mean_error_low']:.3g} to {facts['mean_error_high']:.3g}"
     if "mean_error" not in facts:
-        unknown = f"not known: at this ε the data are too few to measure it (probably {between})"
-        return (
-            f"How far the counts are off from the true numbers of users is {unknown}. {how}. {_nearer(facts)}".rstrip()
-        )
-    off = f"Counts are off by {facts['mean_error']:.3g} on average over the venues (probably {between})"
-    whole = "from the true numbers of users, with all that noise, smoothing and the cap do"
-    return f"{off} {whole}. {how}. {_nearer(facts)}".rstrip()
+        off = "How far the counts are off from the true numbers of users is not known"
+        whole = f": at this ε the data are too few to measure it (probably {between})"
+    else:
+        off = f"Counts are off by {facts['mean_error']:.3g} on average over the venues (probably {between})"
+        whole = " from the true numbers of users: noise, smoothing and visits that are left out together"
+    return f"{off}{whole}. {how}. {_nearer(kind, facts)}".rstrip()
 
 
-def _nearer(facts: Mapping[str, float]) -> str:
+def _nearer(kind: str, facts: Mapping[str, float]) -> str:
     """Name the methods that would be clearly nearer; where the own error is not known, what they would have."""
     limit = _CLEARLY * facts["mean_error"] if "mean_error" in facts else math.inf
     others = {name.removeprefix(ERROR_OF): value for name, value in facts.items() if name.startswith(ERROR_OF)}
@@ -72,7 +72,9 @@ def _nearer(facts: Mapping[str, float]) -> str:
     if not best:
         return ""
     listed = ", ".join(f"{name} by about {value:.3g}" for value, name in best)
-    return f"At the same ε other methods would be {'off' if limit == math.inf else 'nearer'}: {listed}."
+    text = f"At the same ε other methods would be {'off' if limit == math.inf else 'nearer'}: {listed}."
+    usual = f"What {NEAREST}, most often the nearest, would do here is not told by what was paid for."
+    return text if kind == NEAREST else f"{text} {usual}"
 
 
 def _noisy_error(bound: float, epsilon: float, like: Array, paid: PaidAccuracy, *, raised: bool) -> float:

@@ -109,7 +109,7 @@ class NoisyCounts(CountsPublication):
 
     def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:
         """Say how far the counts are off, as far as that was paid for, and which method would be nearer."""
-        return stated_accuracy(self.how(released.facts), released.facts), dict(released.facts)
+        return stated_accuracy(self.kind, self.how(released.facts), released.facts), dict(released.facts)
 
     def how(self, facts: Mapping[str, float]) -> str:
         """Say how the counts came about, and what their noise is."""

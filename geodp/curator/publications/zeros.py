@@ -38,8 +38,8 @@ class Zeros(CountsPublication):
         return VenueCounts(np.zeros(visits.venues), self.kind, self.guarantee())
 
     def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:  # noqa: ARG002
-        """Say the obvious."""
-        return "Every count is off by itself.", {}
+        """Say the obvious, and that nothing more is known."""
+        return "Every count is off by itself: how much that is is not known, for nothing was paid.", {}
 
     def audit_cases(self) -> list[AuditCase]:
         """Name no pair to sample: nothing is drawn."""
