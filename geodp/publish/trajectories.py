@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from geodp.curator.publications.dpt import Dpt
 from geodp.errors import ScenarioError, UsageError
 from geodp.geometry import Region
+from geodp.notices import notice
 from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import Noise
 from geodp.publish.frame import Outcome, Plan, Product, publish
@@ -21,6 +22,7 @@ from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
 from geodp.trajectories.reading import Points, gathered_points, read_points
+from geodp.trajectories.sparse_pings import changed_remark, sparse_remark
 from geodp.trajectories.table import Trajectories, nobody
 from geodp.world import columns_file
 
@@ -57,6 +59,9 @@ class SyntheticTrips(Plan):
     def draw(self, noise: Noise) -> Product:
         """Count with noise, and draw synthetic trips from it."""
         released = self._method.release(self._trajectories, self.region, noise)
+        for text in (sparse_remark(self._trajectories), changed_remark(self._trajectories, released)):
+            if text:
+                notice(text[0].upper() + text[1:])
         self._trajectories = nobody()  # as large as what was made of them, and no longer needed
         text, values = self._method.expected_error()
         return Product(

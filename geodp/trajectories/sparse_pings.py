@@ -11,6 +11,9 @@ FEW_POINTS = 5
 LONG_GAP_S = 900.0
 """Pings further apart than this in the median leave the way between them open."""
 
+MUCH = 2.0
+"""Synthetic trips with so many times the points or hours of the true ones, or as little, are told."""
+
 
 def sparse_remark(trips: Trajectories) -> str:
     """Say that trips are sparse pings, and what follows from it ('' where they are not)."""
@@ -24,3 +27,21 @@ def sparse_remark(trips: Trajectories) -> str:
         f"trips have {points:g} points in the median, {gap_s:,.0f} s apart: such pings do not show the way. Synthetic "
         "trips move from cell to cell and come out with many more points and hours than these."
     )
+
+
+def changed_remark(given: Trajectories, released: Trajectories) -> str:
+    """Say that synthetic trips came out much longer or shorter than those they stand for ('' where they did not)."""
+    if not given.size or not released.size:
+        return ""
+    points = float(given.counts.mean()), float(released.counts.mean())
+    hours = float(given.durations_s.mean()) / 3600, float(released.durations_s.mean()) / 3600
+    if all(_alike(*pair) for pair in (points, hours)):
+        return ""
+    return (
+        f"Synthetic trips have {points[1]:.1f} points and last {hours[1]:.1f} h on average, where the true ones have "
+        f"{points[0]:.1f} points and last {hours[0]:.1f} h: do not read lengths, paces or hours off them."
+    )
+
+
+def _alike(one: float, other: float) -> bool:
+    return max(one, other) <= MUCH * min(one, other) or max(one, other) == 0

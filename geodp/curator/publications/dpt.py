@@ -23,10 +23,12 @@ from geodp.curator.synthesis.trip_synthesis import NUMBER, SHARES, TripModel, Tr
 from geodp.curator.synthesis.walks import Direction
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Region
+from geodp.notices import notice
 from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
+from geodp.trajectories.sparse_pings import changed_remark
 from geodp.trajectories.table import Trajectories
 
 _AS_THEY_ARE = "the trajectories themselves are published"
@@ -216,7 +218,10 @@ class Dpt(Publication):
         """Publish synthetic trips of a run; which parts ε was spent on is public."""
         # Trips of a run count from its start and end with it: a shorter period (public) wastes no bin on other times.
         method = self.model_copy(update={"period_s": min(self.period_s, records.duration_s)})
-        released, receipts = method.release_with_receipts(records.trajectories(), records.region, noise)
+        true = records.trajectories()
+        released, receipts = method.release_with_receipts(true, records.region, noise)
+        if text := changed_remark(true, released):
+            notice(f"dpt: {text}")
         paid = {receipt.part: receipt.epsilon for receipt in receipts}
         used = {"trajectories_per_person": method.cap, "period_s": method.period_s}
         return Published(released.frame(records.region), facts={"epsilon_of_parts": paid, "used": used})
