@@ -18,8 +18,8 @@ _REFUSED = frozenset({1, 2})
 
 
 def file_limit(subject: Subject, rng: np.random.Generator) -> Trial:
-    """No file may grow beyond a size, as when a quota is used up."""
-    most = int(np.exp(rng.uniform(np.log(64), np.log(60_000))))
+    """No file may grow beyond a size (what is said of it still fits), as when a quota is used up."""
+    most = int(np.exp(rng.uniform(np.log(2_000), np.log(60_000))))
     place = subject.new_place()
     fault = Fault(most_bytes=most)
     trial = subject.judged(place, str(fault), run(subject.words, place, fault), _REFUSED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import importlib
 import os
@@ -138,7 +139,7 @@ def apart(function: Callable[..., T], *arguments: object) -> T:
             answer: Any = (True, function(*arguments))
         except BaseException:  # noqa: BLE001 - whatever it is, it is told
             answer = (False, traceback.format_exc())
-        with os.fdopen(write, "wb") as pipe:
+        with contextlib.suppress(BaseException), os.fdopen(write, "wb") as pipe:
             pickle.dump(answer, pipe)
         os._exit(0)
     os.close(write)
@@ -186,10 +187,12 @@ def _be_command(words: list[str], place: Path, fault: Fault, steps: Path | None,
     except KeyboardInterrupt:
         code = 130
     except BaseException:  # noqa: BLE001 - a test that cannot even begin says so
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+    finally:  # whatever happens, this process never goes on with what its parent was doing
+        with contextlib.suppress(BaseException):
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(code)
 
 
