@@ -104,7 +104,7 @@ def _polylines(file: Path, column: Any, *, total: bool) -> tuple[np.ndarray, np.
     text = pc.fill_null(column.cast(pa.string()), "[]")
     if total:
         text = pc.if_else(pc.match_substring_regex(text, _NUMBERS_ONLY), text, "[]")
-    if not pc.all(pc.match_substring_regex(text, _POLYLINE)).as_py():
+    elif not pc.all(pc.match_substring_regex(text, _POLYLINE)).as_py():
         raise DataError(f"{file.name}: a POLYLINE is not of the form [[lon,lat],[lon,lat],…]")
     count = np.maximum(np.asarray(pc.count_substring(text, "[")) - 1, 0).astype(np.int64)
     bare = pc.replace_substring_regex(text, r"[\[\]\s]", "")
