@@ -14,6 +14,7 @@ import geodp.curator.mechanisms.adaptive_grid as adaptive_file
 import geodp.curator.mechanisms.contour as contour_file
 import geodp.curator.mechanisms.dpcube as dpcube_file
 import geodp.curator.publications._clusters as clusters_file
+import geodp.curator.publications._paid_accuracy as paid_file
 import geodp.curator.publications._selection as selection_file
 import geodp.curator.publications.dpsense as dpsense_file
 import geodp.curator.publications.fourier_counts as fourier_file
@@ -205,6 +206,13 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
         "laplace_counts",
         {"cap": 20},
         _in_file(VisitSets, "capped", _visits_by_place),
+    ),
+    "LPA: half the noise on the accuracy": ("laplace_counts", {}, _in_file(paid_file, "laplace_counts", _noise(2))),
+    "DPSense: no noise on the accuracy": ("dpsense", {}, _in_file(paid_file, "laplace_counts", _noise(1e9))),
+    "GS: the error against all venues of a user": (
+        "grouping_smoothing",
+        {"cap": 2},
+        _in_file(paid_file, "_counts_up_to", lambda piece, limit, key: piece.counts()),
     ),
     "LPA: refused because of one user": ("laplace_counts", {}, _in_file(laplace_file, "capped_counts", _refused)),
     "zeros: the true counts": ("zeros", {}, _in_file(Zeros, "release", _true_zeros)),

@@ -110,7 +110,8 @@ def pay_for_accuracy(counted: Counted, visits: VisitTable, noise: Noise, epsilon
 def _measured(counted: Counted, visits: VisitTable, sizes: RowSizes, noise: Noise, epsilon: float) -> MeanError:
     """Measure the error against users at no more than M venues, scaled to all visits: one user changes it by ρ·M.
 
-    The sum is rounded to a whole number, which lies on every lattice of noise; that may add one.
+    The sum is rounded to a whole number, which lies on every lattice of noise; that may add one, and the rounding
+    errors of the sum, far smaller, another where they tip it over.
     """
     venues = visits.venues
     limits = np.unique(np.append(np.rint(sizes.sizes[sizes.sizes > counted.bound]), counted.bound))
@@ -120,7 +121,7 @@ def _measured(counted: Counted, visits: VisitTable, sizes: RowSizes, noise: Nois
     ratio = 1 + beyond.value / sizes.visits(limit)
     reference = visits.summed(partial(_counts_up_to, limit=limit, key=draw_key(noise)))
     off = np.rint(np.abs(counted.count - ratio * reference).sum())
-    most = ratio * limit + 1
+    most = ratio * limit + 2
     told = max(float(laplace_counts(np.array([off]), epsilon=epsilon, sensitivity=most, noise=noise)[0]), 0.0)
     spread = _LAPLACE_SURE * most / epsilon + _UNSEEN_SURE * (beyond.high - beyond.low) / 2
     return MeanError(told / venues, max(told - spread, 0.0) / venues, (told + spread) / venues)
