@@ -241,3 +241,20 @@ def test_sparse_pings_are_told_in_a_simulation_and_not_in_a_release(
         main(["publish", "trajectories", "in.csv", "--out", "simulated.csv", "--ledger", "other.json", *options])
     assert done.value.code == 0
     assert "rips have 2 points in the median, 7,200 s apart" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("unit", "change"), [("event", "adding or removing it"), ("user", "emptying it")])
+def test_without_a_list_of_users_the_guarantee_says_that_names_stay(publish: Publish, unit: str, change: str) -> None:
+    _, options, sound = KINDS["visits"]
+    listed = publish("visits", sound, "--set", f"unit={unit}")["guarantee"]
+    assert isinstance(listed, dict)
+    assert "stays" not in str(listed["sentence"])
+    main_options = [word for word in options if word not in ("--users", "users.csv")]
+    with pytest.raises(SystemExit) as done:
+        main(["publish", "visits", "in.csv", "--out", "two.csv", "--mode", "release", "--ledger", "two.json",
+              *main_options, "--set", f"unit={unit}"])  # fmt: skip
+    assert done.value.code == 0
+    stated = json.loads(Path("two.csv.guarantee.json").read_text(encoding="utf-8"))
+    assert f"{change} (the person's name stays) changes the odds" in stated["sentence"]
+    assert stated["guarantee"]["emptied"]
+    assert stated["not_hidden"] == ["which users are in the file: their names are published"]
