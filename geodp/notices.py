@@ -11,8 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from geodp.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 log = logging.getLogger("geodp")
 
@@ -45,6 +50,18 @@ def guess(text: str, *, instead: str) -> None:
     if _ears.get().releasing:
         raise DataError(f"{text} A release guesses nothing: {instead}.")
     notice(text)
+
+
+def notice_cap(kind: str, counts: npt.NDArray[np.int64], cap: int | None, what: str) -> None:
+    """Say how much a cap on what one person contributes leaves out; `counts` has a number per person."""
+    if cap is None:
+        return
+    if beyond := int((counts - cap).clip(min=0).sum()):
+        total, people = int(counts.sum()), int((counts > cap).sum())
+        notice(
+            f"{kind}: {beyond:,} of {total:,} {what} are beyond the cap of {cap:,} per person and are not used "
+            f"({people:,} people have more)."
+        )
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pytest
 import geodp
 from geodp.cli import main
 from geodp.errors import DataError
-from geodp.notices import gathered, guess, notice, releasing
+from geodp.notices import gathered, guess, notice, notice_cap, releasing
 from geodp.world.usual_columns import OTHER_NAMES, candidates
 from tests.small import small, small_file
 
@@ -92,3 +92,20 @@ def test_arms_share_the_notices_of_their_world(tmp_path: Path) -> None:
     run = geodp.run(scenario, tmp_path / "run", draw_map=False)
     assert [len(arm.notices) for arm in run.arms.values()] == [2, 2]
     assert "`a`, `b`: people.csv: column 'user' is taken" in run.summary()
+
+
+def test_a_cap_that_binds_is_said() -> None:
+    with gathered() as noticed:
+        notice_cap("dpt", np.array([1, 12, 30]), 10, "trips")
+        notice_cap("dpt", np.array([1, 2]), 10, "trips")
+        notice_cap("dpt", np.array([100]), None, "trips")
+    assert noticed == ["dpt: 22 of 43 trips are beyond the cap of 10 per person and are not used (2 people have more)."]
+
+
+def test_a_run_says_which_cap_of_a_publication_binds(tmp_path: Path) -> None:
+    changes = {
+        "workers.histories": {"kind": "generated_visits", "mean_visits": 20, "venues": 50},
+        "publish": [{"kind": "laplace_counts", "epsilon": 1.0, "cap": 2}],
+    }
+    run = geodp.run(small(changes), tmp_path / "run", draw_map=False)
+    assert any("laplace_counts: " in text and "beyond the cap of 2 per person" in text for text in run.notices)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from geodp.curator.publications.dpt import Dpt
 from geodp.errors import ScenarioError, UsageError
 from geodp.geometry import Region
-from geodp.notices import notice
+from geodp.notices import notice, notice_cap
 from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import Noise
 from geodp.publish.frame import Outcome, Plan, Product, publish
@@ -59,6 +59,7 @@ class SyntheticTrips(Plan):
     def draw(self, noise: Noise) -> Product:
         """Count with noise, and draw synthetic trips from it."""
         released = self._method.release(self._trajectories, self.region, noise)
+        notice_cap(self.mechanism, np.bincount(self._trajectories.person), self._method.cap, "trips")
         for text in (sparse_remark(self._trajectories), changed_remark(self._trajectories, released)):
             if text:
                 notice(text[0].upper() + text[1:])

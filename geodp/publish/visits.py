@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from geodp.curator.publications._visits_publication import VisitsPublication
 from geodp.errors import ScenarioError, UsageError
 from geodp.model import did_you_mean
+from geodp.notices import notice_cap
 from geodp.plugins import plugins
 from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import Noise
@@ -91,6 +92,7 @@ class MovedVisits(Plan):
 
     def draw(self, noise: Noise) -> Product:
         """Draw the numbers and the places."""
+        notice_cap(self.mechanism, np.bincount(self._histories.person), self._method.most_visits(), "visits")
         released = self._method.release(self._histories, self._venues, noise)
         accuracy = Accuracy(*self._method.expected_error(hierarchy_of(self._venues)))
         return Product(self._table(released), accuracy, noise.releasable, lambda page: self._draw_map(page, released))

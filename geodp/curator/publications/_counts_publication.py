@@ -16,6 +16,7 @@ from geodp.curator.publications._counts_followed import followed_releases, rando
 from geodp.curator.publications._paid_accuracy import Counted, pay_for_accuracy
 from geodp.errors import NotReleasable
 from geodp.geometry import Array
+from geodp.notices import notice_cap
 from geodp.privacy.audit_case import CheckedCase, TranscriptCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.keyed_choice import draw_key
@@ -47,6 +48,7 @@ class CountsPublication(Publication):
 
         histories, venues = records.visits()
         sets = sets_of(histories, venues.size)
+        notice_cap(self.kind, sets.size, getattr(self, "cap", None), "venues that people visited")
         order = space_order(*venues.places_m()) if self.uses_places else None
         released = self.release(sets, noise, order)
         told = pd.DataFrame({"venue": venues.name, "count": released.count, "lon": venues.lon, "lat": venues.lat})

@@ -11,6 +11,7 @@ import numpy as np
 from geodp.curator.publications import Publication, Published, Records
 from geodp.curator.publications._visits_followed import followed_releases, random_releases
 from geodp.geometry import Array
+from geodp.notices import notice_cap
 from geodp.privacy.audit_case import CheckedCase, TranscriptCase
 from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import Noise
@@ -54,6 +55,7 @@ class VisitsPublication(Publication):
         import pandas as pd
 
         histories, venues = records.visits()
+        notice_cap(self.kind, np.bincount(histories.person), self.most_visits(), "visits")
         released, truth = self.release_with_truth(histories, venues, noise)
         hierarchy = hierarchy_of(venues)
         people = pd.DataFrame(

@@ -23,7 +23,7 @@ from geodp.curator.synthesis.trip_synthesis import NUMBER, SHARES, TripModel, Tr
 from geodp.curator.synthesis.walks import Direction
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Region
-from geodp.notices import notice
+from geodp.notices import notice, notice_cap
 from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
 from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.keyed_choice import draw_key
@@ -220,6 +220,7 @@ class Dpt(Publication):
         method = self.model_copy(update={"period_s": min(self.period_s, records.duration_s)})
         true = records.trajectories()
         released, receipts = method.release_with_receipts(true, records.region, noise)
+        notice_cap(self.kind, np.bincount(true.person), method.cap, "trips")
         if text := changed_remark(true, released):
             notice(f"dpt: {text}")
         paid = {receipt.part: receipt.epsilon for receipt in receipts}
