@@ -119,11 +119,16 @@ def new(
 @app.command()
 def check(file: ScenarioFile, settings: Settings = None, trust_plugins: TrustPlugins = False) -> None:
     """Check a scenario: all its problems, or its privacy promise, budget, noise and size."""
+    from geodp.notices import gathered
     from geodp.scenario import load_scenario
     from geodp.scenario_report import report
 
-    scenario = load_scenario(file, overrides(settings), trust_plugins=trust_plugins)
-    say(report(scenario, str(file), trust_plugins=trust_plugins))
+    with gathered() as noticed:
+        scenario = load_scenario(file, overrides(settings), trust_plugins=trust_plugins)
+        text = report(scenario, str(file), trust_plugins=trust_plugins)
+    for line in noticed:
+        warn(line)
+    say(text)
     if not trust_plugins:
         _say_left_out(str(file), scenario.plugins)
 
@@ -196,9 +201,11 @@ def run(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing run folder.")] = False,
 ) -> None:
     """Run a scenario into a run folder."""
+    from geodp.notices import gathered
     from geodp.progress import shown_progress
 
-    with shown_progress(quiet="--quiet" in flags) as progress:
+    # What is noticed on the way is in the run's own notices, too: checks read the files before the run does.
+    with shown_progress(quiet="--quiet" in flags) as progress, gathered():
         from geodp.runs.run import run as run_scenario
 
         result = run_scenario(file, out, seed=seed, overrides=overrides(settings), force=force, progress=progress)

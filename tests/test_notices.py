@@ -73,6 +73,7 @@ def test_what_a_run_guessed_and_dropped_is_on_the_console_and_under_take_care(
         "people.csv: 12 of 600 points (2 %) lie outside the region and are dropped.",
     ):
         assert text in run.notices
+        assert told.count(text) == 1, "said once, as a warning"
         assert f"warning: {text}" in told
         assert text in careful
         assert text in (run.path / "run.log").read_text(encoding="utf-8")

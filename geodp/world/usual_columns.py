@@ -85,7 +85,7 @@ def find_column(path: Path, usual: str, found: Sequence[str], *, name_it: str) -
     like, what = candidates(usual, found), _WORDS[part_of(usual)]
     if len(like) > 1:
         listed = ", ".join(f"'{name}'" for name in like[:-1])
-        raise DataError(f"{path.name}: {listed} or '{like[-1]}' could say {what}. Which one? To say so, {name_it}.")
+        raise DataError(f"{path.name}: {listed} or '{like[-1]}' could say {what}. Which one? Please {name_it}.")
     if like and like[0] != usual:
         guess(f"{path.name}: column '{like[0]}' is taken for {what} (no column '{usual}').", instead=name_it)
     return like[0] if like else None
