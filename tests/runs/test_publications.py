@@ -238,7 +238,7 @@ def test_the_audit_of_a_run_covers_what_was_published_and_told(tmp_path: Path) -
 
 
 def test_places_published_per_metre_are_charged_to_the_metric_account(tmp_path: Path) -> None:
-    item = {"kind": "prilocation", "variant": "geoind_em", "epsilon_per_m": 0.01, "cap": 10, "clusters": 8}
+    item = {"kind": "prilocation", "variant": "geoind_em", "epsilon_per_m": 0.01, "cap": 10}
     folder = made(tmp_path, publish=[item])
     rows = folder.ledger.set_index("mechanism")
     assert rows.loc["prilocation", "unit"] == "point"
