@@ -31,9 +31,14 @@ def guarded(table: Any) -> Any:
 
 def unguarded(table: Any) -> Any:
     """Return an arrow table or batch with its text as it was before it was guarded."""
+    return _mapped(table, unguarded_column)
+
+
+def unguarded_column(column: Any) -> Any:
+    """Return a column of text as it was before it was guarded."""
     import pyarrow.compute as pc
 
-    return _mapped(table, lambda column: pc.replace_substring_regex(column, _QUOTED, r"\1"))
+    return pc.replace_substring_regex(column, _QUOTED, r"\1")
 
 
 def guarded_csv(frame: pd.DataFrame) -> str:

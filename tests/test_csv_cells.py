@@ -45,8 +45,11 @@ def test_no_cell_of_a_published_csv_is_a_formula_and_its_names_are_read_back(tmp
     rows = list(csv.reader(io.StringIO((tmp_path / "out.csv").read_text(), newline="")))
     assert [row[0] for row in rows[1:]] == ["'" + name for name in names]
     assert float(rows[1][1]) == -3.0
-    parts = list(columns_file.batches(tmp_path / "out.csv", ["count"], ["venue"]))
-    assert [name for part in parts for name in part["venue"].to_pylist()] == names
+    for total in (False, True):
+        parts = list(columns_file.batches(tmp_path / "out.csv", ["count"], ["venue"], total=total))
+        assert [name for part in parts for name in part["venue"].to_pylist()] == names
+        whole = list(columns_file.raw_batches(tmp_path / "out.csv", ["venue"], total=total))
+        assert [name for part in whole for name in part.column("venue").to_pylist()] == names
 
 
 def test_converted_tables_are_guarded(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from geodp.csv_cells import unguarded
+from geodp.csv_cells import unguarded, unguarded_column
 from geodp.errors import DataError
 from geodp.files import is_regular
 from geodp.model import did_you_mean
@@ -232,7 +232,7 @@ def _total_names(path: Path, name: str, column: Any) -> Any:
     import pyarrow as pa
 
     if pa.types.is_binary(column.type) and not _is_parquet(path):
-        return total_rows.as_words(column)
+        return unguarded_column(total_rows.as_words(column))
     _as_names(path, name, column.slice(0, 0))  # the type alone
     plain = _as_plain(column)
     if pa.types.is_floating(plain.type):  # a user called nan would be several people
@@ -243,7 +243,8 @@ def _total_names(path: Path, name: str, column: Any) -> Any:
 def _in_words(batch: Any) -> Any:
     import pyarrow as pa
 
-    return pa.record_batch([total_rows.as_words(column) for column in batch.columns], batch.schema.names)
+    words = [unguarded_column(total_rows.as_words(column)) for column in batch.columns]
+    return pa.record_batch(words, batch.schema.names)
 
 
 def _as_floats(path: Path, name: str, column: Any) -> Any:
