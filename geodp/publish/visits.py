@@ -186,7 +186,7 @@ def _build(
         fields[name] = value
     if "epsilon" in cls.model_fields and request.epsilon is None and not {"epsilon", "epsilon_per_m"} & set(fields):
         raise UsageError(f"give --epsilon: the epsilon of {cls.kind}. {NOTHING_DONE}")
-    if "clusters" in cls.model_fields and "clusters" not in fields:
+    if "clusters" in cls.model_fields and "clusters" not in fields and not metric:
         most = int(cls.model_fields["clusters"].default)
         fields["clusters"] = max(1, min(most, venues.size // _VENUES_PER_CLUSTER))
     try:

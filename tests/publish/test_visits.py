@@ -367,3 +367,10 @@ def test_real_check_ins_of_new_york_with_boroughs_neighbourhoods_and_tracts(tmp_
     assert stated["public_inputs"]["levels"] == ["borough", "neighbourhood"]
     assert set(told["venue"]) <= set(venues.dropna(subset=["borough"])["poi"])
     assert told["user"].nunique() == 1083
+
+
+def test_places_per_metre_need_no_number_of_clusters(files: tuple[Path, Path]) -> None:
+    """The number that follows from a short list of venues has no effect there, and must not be refused."""
+    few = pd.read_csv(files[1]).head(12)
+    few.to_csv(files[1], index=False)
+    assert publish(files, "--epsilon", "0.01", "--set", "variant=geoind_em") == 0
