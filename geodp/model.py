@@ -150,4 +150,6 @@ def _shown(value: Any) -> str:
 
 def _near_literal(value: Any, context: dict[str, Any]) -> str:
     words = [word.strip(" '") for word in str(context["expected"]).replace(" or ", ",").split(",")]
+    if str(value) in words:
+        return " (in quotes it is text)" if isinstance(value, str) else ""
     return "." + hint if (hint := did_you_mean(str(value), words)) else ""

@@ -13,11 +13,13 @@ import yaml
 
 from tests.fuzz import good_files
 from tests.fuzz.case import SCENARIO, Case, Command, generator
+from tests.fuzz.gentle_changes import GENTLE
 from tests.fuzz.oracle import READ_FIGURE
+from tests.fuzz.slots import SLOTS, place_plugin
 from tests.fuzz.values import any_value, mutated
 
 ROOT = Path(__file__).parents[2] / "scenarios"
-RUN_ONE_IN = 5
+RUN_ONE_IN = 20
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Raw = dict[str, Any]
@@ -29,16 +31,17 @@ def scenario_case(seed: int, number: int, folder: Path, inputs: Path) -> Case:
     family, name = rng.choice(_shipped())
     raw = _base(family, name, inputs, rng)
     told = []
+    gentle = family == "scenarios" and rng.random() < 0.5
     for _ in range(rng.choice([1, 1, 1, 2, 2, 3, 4])):
-        damage = rng.choice(_STRUCTURE)
+        damage = rng.choice(GENTLE if gentle else _STRUCTURE)
         damage(rng, raw)
         told.append(damage.__name__.strip("_"))
     text = _text(raw)
-    if rng.random() < 0.3:
+    if not gentle and rng.random() < 0.3:
         hurt = rng.choice(_TEXT)
         text = hurt(rng, text)
         told.append(hurt.__name__.strip("_"))
-    content = _encoded(rng, text)
+    content = text.encode() if gentle else _encoded(rng, text)
     path = folder / "case.yaml"
     what = f"{family}/{name}: {', '.join(told)}"
     return Case(folder, what, {"case.yaml": content}, _commands(family, path, folder, number))
@@ -191,19 +194,6 @@ def _deepen(rng: random.Random, raw: Raw) -> None:
         place[0][place[1]] = value
 
 
-SLOTS = {
-    "source": ("workers", "source"),
-    "mobility": ("workers", "mobility"),
-    "histories": ("workers", "histories"),
-    "acceptance": ("workers", "acceptance"),
-    "demand": ("tasks", "demand"),
-    "device": ("device", "mechanism"),
-    "history": ("device", "history"),
-    "mechanism": ("curator", "mechanism"),
-    "assignment": ("server", "assignment"),
-}
-
-
 def _other_plugin(rng: random.Random, raw: Raw) -> None:
     """Put a plug-in of its family, or of another one, where one may stand, with some of its fields set."""
     from geodp.plugins import plugins
@@ -215,17 +205,7 @@ def _other_plugin(rng: random.Random, raw: Raw) -> None:
         if rng.random() < 0.3:
             default = field.get_default(call_default_factory=True)
             value[name] = mutated(rng, default if isinstance(default, bool | int | float | str) else 1.0)
-    if family in SLOTS:
-        section, key = SLOTS[family]
-        holder = raw.get(section)
-        if isinstance(holder, dict):
-            holder[key] = value
-        else:
-            raw[section] = {key: value}
-    elif family == "layer":
-        raw["map"] = {"layers": ["region", value]}
-    else:
-        raw["publish" if family == "publication" else "attacks"] = [value]
+    place_plugin(raw, family, value)
 
 
 def _set_section_field(rng: random.Random, raw: Raw) -> None:
