@@ -16,6 +16,7 @@ _HINTS = 50
 """Only so many problems of one section get a hint: looking for the nearest word takes time."""
 _LONGEST_WORD, _MOST_WORDS = 80, 2000
 _MOST_UNKNOWN = 100
+_LONGEST_LIST = 5000
 _LEFT_OUT = "geodp_left_out"
 _BECAUSE = "because"
 
@@ -43,14 +44,18 @@ class Model(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _explain(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        excess = _excess_keys(data, cls.model_fields)
+        excess, too_long = _excess_keys(data, cls.model_fields), _too_long_lists(data)
+        lines = [_long_list(key, len(data[key])) for key in too_long]
+        aside = excess.union(too_long)
         try:
-            return handler({key: data[key] for key in data if key not in excess} if excess else data)
+            made = handler({key: data[key] for key in data if key not in aside} if aside else data)
+            if not too_long:
+                return made
         except ValidationError as error:
             found = error.errors(include_url=False)
-            lines = [_reworded(line, cls.model_fields, hint=number < _HINTS) for number, line in enumerate(found)]
+            lines += [_reworded(line, cls.model_fields, hint=number < _HINTS) for number, line in enumerate(found)]
             lines += [_left_out(len(excess))] if excess else []
-            raise ValidationError.from_exception_data(cls.__name__, lines) from None
+        raise ValidationError.from_exception_data(cls.__name__, lines)
 
 
 def problems_of(error: ValidationError, *above: str) -> list[tuple[str, str]]:
@@ -69,6 +74,17 @@ def _excess_keys(data: Any, known: Iterable[str]) -> set[Any]:
     names = set(known)
     unknown = [key for key in data if key not in names]
     return set(unknown[_MOST_UNKNOWN:])
+
+
+def _too_long_lists(data: Any) -> list[Any]:
+    """Return the keys of lists that are longer than anyone writes; looking through them would take too long."""
+    items = data.items() if isinstance(data, dict) else ()
+    return [key for key, item in items if isinstance(item, list) and len(item) > _LONGEST_LIST]
+
+
+def _long_list(key: Any, length: int) -> InitErrorDetails:
+    text = PydanticCustomError("geodp", "{text}", {"text": f"has {length:,} entries; at most {_LONGEST_LIST:,}"})
+    return InitErrorDetails(type=text, loc=(str(key),), input=None)
 
 
 def _left_out(count: int) -> InitErrorDetails:

@@ -18,6 +18,8 @@ from geodp.scenario_costs import costliest, in_force, paid_times, publication_co
 from geodp.scenario_estimate import estimated, looked_at_files, machine_bytes
 from geodp.scenario_limits import Finding, too_large
 
+_MOST_LISTED = 50
+
 
 def cross_check(scenario: Scenario) -> Iterator[Finding]:
     """Yield everything that is wrong although each field by itself is fine."""
@@ -374,12 +376,11 @@ def _categories(scenario: Scenario, mechanism: HistoryDevice) -> Iterator[Findin
             "device.history",
             f"'{mechanism.kind}' tells about categories, and the public list of venues has none: add a column category",
         )
-    for name in sorted(mechanism.named_categories() - set(known) if known else ()):
-        yield (
-            ("device.history", "workers.histories"),
-            "device.history",
-            f"no category called '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}.",
-        )
+    listed = ", ".join(known[:_MOST_LISTED]) + (", …" if len(known) > _MOST_LISTED else "")
+    for number, name in enumerate(sorted(mechanism.named_categories() - set(known) if known else ())):
+        near = did_you_mean(name, known) if number < _MOST_LISTED else ""
+        text = f"no category called '{name}'.{near} Known: {listed}."
+        yield ("device.history", "workers.histories"), "device.history", text
 
 
 def _times(scenario: Scenario) -> Iterator[Finding]:

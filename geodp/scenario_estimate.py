@@ -119,7 +119,7 @@ def looked_at_files(scenario: Scenario) -> tuple[list[FirstRows], list[tuple[str
     looks: dict[str, Callable[[], FirstRows | None]] = {
         "workers.source": lambda: workers.source.look(region),
         "workers.mobility": lambda: workers.mobility.look(region),
-        "workers.histories": lambda: None if workers.histories is None else workers.histories.look(),
+        "workers.histories": lambda: None if workers.histories is None else workers.histories.look(region),
         "tasks.demand": lambda: scenario.tasks.demand.look(region),
     }
     for path, look in looks.items():

@@ -369,6 +369,14 @@ def test_200_000_unknown_keys_are_counted_and_ten_are_named() -> None:
     assert str(refused.value).endswith("… and 199,990 more")
 
 
+def test_a_list_that_nobody_writes_is_not_looked_through() -> None:
+    found = problems({"tasks.demand.profile": ["x"] * 100_000, "attacks": [f"x{number}" for number in range(6000)]})
+    assert found == {
+        "attacks": "has 6,000 entries; at most 5,000",
+        "tasks.demand.profile": "has 100,000 entries; at most 5,000",
+    }
+
+
 def test_a_plug_in_of_another_family_is_sent_to_its_own_place() -> None:
     found = problems({"curator.mechanism": {"kind": "planar_laplace"}})["curator.mechanism.kind"]
     assert found == "'planar_laplace' is a device: it belongs under device.mechanism, not here."
@@ -476,3 +484,12 @@ def test_a_list_of_more_tasks_than_can_be_simulated_is_refused_unread(
 def test_a_name_that_is_no_file_is_one_problem(path: str) -> None:
     found = problems({"workers.source": {"kind": "table", "path": path}, "curator.expected_workers": 10})
     assert "no such file" in found["workers.source.path"]
+
+
+def test_a_venue_list_of_another_town_is_refused_by_the_check(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("user,venue\nann,a\n")
+    (tmp_path / "venues.csv").write_text("venue,lon,lat\na,0,0\n")
+    histories = {"kind": "visits_file"} | {name: str(tmp_path / f"{file}.csv") for name, file in
+                                           {"path": "visits", "venues": "venues"}.items()}  # fmt: skip
+    found = problems({"workers.histories": histories})["workers.histories"]
+    assert found == "venues.csv: no venue of the public list lies inside the region"

@@ -120,6 +120,8 @@ def _draw(measurement: Any, size: int) -> Integers:
 
 def _by_value(scale: Array, size: int) -> list[tuple[float, npt.NDArray[np.intp]]]:
     """Group the draws by their scale: one sampler per distinct scale."""
+    if size == 0:
+        return []
     values, group = np.unique(np.broadcast_to(scale, (size,)), return_inverse=True)
     order = np.argsort(group, kind="stable")
     parts = np.split(order, np.cumsum(np.bincount(group, minlength=values.size))[:-1])

@@ -131,3 +131,9 @@ def test_without_opendp_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(UsageError, match=r"pip install 'geodp\[release\]'"):
         noise_source("release")
+
+
+def test_no_draws_are_no_draws() -> None:
+    noise = ReleaseNoise()
+    for drawn in (noise.laplace(1.0, 0), noise.geometric(1.0, 0), noise.gaussian(1.0, 0)):
+        assert drawn.size == 0

@@ -59,8 +59,9 @@ class VisitsFile(VisitHistories):
         """Return both files."""
         return [Path(name) for name in (self.path, self.venues) if name]
 
-    def look(self) -> FirstRows:
-        """Look at the columns, and at how many rows there are."""
+    def look(self, region: Region) -> FirstRows:
+        """Look at the columns, at how many rows there are, and whether a venue of the list lies in the region."""
+        _inside(self._list(), region, self.venues)
         path = given_path(self.path, self.kind)
         self._named(path)
         return FirstRows(path, row_count(path))
@@ -74,7 +75,7 @@ class VisitsFile(VisitHistories):
         rng: np.random.Generator,  # noqa: ARG002 - nothing to draw
     ) -> tuple[Histories, Venues]:
         """Return the visits of the file to venues inside the region."""
-        venues = _inside(self._list(), region)
+        venues = _inside(self._list(), region, self.venues)
         user, venue, time_s = self._columns(given_path(self.path, self.kind))
         number = venues.numbers_of(venue.tolist())
         known = number >= 0
@@ -146,11 +147,11 @@ def _words(path: Path, parts: list[dict[str, Any]], name: str) -> Names:
     return np.array(column, dtype=np.object_)
 
 
-def _inside(venues: Venues, region: Region) -> Venues:
+def _inside(venues: Venues, region: Region, path: str) -> Venues:
     """Return the venues of the region; both the list and the region are public."""
     kept = region.contains(*region.projection.to_m(lon=venues.lon, lat=venues.lat))
     if not kept.any():
-        raise DataError("no venue of the public list lies inside the region")
+        raise DataError(f"{Path(path).name}: no venue of the public list lies inside the region")
     return Venues(
         venues.name[kept],
         venues.lon[kept],
