@@ -133,7 +133,6 @@ def test_without_opendp_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatc
         noise_source("release")
 
 
-def test_no_draws_are_no_draws() -> None:
-    noise = ReleaseNoise()
+def test_no_draws_are_no_draws(noise: ReleaseNoise) -> None:
     for drawn in (noise.laplace(1.0, 0), noise.geometric(1.0, 0), noise.gaussian(1.0, 0)):
         assert drawn.size == 0
