@@ -111,7 +111,7 @@ def test_a_metric_that_goes_up_and_down_is_noticed() -> None:
 def test_answers_from_private_files_are_stamped(tmp_path: Path) -> None:
     people = tmp_path / "people.csv"
     people.write_text("lon,lat\n" + "\n".join(f"10.0{n % 80:02d},50.0{n % 50:02d}" for n in range(200)) + "\n")
-    source = {"kind": "table", "path": str(people)}
+    source = {"kind": "table", "path": str(people), "one_row_per_person": True}
     changes = {"workers.source": source, "curator.expected_workers": 200}
     raw = {**QUICK, "curator.release_every_s": 200} | changes
     raw.pop("workers.source.count")
