@@ -56,7 +56,21 @@ class SweepFolder:
                 ) from None
             except OSError as error:
                 raise OutputError(f"{self.path}: cannot be written ({error.strerror or error})") from error
+            stack.enter_context(self._errors_told())
             yield
+
+    @contextmanager
+    def _errors_told(self) -> Iterator[None]:
+        """Say of a disk that cannot be written to what is kept and what to do."""
+        try:
+            yield
+        except BrokenPipeError:  # whoever reads what is printed has gone
+            raise
+        except OSError as error:
+            raise OutputError(
+                f"{self.path}: could not be written ({error.strerror or error}). What had finished is kept: make room "
+                "and run the same command again."
+            ) from error
 
     def begin(self, sweep: LoadedSweep, checksums: dict[str, str], *, fresh: bool) -> None:
         """Start in an empty folder, or go on in one that belongs to the same sweep, version and data."""
@@ -68,15 +82,12 @@ class SweepFolder:
             self._same(before, sweep, checksums)
         facts: dict[str, Any] = {"kind": "sweep", "geodp": __version__, "name": sweep.sweep.name}
         facts |= {"checksums": checksums, "finished": False}
-        try:
-            if fresh or before.get("starting_over"):
-                write_manifest(self.path, {**facts, "starting_over": True})  # from here on the old results are void
-                self._forget()
-            self._repair()
-            clear_folder(self.path / "runs")
-            write_manifest(self.path, facts)
-        except OSError as error:
-            raise OutputError(f"{self.path}: cannot be written ({error.strerror or error})") from error
+        if fresh or before.get("starting_over"):
+            write_manifest(self.path, {**facts, "starting_over": True})  # from here on the old results are void
+            self._forget()
+        self._repair()
+        clear_folder(self.path / "runs")
+        write_manifest(self.path, facts)
 
     def _check_is_sweep(self) -> None:
         """Refuse a folder that holds something, and not a sweep."""
@@ -197,14 +208,8 @@ class SweepFolder:
     def appending(self) -> Iterator[Results]:
         """Open the results for adding to."""
         path = self.path / RESULTS
-        try:
-            with path.open("a", encoding="utf-8") as file:
-                yield Results(file)
-        except OSError as error:
-            raise OutputError(
-                f"{path}: could not be written ({error.strerror or error}). What had finished is kept: make room and "
-                "run the same command again."
-            ) from error
+        with self._errors_told(), path.open("a", encoding="utf-8") as file:
+            yield Results(file)
 
     def outcomes(self) -> dict[str, Outcome]:
         """Return what has finished well, by run id, and the last failure of what has not."""

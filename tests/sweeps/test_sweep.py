@@ -215,6 +215,22 @@ def test_a_full_disk_loses_nothing_that_had_finished(tmp_path: Path, monkeypatch
     assert len(result.runs) == 8
 
 
+def test_a_disk_that_is_full_when_tables_are_written_is_an_error_for_people(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = sweep_file(tmp_path, {"seeds": [1], "grids": [{"server.batch_s": [60]}]})
+    monkeypatch.setattr("geodp.sweeps.output._write_timings", full)
+    with pytest.raises(OutputError, match="No space left on device.*kept"):
+        geodp.sweep(path, tmp_path / "out", workers=1)
+    monkeypatch.undo()
+    made: list[Any] = []
+    assert len(geodp.sweep(path, tmp_path / "out", workers=1, on_progress=made.append).runs) == 1
+    assert made == []
+
+
 def test_sweeps_open_and_plot_in_python(finished: Any) -> None:
     again = geodp.open_sweep(finished.path)
     assert isinstance(again.runs, pd.DataFrame)
