@@ -58,3 +58,10 @@ def test_a_resolved_scenario_runs_again_and_a_stated_one_is_refused(tmp_path: Pa
     assert statement["fields"]["most_points"] == 100
     with pytest.raises(ScenarioError, match="levels has no effect with variant: geodp"):
         load_scenario(small_file(tmp_path, {**changes, "publish": [publish | {"levels": 3}]}))
+
+
+def test_an_audit_of_stated_fields_still_tries_the_variants_that_do_not_read_them() -> None:
+    from geodp.privacy.audit.kinds import variants_of
+
+    assert "variant: geodp" in variants_of(plugin("dpt", variant="dpt", levels=3, epsilon=2.0))
+    assert "variant: geoind_em" in variants_of(plugin("prilocation", epsilon=2.0, clusters=8))

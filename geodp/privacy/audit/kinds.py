@@ -94,7 +94,8 @@ def variants_of(plugin: Any) -> dict[str, Any]:
     found = {"": plugin}
     for update in updates:
         try:
-            whole = {name: getattr(plugin, name) for name in fields}
+            idle = plugin.model_copy(update=update).idle_fields()  # another variant reads them: they are left out
+            whole = {name: getattr(plugin, name) for name in fields if name not in idle}
             variant = type(plugin).model_validate({**whole, **update})
         except ValidationError:
             continue
