@@ -77,18 +77,20 @@ class VisitsFile(VisitHistories):
         """Return the visits of the file to venues inside the region."""
         venues = _inside(self._list(), region, self.venues)
         user, venue, time_s = self._columns(given_path(self.path, self.kind))
-        number = venues.numbers_of(venue.tolist())
+        number, name = venues.numbers_of(venue.tolist()), Path(self.path).name
         known = number >= 0
         if not known.any():
             raise DataError(
-                f"{Path(self.path).name}: no visit names a venue of the public list inside the region: do both files "
+                f"{name}: no visit names a venue of the public list inside the region: do both files "
                 "call venues alike, and is the region the right one?"
             )
         if not known.all():
-            left_out, name = int(np.count_nonzero(~known)), Path(self.path).name
+            left_out = int(np.count_nonzero(~known))
             notice(f"{name}: {left_out:,} of {known.size:,} visits are not to listed venues of the region: left out.")
         people, person = np.unique(user[known].astype(str), return_inverse=True)
         if time_s is not None:
+            if self.end_s is None:
+                notice(f"{name}: its last visit is taken as the end of the run; state `end_s` for another.")
             time_s = time_s[known] - (time_s[known].max() if self.end_s is None else self.end_s) + duration_s
         order = np.argsort(person, kind="stable") if time_s is None else np.lexsort((time_s, person))
         times = None if time_s is None else time_s[order]

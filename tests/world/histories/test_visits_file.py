@@ -7,6 +7,7 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.geometry import Region
+from geodp.notices import gathered
 from geodp.visits.histories import Histories, Venues
 from geodp.world.histories.visits_file import VisitsFile
 from geodp.world.population import Population
@@ -32,6 +33,17 @@ def test_visits_to_venues_of_the_region_are_kept_in_order_of_time(tmp_path: Path
     assert told == [("ann", "b"), ("zoe", "b"), ("zoe", "a")]
     assert histories.time_s is not None
     assert histories.time_s.tolist() == [3600.0, 3520.0, 3550.0]  # the last one is at the end of the run
+
+
+def test_the_end_that_is_assumed_is_said_and_one_that_is_stated_is_not(tmp_path: Path) -> None:
+    with gathered() as said:
+        loaded(tmp_path)
+    assert any("last visit is taken as the end of the run; state `end_s`" in text for text in said)
+    with gathered() as said:
+        histories, _ = loaded(tmp_path, end_s=100.0)
+    assert not any("end_s" in text for text in said)
+    assert histories.time_s is not None
+    assert histories.time_s.max() == 3600.0
 
 
 def test_without_times_the_order_of_the_file_stays(tmp_path: Path) -> None:
