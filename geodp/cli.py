@@ -393,6 +393,11 @@ def audit(
     everything: Annotated[bool, typer.Option("--all", help="Audit every kind that exists.")] = False,
     run: Annotated[Path | None, typer.Option("--run", metavar="DIR", help="Audit a finished run.")] = None,
     view: Annotated[str | None, typer.Option(metavar="VIEW", help="With --run: releases or server.")] = None,
+    publish: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", help="Audit a whole publish command: counts, visits:prilocation, …, or all."),
+    ] = None,
+    files: Annotated[int | None, typer.Option(metavar="N", help="With --publish: pairs of files per command.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Set a field of KIND, e.g. epsilon=0.5.")
     ] = None,
@@ -409,6 +414,7 @@ def audit(
     """Try to refute what a mechanism claims; exit code 1 when that succeeds."""
     import json
 
+    from geodp.audit.command import publish_outcomes
     from geodp.privacy.audit.command import Request, outcomes
     from geodp.runs.run_folder import write_text
 
@@ -416,12 +422,14 @@ def audit(
         kind, everything, run, view, overrides(settings), samples, confidence, seed, mode, trust_plugins, sampled_only
     )
     found = []
-    for outcome in outcomes(request):
+    for outcome in (
+        outcomes(request) if publish is None and files is None else publish_outcomes(request, publish, files)
+    ):
         say(outcome.text)
         found.append(outcome)
     if json_file is not None:
         values = [outcome.values for outcome in found]
-        written = values if everything or len(values) != 1 else values[0]
+        written = values if everything or publish == "all" or len(values) != 1 else values[0]
         write_text(json_file, json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     if any(outcome.refuted for outcome in found):
         raise typer.Exit(1)

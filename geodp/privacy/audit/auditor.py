@@ -64,6 +64,11 @@ class PairAudit:
         return self.certified / self.claimed
 
     @property
+    def share_asked(self) -> float:
+        """What the release itself asked, as a share of the claim."""
+        return (self.transcript or 0.0) / max(self.claimed, 1e-300)
+
+    @property
     def raw_bits_certified(self) -> float:
         """Epsilon that the last bits alone certainly spend, whether they count or not."""
         return max((finding.certified for finding in self.raw_bits), default=0.0)

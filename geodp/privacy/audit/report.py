@@ -80,7 +80,7 @@ def _transcript_line(audit: Audit) -> list[str]:
     as_set = followed[0].claimed  # the release as it is set, where nothing else is found
 
     def telling(pair: PairAudit) -> tuple[bool, bool, float]:
-        return pair.refuted, pair.claimed == as_set, (pair.transcript or 0.0) / max(pair.claimed, 1e-300)
+        return pair.refuted, pair.claimed == as_set, pair.share_asked
 
     most = max(followed, key=telling)
     if most.transcript == math.inf:

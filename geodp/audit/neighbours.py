@@ -1,0 +1,175 @@
+"""Random neighbouring files: what one person, or one row of theirs, may change in a private file."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodp.audit.private_files import ODD_NAMES, REGION, FileKind, PrivateFile, Row, crowd, odd_person, put_in
+from geodp.audit.publish_commands import PublishCommand, venue_places
+
+_SEMI_MAJOR_M, _ECCENTRICITY_2 = 6_378_137.0, 0.00669437999014
+_ROUNDING = 1e-4
+"""Distances are taken with the radii of the earth in the middle of a pair, which is right to this share."""
+
+
+_PROTECTED = 0.5
+
+
+@dataclass(frozen=True)
+class NeighbouringFiles:
+    """Two files, what differs, and what of the promise covers it."""
+
+    what: str
+    one: PrivateFile
+    other: PrivateFile
+    covered_by: str
+    """`person`, `unit` (what the guarantee is about), `nothing` (they must not differ at all) or `metres`."""
+    metres: float = 0.0
+    users: tuple[str, ...] = ()
+    """Public list of people, where there is one."""
+
+
+def neighbouring_files(command: PublishCommand, rng: np.random.Generator) -> NeighbouringFiles:
+    """Draw a file and a neighbour of it."""
+    protected = rng.random() < _PROTECTED  # the first change is the one that the promise is about
+    change = command.changes[0 if protected else int(rng.integers(len(command.changes)))]
+    kind = command.file
+    rows = crowd(kind, rng)
+    person = odd_person(kind, rng)
+    taken = {row["user"] for row in rows}
+    if person[0]["user"] in taken:
+        person = [{**row, "user": "somebody else"} for row in person]
+    both, covered, metres = _CHANGES[change](kind, rows, person, rng)
+    users = tuple(sorted({row["user"] for side in (*both, person) for row in side if row["user"].isprintable()}))
+    one, other = (PrivateFile(kind.columns, tuple(side)) for side in both)
+    return NeighbouringFiles(f"{change} ({len(rows)} other rows)", one, other, covered, metres, users)
+
+
+Both = tuple[tuple[list[Row], list[Row]], str, float]
+
+
+def _nowhere(person: list[Row]) -> Row:
+    """Return a row that has the name and nothing that could be used."""
+    return {**person[0], "venue": "nowhere at all", "time_s": "0", "note": ""}
+
+
+def _person(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:  # noqa: ARG001
+    """Add a person with all that is theirs."""
+    return (put_in(rows, person, rng), rows), "person", 0.0
+
+
+def _record(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:  # noqa: ARG001
+    """Empty a record: the name stays, with a row that names no venue of the list."""
+    nothing = _nowhere(person)
+    return (put_in(rows, [*person, nothing], rng), put_in(rows, [nothing], rng)), "person", 0.0
+
+
+def _visit(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:  # noqa: ARG001
+    """Add a visit of a person whose name is there anyway."""
+    nothing = _nowhere(person)
+    whole = put_in(rows, [nothing, *person], rng)
+    mine = [place for place, row in enumerate(whole) if row["user"] == nothing["user"] and row is not nothing]
+    gone = int(rng.choice(mine))
+    return (whole, [row for place, row in enumerate(whole) if place != gone]), "unit", 0.0
+
+
+def _row(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:  # noqa: ARG001
+    """Add a row: a person of its own."""
+    return (put_in(rows, person[:1], rng), rows), "unit", 0.0
+
+
+def _trip(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:  # noqa: ARG001
+    """Add a trip of somebody who has others or none."""
+    more = [{**row, "trajectory": "one more"} for row in person]
+    if rows and rng.random() < 0.5:
+        who = rows[int(rng.integers(len(rows)))]["user"]
+        more = [{**row, "user": who} for row in more]
+    return (put_in(rows, more, rng), rows), "unit", 0.0
+
+
+def _unusable(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:
+    """Add rows that cannot be used, of somebody new: nothing at all may differ."""
+    bad: Row = {"venue": str(rng.choice(["", "nowhere"]))} if "venue" in kind.columns else {}
+    if "lon" in kind.columns:
+        bad = [{"lon": "-70.5", "lat": "20.25"}, {"lat": "95"}, {"lon": "abc"}, {"lat": ""}, {"lon": "inf"}][
+            int(rng.integers(5))
+        ]
+    more = [{**row, **bad} for row in person]
+    if "venue" in kind.columns:  # where names are published, the name alone is told: it is on both sides
+        named = _nowhere(person)
+        return (put_in(rows, [*more, named], rng), put_in(rows, [named], rng)), "nothing", 0.0
+    return (put_in(rows, more, rng), rows), "nothing", 0.0
+
+
+def _order(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:
+    """Give the same rows in another order; everyone's own stay in theirs, which a cap may go by."""
+    whole = [*rows, *kind.ordinary(rng, person[0]["user"], 9)]
+    turn = [whole[place]["user"] for place in rng.permutation(len(whole))]
+    own = {user: iter([row for row in whole if row["user"] == user]) for user in set(turn)}
+    return (whole, [next(own[user]) for user in turn]), "nothing", 0.0
+
+
+def _columns(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:
+    """Change cells in columns that nobody asked for."""
+    mine = kind.ordinary(rng, person[0]["user"], 4)
+    notes = np.array([name for name in ODD_NAMES if name.isprintable()], dtype=np.object_)  # one line is one row
+    odd = [{**row, "note": str(rng.choice(notes))} for row in mine]
+    places = rng.bit_generator.state
+    one = put_in(rows, mine, rng)
+    rng.bit_generator.state = places  # in the same places
+    return (one, put_in(rows, odd, rng)), "nothing", 0.0
+
+
+def _place(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:
+    """Move a row elsewhere in the region."""
+    west, south, east, north = REGION
+    whole = [*rows, *kind.ordinary(rng, person[0]["user"], 2)]
+    which = int(rng.integers(len(whole)))
+    lon, lat = rng.uniform((west + 1e-3, south + 1e-3), (east - 1e-3, north - 1e-3))
+    moved = {**whole[which], "lon": f"{lon:.6f}", "lat": f"{lat:.6f}"}
+    apart = ground_m(_lonlat(whole[which]), _lonlat(moved))
+    return (whole, [*whole[:which], moved, *whole[which + 1 :]]), "metres", apart
+
+
+def _venue(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:
+    """Move a visit to another venue of the list."""
+    whole = [*rows, *kind.ordinary(rng, person[0]["user"], 2)]
+    which = int(rng.integers(len(whole)))
+    places = venue_places()
+    now, then = int(whole[which]["venue"][1:]), int(rng.integers(len(places)))
+    moved = {**whole[which], "venue": f"v{then}"}
+    return (
+        (whole, [*whole[:which], moved, *whole[which + 1 :]]),
+        "metres",
+        ground_m((places[now, 0], places[now, 1]), (places[then, 0], places[then, 1])),
+    )
+
+
+_CHANGES = {
+    "person": _person,
+    "record": _record,
+    "visit": _visit,
+    "row": _row,
+    "trip": _trip,
+    "unusable": _unusable,
+    "order": _order,
+    "columns": _columns,
+    "place": _place,
+    "venue": _venue,
+}
+
+
+def _lonlat(row: Row) -> tuple[float, float]:
+    return float(row["lon"]), float(row["lat"])
+
+
+def ground_m(one: tuple[float, float], other: tuple[float, float]) -> float:
+    """Return the distance of two near places (lon, lat) on the ground, metres, rounded up."""
+    middle = math.radians((one[1] + other[1]) / 2)
+    rest = 1 - _ECCENTRICITY_2 * math.sin(middle) ** 2
+    north = math.radians(other[1] - one[1]) * _SEMI_MAJOR_M * (1 - _ECCENTRICITY_2) / rest**1.5
+    east = math.radians(other[0] - one[0]) * _SEMI_MAJOR_M * math.cos(middle) / math.sqrt(rest)
+    return math.hypot(north, east) * (1 + _ROUNDING)

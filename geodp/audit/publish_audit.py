@@ -1,0 +1,161 @@
+"""Auditing `geodp publish`: neighbouring files through the whole command, with the answers of the first run replayed.
+
+A release may tell what it paid for. So the command is run on one file, and then on its neighbour with the answers of
+the first run put into its mouth: exit code, messages and every byte of every file must be the same, and the questions
+must cost no more than the guarantee file claims. Times, and digests over them, are the only things left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from geodp.audit.neighbours import NeighbouringFiles, neighbouring_files
+from geodp.audit.private_files import REGION, PrivateFile
+from geodp.audit.publish_commands import USER_LIST, VENUE_LIST, PublishCommand, publish_commands, write_public
+from geodp.audit.whole_command import LetOut, run_command
+from geodp.errors import UsageError
+from geodp.privacy.audit.auditor import Audit, PairAudit
+from geodp.privacy.audit.transcript import Overheard, Retold
+from geodp.privacy.noise import Noise, SimulatedNoise
+from geodp.streams import Streams
+
+FILES = 12
+"""Random pairs of files per command."""
+_SAID = 3
+_LEAST_SHARE = 0.1
+_SUFFIXES = (".csv", ".csv", ".parquet", ".geojson", ".geoparquet")
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """What two runs have in common: their words, and the names of their files."""
+
+    command: PublishCommand
+    source: str
+    out: str
+    seed: int
+
+
+def audit_publish(asked: str, *, files: int = FILES, seed: int = 0) -> Iterator[Audit]:
+    """Audit a kind of publication (`counts`), one method of it (`counts:dpsense`), or `all`."""
+    if files < 1:
+        raise UsageError(f"--files must be at least 1, got {files}")
+    for command in publish_commands(asked):
+        yield audit_command(command, files=files, seed=seed)
+
+
+def text_of(audit: Audit) -> str:
+    """Say what was found, in a few lines."""
+    wrong = [pair for pair in audit.pairs if pair.refuted]
+    lines = [f"{audit.kind}: {len(audit.pairs)} pairs of files, {'REFUTED' if wrong else 'not refuted'}"]
+    for pair in wrong[:_SAID]:
+        asked = "" if pair.transcript == math.inf else f": ε = {pair.transcript:.6g} of {pair.claimed:.6g} was asked"
+        lines.append(f"  {pair.name}{asked}")
+    if len(wrong) > _SAID:
+        lines.append(f"  and {len(wrong) - _SAID} more")
+    if audit.not_followed:
+        lines.append(f"  not followed: {audit.not_followed[0]}")
+    asked_most = max(
+        (pair for pair in audit.pairs if pair.claimed > 0), key=lambda pair: pair.share_asked, default=None
+    )
+    if asked_most is not None and not wrong:
+        lines.append(f"  at most {asked_most.share_asked:.1%} of what is claimed was asked ({asked_most.name})")
+    return "\n".join(lines)
+
+
+def audit_command(command: PublishCommand, *, files: int = FILES, seed: int = 0) -> Audit:
+    """Run random neighbouring files through a command."""
+    rng = Streams(seed).generator(f"audit.{command.name}")
+    pairs, apart, published = [], [], 0
+    for number in range(files):
+        pair = neighbouring_files(command, rng)
+        setting = _Setting(
+            command,
+            "private" + str(rng.choice([".csv", ".csv", ".parquet"])),
+            "out" + str(rng.choice(_SUFFIXES)),
+            int(rng.integers(2**31)),
+        )
+        named = f"files {number + 1}: {pair.what}"
+        found, let_out, followed = _followed(setting, pair, named, swap=bool(rng.random() < 0.5))
+        pairs.append(found)
+        published += let_out.exit_code == 0
+        if not followed:
+            apart.append(named)
+    if not published:
+        apart.append("nothing of it: no file could be published")
+    if command.kind == "positions" and "--cap" in command.words:
+        pairs.append(_any_rows_are_kept(command))
+    return Audit(command.name, 0, 1.0, tuple(pairs), not_followed=tuple(apart))
+
+
+def _followed(setting: _Setting, pair: NeighbouringFiles, named: str, *, swap: bool) -> tuple[PairAudit, LetOut, bool]:
+    """Run both files, the second one with the answers of the first; say what it cost and what differed."""
+    one, other = (pair.other, pair.one) if swap else (pair.one, pair.other)
+    source = SimulatedNoise(np.random.default_rng(setting.seed), releasable=True, mode="release")
+    overheard = Overheard(source)
+    first = _run(setting, pair, one, overheard)
+    retold = Retold(overheard)
+    second = _run(setting, pair, other, retold)
+    different = first.differences(second)
+    if overheard.drawn_apart or retold.drawn_apart:
+        return PairAudit(named, 0.0, (), (), None, 0.0), first, False
+    claimed = _claimed(first, pair, setting.out)
+    if different or not retold.finished:
+        told = ", ".join(different) or "questions"
+        return PairAudit(f"{named}, told apart by {told}", claimed, (), (), None, math.inf), first, True
+    return PairAudit(named, claimed, (), (), None, retold.spent), first, True
+
+
+def _claimed(let_out: LetOut, pair: NeighbouringFiles, out: str) -> float:
+    """Return what the guarantee file promises about such a pair (0 where nothing was published)."""
+    said = let_out.json(f"{out}.guarantee.json")
+    if not said or pair.covered_by == "nothing":
+        return 0.0
+    promise = said["per_person"] if pair.covered_by == "person" else said["guarantee"]
+    if pair.covered_by == "metres":
+        return float(promise["epsilon"]) * (pair.metres + float(promise.get("extra_m", 0.0)))
+    charged = said["charged"]["epsilon"] if said["charged"] else 0.0  # a promise that nobody is charged for is none
+    return min(float(promise["epsilon"]), float(charged)) if pair.covered_by == "person" else float(promise["epsilon"])
+
+
+def _any_rows_are_kept(command: PublishCommand) -> PairAudit:
+    """Publish people who are in the east first and in the west later: a cap must keep rows of either side.
+
+    Of 30 people with six rows on either side some rows are kept by chance: nine tenths of them are of one side with a
+    probability below 1e-9.
+    """
+    west, south, east, north = REGION
+    middle, lat = (west + east) / 2, f"{(south + north) / 2:.6f}"
+    sides = [f"{middle + 0.3 * side * (east - west):.6f}" for side in (1, -1) for _ in range(6)]
+    rows = [{"user": f"p{who}", "lon": lon, "lat": lat, "note": ""} for who in range(30) for lon in sides]
+    file = PrivateFile(command.file.columns, tuple(rows))
+    setting = _Setting(replace(command, epsilons=command.epsilons[-1:]), "private.csv", "out.csv", 1)
+    noise = SimulatedNoise(np.random.default_rng(1), releasable=True, mode="release")
+    let_out = _run(setting, NeighbouringFiles("east, then west", file, file, "nothing"), file, Overheard(noise))
+    told = list(csv.DictReader(io.StringIO(let_out.files["out.csv"].decode())))
+    weight = np.array([float(row.get("count", 1.0)) for row in told])
+    at = np.array(
+        [float(row["lon"]) if "lon" in row else (float(row["west"]) + float(row["east"])) / 2 for row in told]
+    )
+    share = float(weight[at > middle].sum() / weight.sum())
+    one_sided = not _LEAST_SHARE < share < 1 - _LEAST_SHARE
+    named = f"a cap among rows in the east, then in the west ({share:.0%} of what is published is in the east)"
+    return PairAudit(named, 0.0, (), (), None, math.inf if one_sided else 0.0)
+
+
+def _run(setting: _Setting, pair: NeighbouringFiles, file: PrivateFile, noise: Noise) -> LetOut:
+    with tempfile.TemporaryDirectory(prefix="geodp-audit-") as name:
+        folder = Path(name)
+        source = folder / setting.source
+        file.write(source)
+        write_public(setting.command, folder, list(pair.users))
+        words = setting.command.line(folder, source, folder / setting.out, np.random.default_rng(setting.seed))
+        return run_command(words, noise, folder, (setting.source, VENUE_LIST, USER_LIST))

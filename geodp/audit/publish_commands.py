@@ -1,0 +1,176 @@
+"""The commands that are audited: every publication with every method that may be released, on public inputs of ours."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from geodp.audit.private_files import POSITIONS, REGION, TRIPS, VENUES, VISITS, FileKind
+from geodp.errors import UsageError
+from geodp.model import did_you_mean
+from geodp.plugins import plugins
+from geodp.privacy.audit.kinds import variants_of
+from geodp.privacy.guarantee import Unit
+
+KINDS = ("counts", "visits", "positions", "trajectories")
+CAP = 3
+"""Public cap of the audited commands: small enough to bind."""
+VENUE_LIST, USER_LIST = "venues.csv", "users.csv"
+
+
+@dataclass(frozen=True)
+class PublishCommand:
+    """A command without its files."""
+
+    kind: str
+    method: str
+    words: tuple[str, ...]
+    file: FileKind
+    changes: tuple[str, ...]
+    """What may differ between neighbouring files (see `neighbours.py`)."""
+    epsilons: tuple[float, ...] = (0.5, 1000.0)
+    public: tuple[str, ...] = field(default=())
+    """Public files that it is given."""
+
+    @property
+    def name(self) -> str:
+        """What an audit calls it."""
+        return f"publish {self.kind}: {self.method}"
+
+    def line(self, folder: Path, source: Path, out: Path, rng: np.random.Generator) -> list[str]:
+        """Return the whole command line; the map and ε are drawn."""
+        words = ["publish", self.kind, str(source), "--out", str(out), "--mode", "release"]
+        words += ["--ledger", str(folder / "ledger.json"), *self.words]
+        if self.epsilons:
+            words += ["--epsilon", f"{rng.choice(self.epsilons):g}"]
+        if VENUE_LIST in self.public:
+            words += ["--venues", str(folder / VENUE_LIST)]
+        if USER_LIST in self.public:
+            words += ["--users", str(folder / USER_LIST)]
+        return [*words, *(["--map", str(folder / "map.html")] if rng.random() < 0.25 else [])]
+
+
+def publish_commands(asked: str) -> list[PublishCommand]:
+    """Return the commands of a kind, of one of its methods (`counts:dpsense`), or of all kinds (`all`)."""
+    kind, _, method = asked.partition(":")
+    if kind not in (*KINDS, "all"):
+        raise UsageError(f"--publish {asked}: no publication called '{kind}'.{did_you_mean(kind, KINDS)}")
+    found = [command for each in (KINDS if kind == "all" else (kind,)) for command in _of_kind(each)]
+    chosen = [command for command in found if not method or command.method.split(",")[0] == method]
+    if not chosen:
+        known = sorted({command.method.split(",")[0] for command in found})
+        raise UsageError(f"--publish {asked}: no method called '{method}'.{did_you_mean(method, known)}")
+    return chosen
+
+
+def _of_kind(kind: str) -> Iterator[PublishCommand]:
+    yield from {"counts": _counts, "visits": _visits, "positions": _positions, "trajectories": _trajectories}[kind]()
+
+
+def _set(update: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(word for name, value in update.items() for word in ("--set", f"{name}={str(value).lower()}"))
+
+
+def _updates(cls: type[Any], leave: tuple[str, ...] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the variants of a method that may be released: their name, and the fields that differ from the default."""
+    plugin = cls()
+    for name, variant in variants_of(plugin).items():
+        if not plugin.guarantee().holds and not name:
+            continue
+        changed = {each: getattr(variant, each) for each in cls.model_fields}
+        update = {each: value for each, value in changed.items() if value != getattr(plugin, each)}
+        if not set(update) & set(leave):
+            yield ", ".join([cls.kind, *([name] if name else [])]), update
+
+
+def _counts() -> Iterator[PublishCommand]:
+    from geodp.curator.publications._counts_publication import CountsPublication
+
+    for kind, cls in plugins("publication").items():
+        if not issubclass(cls, CountsPublication):
+            continue
+        cap = ("--cap", str(CAP)) if "cap" in cls.model_fields else ()
+        epsilons = (0.5, 1000.0) if "epsilon" in cls.model_fields else ()
+        for name, update in _updates(cls):
+            words = ("--method", kind, *cap, *_set(update))
+            changes = ("person", "unusable", "order", "columns")
+            yield PublishCommand("counts", name, words, VISITS, changes, epsilons, (VENUE_LIST,))
+
+
+def _visits() -> Iterator[PublishCommand]:
+    from geodp.curator.publications._visits_publication import VisitsPublication
+
+    for kind, cls in plugins("publication").items():
+        if not issubclass(cls, VisitsPublication) or cls().guarantee().unit is Unit.NOTHING:
+            continue
+        for name, update in _updates(cls):
+            metric = update.get("variant") == "geoind_em"
+            words = ("--method", kind, "--cap", str(CAP), *_set(update))
+            changes = ("venue",) if metric else ("record",) if "user" in update.values() else ("record", "visit")
+            every = (*changes, "columns", *(() if metric else ("unusable",)))
+            epsilons = (0.001, 0.5) if metric else (0.5, 1000.0)
+            for public in ((VENUE_LIST, USER_LIST), (VENUE_LIST,)):
+                named = name if USER_LIST in public else f"{name}, names of the file"
+                yield PublishCommand("visits", named, words, VISITS, every, epsilons, public)
+
+
+def _positions() -> Iterator[PublishCommand]:
+    box = ("--region", ",".join(f"{edge:g}" for edge in REGION))
+    everyone = {
+        "a cap": (("--cap", str(CAP)), ("person",)),
+        "one row per person": (("--one-row-per-person",), ("row",)),
+    }
+    for kind, cls in plugins("mechanism").items():
+        if "cells" not in cls.releases or cls().guarantee().unit is Unit.NOTHING:  # type: ignore[attr-defined]
+            continue
+        for how, (words, changes) in everyone.items():
+            expected = ("--mechanism", kind, *box, *words, "--expected-workers", "50")
+            every = (*changes, "unusable", "order", "columns")
+            yield PublishCommand("positions", f"{kind}, {how}", expected, POSITIONS, every)
+    moved = ("place", "unusable", "columns")
+    for how, (words, _) in everyone.items():
+        planar = ("--mechanism", "planar_geometric", *box, *words)
+        yield PublishCommand("positions", f"planar_geometric, {how}", planar, POSITIONS, moved, (0.002, 0.5))
+
+
+def _trajectories() -> Iterator[PublishCommand]:
+    from geodp.curator.publications.dpt import Dpt
+
+    box = ("--region", ",".join(f"{edge:g}" for edge in REGION))
+    for variant in ("geodp", "dpt", "grid_markov", "ngram"):
+        for unit in ("person", "trajectory"):
+            changes = ("person",) if unit == "person" else ("trip", "person")
+            words = (*box, "--cap", str(CAP), "--unit", unit, "--variant", variant, "--set", "most_points=50")
+            name = f"{Dpt.kind}, {variant}, {unit}"
+            yield PublishCommand(
+                "trajectories", name, words, TRIPS, (*changes, "unusable", "order", "columns"), (8.0, 1000.0)
+            )
+
+
+def venue_places() -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the places of the public venues: longitude and latitude."""
+    west, south, east, north = REGION
+    rng = np.random.default_rng(4)
+    return np.round(rng.uniform((west + 0.01, south + 0.01), (east - 0.01, north - 0.01), (VENUES, 2)), 6)
+
+
+def write_public(command: PublishCommand, folder: Path, users: list[str]) -> None:
+    """Write the public files that a command is given."""
+    if VENUE_LIST in command.public:
+        rows = [
+            (f"v{number}", f"{lon}", f"{lat}", "west" if lon < np.mean(REGION[::2]) else "east")
+            for number, (lon, lat) in enumerate(venue_places())
+        ]
+        _write(folder / VENUE_LIST, [("venue", "lon", "lat", "side"), *rows])
+    if USER_LIST in command.public:
+        _write(folder / USER_LIST, [("user",), *((name,) for name in users)])
+
+
+def _write(path: Path, rows: list[tuple[str, ...]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)

@@ -1,0 +1,237 @@
+"""Whole publish commands: sound ones pass, and every leak that is put back is found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from geodp.audit.private_files import PrivateFile
+from geodp.audit.publish_audit import audit_command, text_of
+from geodp.audit.publish_commands import KINDS, PublishCommand, publish_commands
+from geodp.cli import main
+from geodp.console import say
+from geodp.errors import DataError
+from geodp.privacy.audit.auditor import Audit
+from geodp.privacy.ledger import Ledger
+from geodp.publish.reported_points import ReportedPoints
+from geodp.publish.statement import Accuracy
+
+counts_file: Any = import_module("geodp.publish.counts")
+positions_file: Any = import_module("geodp.publish.positions")
+trajectories_file: Any = import_module("geodp.publish.trajectories")
+used_file: Any = import_module("geodp.publish.used_positions")
+visit_reading_file: Any = import_module("geodp.publish.visit_reading")
+visits_file: Any = import_module("geodp.publish.visits")
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def command(asked: str, method: str = "") -> PublishCommand:
+    """Return one command: the first of a kind whose method is named so."""
+    return next(each for each in publish_commands(asked) if method in each.method)
+
+
+def audited(asked: str, method: str = "", files: int = 12) -> Audit:
+    return audit_command(command(asked, method), files=files)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sound_command_is_not_refuted_and_asks_for_something(kind: str) -> None:
+    audit = audited(kind, files=8)
+    assert not audit.refuted, text_of(audit)
+    assert not audit.not_followed
+    assert max(pair.share_asked for pair in audit.pairs if pair.claimed > 0) > 0
+
+
+def _refuses_rows_outside(patch: pytest.MonkeyPatch) -> None:
+    read = positions_file.read_rows
+
+    def refusing(*words: Any, **more: Any) -> Any:
+        rows = read(*words, **more)
+        if (rows.numbers["lon"] < -50).any():
+            raise DataError("a row lies outside the region")
+        return rows
+
+    patch.setattr(positions_file, "read_rows", refusing)
+
+
+def _tells_a_line(patch: pytest.MonkeyPatch) -> None:
+    read = positions_file.read_rows
+
+    def telling(*words: Any, **more: Any) -> Any:
+        rows = read(*words, **more)
+        odd = np.flatnonzero(rows.numbers["lon"] < -50)
+        if odd.size:
+            say(f"line {odd[0] + 2} was left out")
+        return rows
+
+    patch.setattr(positions_file, "read_rows", telling)
+
+
+def _refuses_nobody(patch: pytest.MonkeyPatch) -> None:
+    read = counts_file.read_visit_sets
+
+    def refusing(*words: Any, **more: Any) -> Any:
+        found = read(*words, **more)
+        if not found.sets.users:
+            raise DataError("there are no visits")
+        return found
+
+    patch.setattr(counts_file, "read_visit_sets", refusing)
+
+
+def _first_rows(patch: pytest.MonkeyPatch) -> None:
+    def first(users: Any, cap: int, key: bytes) -> Any:
+        seen: dict[str, int] = {}
+        kept = []
+        for name in users.to_pylist():
+            seen[name] = seen.get(name, 0) + 1
+            kept.append(seen[name] <= cap)
+        return np.array(kept, dtype=np.bool_)
+
+    patch.setattr(used_file, "within_cap", first)
+
+
+def _users_of_the_data(patch: pytest.MonkeyPatch) -> None:
+    read = visits_file.read_visits
+
+    def listed(*words: Any, users: Any, **more: Any) -> Any:
+        histories, remarks = read(*words, users=users, **more)
+        here = np.unique(histories.person)
+        number = np.searchsorted(here, histories.person)
+        return replace(histories, people=histories.people[here], person=number), remarks
+
+    patch.setattr(visits_file, "read_visits", listed)
+
+
+def _places_by_the_latest_time(patch: pytest.MonkeyPatch) -> None:
+    build = trajectories_file.SyntheticTrips.__init__
+
+    def cleaned(self: Any, method: Any, trajectories: Any, *more: Any) -> None:
+        shrunk = 1 - 0.005 * (trajectories.time_s.max(initial=0.0) % 100)  # everyone's points move, and stay inside
+        build(self, method, replace(trajectories, x_m=trajectories.x_m * shrunk), *more)
+
+    patch.setattr(trajectories_file.SyntheticTrips, "__init__", cleaned)
+
+
+def _numbers_if_all_are(patch: pytest.MonkeyPatch) -> None:
+    words = visit_reading_file.user_words
+
+    def typed(names: Any) -> Any:
+        return words([str(int(name)) for name in names] if all(name.isdecimal() for name in names) else names)
+
+    patch.setattr(visit_reading_file, "user_words", typed)
+
+
+def _accuracy_at_true_places(patch: pytest.MonkeyPatch) -> None:
+    def simulated(self: Any) -> Accuracy:
+        return Accuracy(f"about {self._positions.x_m.mean():.1f}", {})
+
+    patch.setattr(ReportedPoints, "_accuracy", simulated)
+
+
+def _number_in_the_map(patch: pytest.MonkeyPatch) -> None:
+    draw = counts_file.CountedVenues._draw_map
+
+    def noted(self: Any, page: Any, released: Any) -> None:
+        draw(self, page, released)
+        page.note(f"{self._visits.users} people")
+
+    patch.setattr(counts_file.CountedVenues, "_draw_map", noted)
+
+
+def _number_in_the_scope(patch: pytest.MonkeyPatch) -> None:
+    read, charge = counts_file.read_visit_sets, Ledger.charge
+    people: list[int] = [0]
+
+    def counted(*words: Any, **more: Any) -> Any:
+        found = read(*words, **more)
+        people[0] = found.sets.users
+        return found
+
+    def told(self: Ledger, *words: Any, **more: Any) -> Any:
+        return charge(self, *words, **{**more, "scope": f"{people[0]} people"})
+
+    patch.setattr(counts_file, "read_visit_sets", counted)
+    patch.setattr(Ledger, "charge", told)
+
+
+LEAKS: dict[str, tuple[str, str, Plant]] = {
+    "a row outside the region is refused": ("positions", "contour, a cap", _refuses_rows_outside),
+    "a message names a line": ("positions", "contour, a cap", _tells_a_line),
+    "an empty file is refused": ("counts", "laplace_counts", _refuses_nobody),
+    "a cap keeps the first rows": ("positions", "contour, a cap", _first_rows),
+    "the list of people is that of the data": ("visits", "unit: user", _users_of_the_data),
+    "times are cleaned across tracks": ("trajectories", "geodp, person", _places_by_the_latest_time),
+    "names are numbers if all of them are": ("counts", "laplace_counts", _numbers_if_all_are),
+    "accuracy is simulated at true places": ("positions", "planar_geometric, a cap", _accuracy_at_true_places),
+    "the true number stands in a note of the map": ("counts", "laplace_counts", _number_in_the_map),
+    "the true number stands in the ledger": ("counts", "laplace_counts", _number_in_the_scope),
+}
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_every_leak_that_is_put_back_is_found(leak: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files follow from the seed: what is found is found every time."""
+    kind, method, plant = LEAKS[leak]
+    plant(monkeypatch)
+    audit = audited(kind, method, files=30)
+    assert audit.refuted
+    assert "REFUTED" in text_of(audit)
+
+
+def audit_line(*words: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main(["audit", *words])
+    return int(stop.value.code or 0)
+
+
+def test_the_command_writes_what_every_audit_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "audit.json"
+    assert audit_line("--publish", "counts:zeros", "--files", "2", "--json", str(file)) == 0
+    assert "publish counts: zeros: 2 pairs of files, not refuted" in capsys.readouterr().out
+    written = json.loads(file.read_text())
+    assert written["kind"] == "publish counts: zeros"
+    assert (written["refuted"], written["samples"], len(written["followed"])) == (False, 0, 2)
+
+
+def test_a_leak_ends_with_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    _number_in_the_scope(monkeypatch)
+    assert audit_line("--publish", "counts:laplace_counts", "--files", "4") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--publish", "count"], "Did you mean 'counts'?"),
+        (["--publish", "counts:dpsens"], "Did you mean 'dpsense'?"),
+        (["--publish", "counts", "--all"], "stands alone"),
+        (["--publish", "counts", "--files", "0"], "at least 1"),
+        (["--files", "3"], "--files goes with --publish"),
+    ],
+)
+def test_bad_input_is_said_clearly(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert audit_line(*words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_parquet_has_numbers_where_the_kind_has_them(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    file = PrivateFile(("user", "lon"), ({"user": "a", "lon": "1.5"}, {"user": "b", "lon": "abc"}))
+    file.write(tmp_path / "in.parquet")
+    assert pq.read_table(tmp_path / "in.parquet").to_pylist() == [{"user": "a", "lon": 1.5}, {"user": "b", "lon": None}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_commands_pass(kind: str) -> None:
+    audits = [audit_command(each, files=3, seed=1) for each in publish_commands(kind)]
+    wrong = [text_of(audit) for audit in audits if audit.refuted or audit.not_followed]
+    assert not wrong, "\n".join(wrong)
