@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.faults.process import Ended, Fault, run, start
+from tests.faults.process import Ended, Fault, Running, run, start
 from tests.faults.subject import SIGNALS, Subject, Trial, left_in_scratch, left_over
 from tests.sweeps.loopback_cluster import Cluster
 from tests.sweeps.small_sweep import sweep_file
@@ -96,13 +96,14 @@ class SweepWorker(SweepDriver):
         """Kill one process at a random moment."""
         place = self.new_place()
         kill = (signal.SIGKILL, signal.SIGTERM)[self.trials % 2]
-        after_s = float(rng.uniform(0.1, 0.9) * self._seconds)
+        wanted = int(rng.integers(0, RUNS - 1))
         running = start(self.words, place)
-        time.sleep(after_s)
+        _await_results(running, place, wanted)
+        time.sleep(float(rng.uniform(0, 0.2)))
         there = running.children()
         if there:
             os.kill(there[int(rng.integers(len(there)))], kill)
-        said = f"{kill.name} to a process after {after_s:.3f} s" if there else "none: no process was there"
+        said = f"{kill.name} to a process after {wanted} results" if there else "none: no process was there"
         return self.judged(place, said, running.wait())
 
 
@@ -124,10 +125,8 @@ class DaskWorker(SweepDriver):
         kill = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[self.trials % 3]
         try:
             running = start([*self.words, "--cluster", cluster.address], place)
-            results_there = place / "out" / "sweep" / "results.jsonl"
             wanted = int(rng.integers(0, RUNS))
-            while running.alive() and _lines_in(results_there) < wanted:
-                time.sleep(0.01)
+            _await_results(running, place, wanted)
             time.sleep(float(rng.uniform(0, 0.5)))
             (cluster.workers[0] if self.victim == "worker" else cluster.scheduler).send_signal(kill)
             ended = running.wait()
@@ -145,8 +144,11 @@ class DaskScheduler(DaskWorker):
     victim = "scheduler"
 
 
-def _lines_in(path: Path) -> int:
-    return path.read_bytes().count(b"\n") if path.is_file() else 0
+def _await_results(running: Running, place: Path, wanted: int) -> None:
+    """Wait until a sweep has started to work and has so many results, or has ended."""
+    file = place / "out" / "sweep" / "results.jsonl"
+    while running.alive() and (not file.is_file() or file.read_bytes().count(b"\n") < wanted):
+        time.sleep(0.01)
 
 
 def results(place: Path) -> list[dict[str, Any]]:
