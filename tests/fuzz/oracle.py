@@ -18,6 +18,7 @@ READ_FIGURE = "read-figure"
 """Stands for a command that reads a figure file and makes nothing."""
 _UNEXPECTED = re.compile(r"^(Traceback \(most recent|unexpected \w+:)", re.MULTILINE)
 _LIGHT = re.compile(r"needs +about (?P<seconds>[\d.,]+) s")
+_SETTING = re.compile(r"\b(workers|tasks|region|publish)\.[a-z_]+")
 _STAYS = (".lock",)
 """Locks stay by design: removing one would let two processes pass."""
 
@@ -112,7 +113,7 @@ def faults(command: Command, ended: Ended, new: set[str]) -> list[str]:
         found.append("traceback")
     elif ended.code not in ((0, 2) if checks else (0, 1, 2)):
         found.append("exit code")
-    elif ended.code == 2 and command.names and command.names not in ended.printed and "--" not in ended.printed:
+    elif ended.code == 2 and command.names and not _says_where(command, ended.printed):
         found.append("unnamed")
     elif ended.code == 2 and command.only_after == 0:
         found.append("refused after check")
@@ -124,6 +125,11 @@ def faults(command: Command, ended: Ended, new: set[str]) -> list[str]:
     if ended.code == 0 and (odd := {name for name in left if "partial" in name}):
         found.append(f"left behind: {', '.join(sorted(odd))[:100]}")
     return found
+
+
+def _says_where(command: Command, printed: str) -> bool:
+    """Tell whether a refusal names the file, an option, or the setting of the scenario that names the file."""
+    return command.names in printed or "--" in printed or _SETTING.search(printed) is not None
 
 
 def _listing(folder: Path) -> set[str]:
