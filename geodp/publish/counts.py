@@ -203,7 +203,7 @@ def _require_places(request: Request, method: CountsPublication, venues: VenueLi
     }
     for what, asked in wanted.items():
         if asked:
-            raise UsageError(f"{what}: needs the columns lon and lat in the venue list. {NOTHING_DONE}")
+            raise UsageError(f"{what}: needs the columns lon and lat in the venue list (--venues). {NOTHING_DONE}")
 
 
 def _beyond_cap(method: CountsPublication, sets: VisitSets) -> tuple[str, ...]:
