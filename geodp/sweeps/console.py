@@ -11,6 +11,8 @@ from typing import Any
 from geodp.sweeps.sweep import Progress, SweepResult, plan_sweep, sweep
 from geodp.sweeps.sweep_file import load_sweep
 
+_NOTICES = 10  # that are printed; runs of other seeds say the same with other numbers
+
 
 def dry_run_text(file: Path, out: Path | None, workers: int | None) -> str:
     """Say cells, runs and expected time."""
@@ -61,7 +63,13 @@ def finished_text(result: SweepResult) -> str:
     runs = result.runs
     failed = int((runs["status"] != "ok").sum())
     text = f"{len(runs) - failed} runs finished well, {failed} failed\nreport:  {result.path / 'report.html'}\n"
-    return f"{text}tables:  {result.path / 'runs.parquet'}, {result.path / 'summary.csv'}"
+    text += f"tables:  {result.path / 'runs.parquet'}, {result.path / 'summary.csv'}"
+    notices = result.folder.notices()
+    told = [f"take care: {notice}" for notice in notices[:_NOTICES]]
+    more = (
+        [f"take care: {len(notices) - _NOTICES:,} more of these are in the report"] if len(notices) > _NOTICES else []
+    )
+    return "\n".join([text, *told, *more])
 
 
 def duration(seconds: float) -> str:

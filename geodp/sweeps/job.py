@@ -18,7 +18,7 @@ from geodp.manifest import read_manifest, write_manifest
 Job = dict[str, Any]
 """`run_id, cell, seed, scenario` (plain values), `keep`, `folder` (where kept parts go, or None)."""
 Outcome = dict[str, Any]
-"""`run_id, cell, seed, status` (`ok` or `failed`), `error, metrics, seconds`."""
+"""`run_id, cell, seed, status` (`ok` or `failed`), `error, metrics, notices, seconds`."""
 
 _PARTS = {
     "events": ["events.parquet", "server_view.parquet"],
@@ -43,7 +43,7 @@ def run_job(job: Job) -> Outcome:
     started = time.perf_counter()
     outcome: Outcome = {key: job[key] for key in ("run_id", "cell", "seed")}
     try:
-        metrics = _measured(job)
+        metrics, notices = _measured(job)
     except KeyboardInterrupt:
         raise
     except GeodpError as error:
@@ -55,11 +55,12 @@ def run_job(job: Job) -> Outcome:
         text = blamed(error) or f"{type(error).__name__}: {error} ({' '.join(place[1:2]).strip()})"
         outcome |= {"status": "failed", "error": text, "metrics": {}}
     else:
-        outcome |= {"status": "ok", "error": "", "metrics": metrics}
+        outcome |= {"status": "ok", "error": "", "metrics": metrics, "notices": notices}
     return outcome | {"seconds": time.perf_counter() - started}
 
 
-def _measured(job: Job) -> dict[str, float | None]:
+def _measured(job: Job) -> tuple[dict[str, float | None], list[str]]:
+    """Run it, and return its metrics and what was dropped, guessed or clipped on the way."""
     from geodp.runs.run import run_into
     from geodp.runs.run_folder import RunFolder
     from geodp.scenario_file import build_scenario
@@ -73,10 +74,11 @@ def _measured(job: Job) -> dict[str, float | None]:
             draw_map=bool(keep & {"map", "run"}),
             summarise=bool(keep & {"summary", "run"}),
         )
-        metrics = RunFolder(scratch, trust_plugins=True).metrics
+        made = RunFolder(scratch, trust_plugins=True)
+        metrics, notices = made.metrics, made.notices
         if job["folder"] is not None:
             _keep_parts(scratch, Path(job["folder"]) / job["run_id"], keep)
-    return metrics
+    return metrics, notices
 
 
 def _keep_parts(run: Path, target: Path, keep: set[str]) -> None:

@@ -38,7 +38,7 @@ def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, com
         drawn = write_figures(sweep, runs, store.path / "figures")
     from geodp.sweeps.report import report_html
 
-    write_text_whole(store.path / "report.html", report_html(sweep, runs, summary, drawn))
+    write_text_whole(store.path / "report.html", report_html(sweep, runs, summary, drawn, store.notices()))
     facts = {
         "kind": "sweep",
         **SIMULATED,

@@ -28,8 +28,10 @@ _POLICY = (
 _SHOWN = ("success_rate", "planned_success", "notified_workers", "travel_distance_m", "distance_error_m")
 
 
-def report_html(sweep: LoadedSweep, runs: pd.DataFrame, summary: pd.DataFrame, figures: list[Path]) -> str:
-    """Return the page; it needs no other file and no network."""
+def report_html(
+    sweep: LoadedSweep, runs: pd.DataFrame, summary: pd.DataFrame, figures: list[Path], notices: list[str]
+) -> str:
+    """Return the page; it needs no other file and no network. `notices` say what runs dropped, guessed or clipped."""
     failed = int((runs["status"] != "ok").sum())
     seeds = len(sweep.sweep.seed_list())
     expected = len(sweep.cells) * seeds
@@ -40,6 +42,11 @@ def report_html(sweep: LoadedSweep, runs: pd.DataFrame, summary: pd.DataFrame, f
         "cell has the same seeds, so the same worlds and the same luck. Intervals are 95 %, over the seeds.</p>",
         f'<p class="warn">{failed} runs failed; see failures.txt.</p>' if failed else "",
         *(_inline(path) for path in figures),
+        *(
+            ["<h2>Take care</h2>", "<ul>", *(f"<li>{html.escape(text)}</li>" for text in notices), "</ul>"]
+            if notices
+            else []
+        ),
         "<h2>Cells</h2>",
         _table(summary, sweep),
         "<p><em>Simulated noise: not releasable.</em></p>",

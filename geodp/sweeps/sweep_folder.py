@@ -215,6 +215,10 @@ class SweepFolder:
         """Return what has finished well, by run id, and the last failure of what has not."""
         return {outcome["run_id"]: outcome for outcome in self._lines()[0]}
 
+    def notices(self) -> list[str]:
+        """Return what runs dropped, guessed or clipped: each sentence once, whatever order the runs ended in."""
+        return sorted({text for outcome in self.outcomes().values() for text in outcome.get("notices", ())})
+
     def table(self, name: str) -> pd.DataFrame:
         """Read a table of a finished sweep."""
         import pandas as pd

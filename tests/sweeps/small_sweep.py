@@ -15,7 +15,8 @@ QUICK = {"workers.source.count": 200, "duration_s": 600, "tasks.demand.per_hour"
 def sweep_file(folder: Path, changes: dict[str, Any] | None = None, base: dict[str, Any] | None = None) -> Path:
     """Write a base scenario and a sweep over it."""
     folder.mkdir(exist_ok=True)
-    small_file(folder, QUICK | (base or {}))
+    quick = {path: value for path, value in QUICK.items() if not {path, path.rpartition(".")[0]} & set(base or {})}
+    small_file(folder, quick | (base or {}))
     raw: dict[str, Any] = {
         "geodp": 1,
         "name": "quick",

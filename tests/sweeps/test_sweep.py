@@ -1,3 +1,4 @@
+import html
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ import pytest
 import geodp
 from geodp.errors import DataError, GeodpError, OutputError
 from geodp.sweeps import sweep as sweep_module
+from geodp.sweeps.console import finished_text
 from geodp.sweeps.executors import LocalExecutor
 from geodp.sweeps.sweep import SweepResult
 from geodp.sweeps.sweep_folder import RESULTS, SweepFolder
@@ -391,3 +393,16 @@ def test_a_sweep_of_version_0_1_goes_on_with_its_results(tmp_path: Path) -> None
     geodp.sweep(path, out, workers=1, on_progress=made.append)
     assert made == []
     assert all("checksum" in json.loads(line) for line in (out / RESULTS).read_text().splitlines())
+
+
+def test_what_runs_left_out_is_said_once_on_the_console_and_in_the_report(tmp_path: Path) -> None:
+    rows = [f"{number},10.04,50.02" for number in range(60)] + ["far,11.0,50.0"]
+    (tmp_path / "people.csv").write_text("uid,lon,lat\n" + "\n".join(rows) + "\n")
+    base = {"workers.source": {"kind": "table", "path": "people.csv"}, "curator.expected_workers": 60}
+    file = sweep_file(tmp_path, {"grids": [{"curator.mechanism.epsilon": [0.2, 2.0]}]}, base)
+    result = geodp.sweep(file, tmp_path / "out", workers=1)
+    text = finished_text(result)
+    outside = [line for line in text.splitlines() if line.startswith("take care: people.csv") and "outside" in line]
+    assert len(outside) == 1
+    page = (result.path / "report.html").read_text(encoding="utf-8")
+    assert page.count(html.escape(outside[0].removeprefix("take care: "))) == 1
