@@ -87,13 +87,13 @@ class RunFolder:
         """What the run dropped, guessed or clipped, in words (truth); of a comparison: what any arm did."""
         if self.arms:
             return list(dict.fromkeys(text for arm in self.arms.values() for text in arm.notices))
-        known = self._has("truth/notices.json")  # runs of earlier versions have none
+        known = self.has("truth/notices.json")  # runs of earlier versions have none
         return [str(text) for text in self._json("truth/notices.json")] if known else []
 
     @cached_property
     def metrics(self) -> dict[str, float | None]:
         """The numbers written with the run (empty before they are computed)."""
-        return self._json("metrics.json") if self._has("metrics.json") else {}
+        return self._json("metrics.json") if self.has("metrics.json") else {}
 
     @cached_property
     def events(self) -> pd.DataFrame:
@@ -225,7 +225,7 @@ class RunFolder:
         """
         from geodp.runs.attack_scores import no_scores
 
-        return self.table("attacks.parquet") if self._has("attacks.parquet") else no_scores()
+        return self.table("attacks.parquet") if self.has("attacks.parquet") else no_scores()
 
     @property
     def positions(self) -> pd.DataFrame:
@@ -266,7 +266,7 @@ class RunFolder:
         return self.path / name
 
     def _require(self, name: str) -> None:
-        if not self._has(name):
+        if not self.has(name):
             raise DataError(f"{self.path}: the run folder has no {name}")
         require_intact(self.path, name, self.manifest)
 
@@ -307,7 +307,8 @@ class RunFolder:
         except DataError:  # that is told by whoever needs it
             return False
 
-    def _has(self, name: str) -> bool:
+    def has(self, name: str) -> bool:
+        """Tell whether the run has a file, there or (by its manifest) missing."""
         return (self.path / name).is_file() or is_listed(self.manifest, name)
 
     def _stored(self, part: str) -> list[Path]:

@@ -158,3 +158,12 @@ def test_nothing_of_one_run_is_written_into_another_that_took_its_place(run: Pat
     with pytest.raises(OutputError, match="replaced or changed meanwhile"):
         opened.replace_json("metrics.json", {})
     assert (run / "map.html").read_bytes() == page
+
+
+def test_a_map_of_a_run_whose_ledger_is_damaged_is_refused_not_drawn_without_its_sum(run: Path, tmp_path: Path) -> None:
+    content = bytearray((run / "ledger.parquet").read_bytes())
+    content[len(content) // 2] ^= 1
+    (run / "ledger.parquet").write_bytes(bytes(content))
+    for options in ([], ["--public"]):
+        assert exit_code("map", run, *options, "--out", tmp_path / "map.html") == 2
+    assert not (tmp_path / "map.html").exists()
