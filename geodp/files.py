@@ -178,6 +178,14 @@ def is_regular(path: Path) -> bool:
         return False
 
 
+def why_not_regular(path: Path) -> str:
+    """Say why a name is not that of a plain file."""
+    try:
+        return "is a folder" if path.is_dir() else "is a pipe or a device" if path.exists() else "no such file"
+    except (OSError, ValueError):
+        return "no such file"
+
+
 def digest(path: Path) -> str:
     """Return the SHA-256 of a file's content, in hexadecimal digits."""
     total = hashlib.sha256()

@@ -208,7 +208,9 @@ def region_problems(west: float, south: float, east: float, north: float) -> lis
             "lat and lon look swapped: west and east are longitudes, south and north latitudes"
         )
     elif max(abs(south), abs(north)) >= 90:
-        problems.append(f"latitudes must lie between -90 and 90, got south {south:g}, north {north:g}")
+        problems.append(
+            f"latitudes must lie between -90 and 90, the poles left out, got south {south:g}, north {north:g}"
+        )
     if max(abs(west), abs(east)) > 180:
         problems.append(
             f"longitudes must lie between -180 and 180, got west {west:g}, east {east:g}; "

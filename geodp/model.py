@@ -6,8 +6,9 @@ import difflib
 import math
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Any, Self
+from typing import Any, Self, get_origin
 
+from annotated_types import MaxLen
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
@@ -16,7 +17,8 @@ _HINTS = 50
 """Only so many problems of one section get a hint: looking for the nearest word takes time."""
 _LONGEST_WORD, _MOST_WORDS = 80, 2000
 _MOST_UNKNOWN = 100
-_LONGEST_LIST = 5000
+_MOST_ITEMS = 5000
+"""Entries of a list or mapping that states no bound of its own."""
 _LEFT_OUT = "geodp_left_out"
 _BECAUSE = "because"
 
@@ -44,18 +46,23 @@ class Model(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _explain(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        excess, too_long = _excess_keys(data, cls.model_fields), _too_long_lists(data)
-        lines = [_long_list(key, len(data[key])) for key in too_long]
-        aside = excess.union(too_long)
+        excess = _excess_keys(data, cls.model_fields)
+        overlong = _overlong(data, cls.model_fields)
+        unseen = excess | overlong.keys()
+        lines: list[InitErrorDetails] = []
         try:
-            made = handler({key: data[key] for key in data if key not in aside} if aside else data)
-            if not too_long:
-                return made
+            made = handler({key: data[key] for key in data if key not in unseen} if unseen else data)
         except ValidationError as error:
-            found = error.errors(include_url=False)
+            found = [
+                line for line in error.errors(include_url=False) if line["loc"][:1] not in {(key,) for key in overlong}
+            ]
             lines += [_reworded(line, cls.model_fields, hint=number < _HINTS) for number, line in enumerate(found)]
             lines += [_left_out(len(excess))] if excess else []
-        raise ValidationError.from_exception_data(cls.__name__, lines)
+        else:
+            if not overlong:
+                return made
+        lines += [_told(text, (key,), None) for key, text in overlong.items()]
+        raise ValidationError.from_exception_data(cls.__name__, lines) from None
 
 
 def problems_of(error: ValidationError, *above: str) -> list[tuple[str, str]]:
@@ -76,15 +83,20 @@ def _excess_keys(data: Any, known: Iterable[str]) -> set[Any]:
     return set(unknown[_MOST_UNKNOWN:])
 
 
-def _too_long_lists(data: Any) -> list[Any]:
-    """Return the keys of lists that are longer than anyone writes; looking through them would take too long."""
-    items = data.items() if isinstance(data, dict) else ()
-    return [key for key, item in items if isinstance(item, list) and len(item) > _LONGEST_LIST]
+def _overlong(data: Any, fields: Mapping[str, FieldInfo]) -> dict[str, str]:
+    """Say of lists and mappings that hold too much how much that is: they are counted, not looked at one by one."""
+    found: dict[str, str] = {}
+    for name, field in fields.items() if isinstance(data, dict) else ():
+        value = data.get(name)
+        most = next((part.max_length for part in field.metadata if isinstance(part, MaxLen)), _MOST_ITEMS)
+        if isinstance(value, list | dict) and len(value) > most and not _is_section(field, value):
+            found[name] = f"has {len(value):,} entries; at most {most:,}"
+    return found
 
 
-def _long_list(key: Any, length: int) -> InitErrorDetails:
-    text = PydanticCustomError("geodp", "{text}", {"text": f"has {length:,} entries; at most {_LONGEST_LIST:,}"})
-    return InitErrorDetails(type=text, loc=(str(key),), input=None)
+def _is_section(field: FieldInfo, value: Any) -> bool:
+    """Tell whether a mapping is a section of its own, which counts its unknown keys itself."""
+    return isinstance(value, dict) and get_origin(field.annotation) is not dict
 
 
 def _left_out(count: int) -> InitErrorDetails:
@@ -121,7 +133,11 @@ def _reworded(line: ErrorDetails, fields: Mapping[str, FieldInfo], *, hint: bool
         message = f"must be {_SHAPES[code]}, got {_shown(value)}"
     elif code == "value_error":
         message = message.removeprefix("Value error, ")
-    return InitErrorDetails(type=PydanticCustomError("geodp", "{text}", {"text": message}), loc=loc, input=value)
+    return _told(message, loc, value)
+
+
+def _told(text: str, loc: tuple[int | str, ...], value: Any) -> InitErrorDetails:
+    return InitErrorDetails(type=PydanticCustomError("geodp", "{text}", {"text": text}), loc=loc, input=value)
 
 
 _COMPARISONS = {
@@ -166,6 +182,4 @@ def _shown(value: Any) -> str:
 
 def _near_literal(value: Any, context: dict[str, Any]) -> str:
     words = [word.strip(" '") for word in str(context["expected"]).replace(" or ", ",").split(",")]
-    if str(value) in words:
-        return " (in quotes it is text)" if isinstance(value, str) else ""
     return "." + hint if (hint := did_you_mean(str(value), words)) else ""

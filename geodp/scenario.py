@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
 
 from geodp.attacks import Attack
-from geodp.bounds import LONGEST_RUN_S
+from geodp.bounds import LONGEST_RUN_S, MOST_ARMS, MOST_PLUGINS
 from geodp.curator.publications import Publication
 from geodp.device.memory import memoised
 from geodp.geometry import Region, region_from_file
@@ -65,7 +65,7 @@ class Scenario(Model):
     """Time of day at which the run starts."""
     duration_s: float = bounded("a run spans at most a year", default=3600.0, gt=0, le=LONGEST_RUN_S)
     """Length of the run, seconds."""
-    plugins: tuple[str, ...] = Field(default=(), max_length=100)
+    plugins: tuple[str, ...] = Field(default=(), max_length=MOST_PLUGINS)
     """Files with plug-ins of your own."""
     workers: Workers = Field(default_factory=Workers)
     tasks: Tasks = Field(default_factory=Tasks)
@@ -78,7 +78,7 @@ class Scenario(Model):
     attacks: tuple[Annotated[SerializeAsAny[Attack], Slot("attack")], ...] = Field(default=(), max_length=100)
     """What an adversary tries."""
     map: MapSection = Field(default_factory=MapSection)
-    compare: dict[str, dict[str, Any]] = Field(default_factory=dict, max_length=64)
+    compare: dict[str, dict[str, Any]] = Field(default_factory=dict, max_length=MOST_ARMS)
     """Arms: name → {dotted.path: value}; all run on the same world and the same luck."""
 
     @field_validator("name")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from geodp.device.history import HistoryDevice
 from geodp.errors import GeodpError
-from geodp.files import is_regular, same_content
+from geodp.files import is_regular, same_content, why_not_regular
 from geodp.geometry import region_problems
 from geodp.model import did_you_mean
 from geodp.plugins import Slot, plugins
@@ -61,7 +61,7 @@ def _files(scenario: Scenario) -> Iterator[Finding]:
         named.append(("map.basemap", Path(scenario.map.basemap)))
     for path, file in named:
         if not is_regular(file):
-            yield (path,), path, f"no such file: {str(file)[:200]}"
+            yield (path,), path, f"{why_not_regular(file)}: {str(file)[:200]}"
 
 
 def _data(scenario: Scenario) -> Iterator[Finding]:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from geodp.bounds import MOST_CELLS
 from geodp.errors import GeodpError
+from geodp.files import is_regular
 from geodp.world.first_rows import FirstRows
 
 if TYPE_CHECKING:
+    from geodp.geometry import Region
     from geodp.scenario import Scenario
 
 _START_S, _START_BYTES = 2.0, 230e6  # libraries, map, summary
@@ -108,13 +110,37 @@ def _round(value: float) -> str:
 
 
 def looked_at_files(scenario: Scenario) -> tuple[list[FirstRows], list[tuple[str, str]]]:
-    """Look at the data files that a scenario names; return what they are like, and what is wrong with them."""
-    found: list[FirstRows] = []
-    problems: list[tuple[str, str]] = []
+    """Look at the data files that a scenario names; return what they are like, and what is wrong with them.
+
+    All arms of a comparison share the world, and a file is looked at once for all of them.
+    """
     try:
         region = scenario.area
     except GeodpError:
         return [], []  # an unreadable region is reported by itself
+    world = _world_state(scenario)
+    if world not in _looked_at:
+        _looked_at.clear()
+        _looked_at[world] = _look(scenario, region)
+    return _looked_at[world]
+
+
+_looked_at: dict[str, tuple[list[FirstRows], list[tuple[str, str]]]] = {}
+"""What was seen of the world that was looked at last, by its settings and the state of its files."""
+
+
+def _world_state(scenario: Scenario) -> str:
+    workers = scenario.workers
+    parts = (scenario.region, workers.source, workers.mobility, workers.histories, scenario.tasks.demand)
+    files = [*workers.source.files(), *workers.mobility.files(), *scenario.tasks.demand.files()]
+    files += [] if workers.histories is None else workers.histories.files()
+    states = [(file.stat().st_mtime_ns, file.stat().st_size) if is_regular(file) else None for file in files]
+    return repr((parts, states))
+
+
+def _look(scenario: Scenario, region: Region) -> tuple[list[FirstRows], list[tuple[str, str]]]:
+    found: list[FirstRows] = []
+    problems: list[tuple[str, str]] = []
     workers = scenario.workers
     looks: dict[str, Callable[[], FirstRows | None]] = {
         "workers.source": lambda: workers.source.look(region),

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from geodp.bounds import MOST_ARMS, MOST_PLUGINS
 from geodp.errors import DataError, ScenarioError, UsageError
 from geodp.folders import put_back
 from geodp.model import problems_of
@@ -29,6 +30,8 @@ _STAND_IN: dict[str, Any] = {
     "name": "stand-in",
     "region": {"west": 0.0, "south": 0.0, "east": 0.1, "north": 0.1},
 }
+_LOOKED_AT = 100
+"""With more problems than that, those of every arm are not looked for: each arm repeats the whole scenario."""
 
 
 def read_scenario(
@@ -170,17 +173,22 @@ def build_scenario(
     unknown = StandIns(absent) if absent and stand_ins else None
     scenario, found = _validated(raw, folder, unknown)
     problems += found
-    if isinstance(raw.get("compare"), dict):
+    if _arms_are_few(raw) and len(problems) <= _LOOKED_AT:
         problems += _arm_problems(raw, folder, {message for _, message in problems}, unknown)
     if problems or scenario is None:
         raise ScenarioError(source, problems + ([("plugins", not_loaded(absent))] if absent else []))
     return scenario
 
 
+def _arms_are_few(raw: dict[str, Any]) -> bool:
+    """Tell whether the arms can be looked at one by one; of too many, only that is told."""
+    return isinstance(raw.get("compare"), dict) and len(raw["compare"]) <= MOST_ARMS
+
+
 def _plugin_names(raw: dict[str, Any]) -> tuple[str, ...]:
     """Return the plug-in files that a raw scenario names (those of a wrong list are reported elsewhere)."""
     names = raw.get("plugins", [])
-    return tuple(map(str, names)) if isinstance(names, list) else ()
+    return tuple(map(str, names)) if isinstance(names, list) and len(names) <= MOST_PLUGINS else ()
 
 
 def _plugin_problems(raw: dict[str, Any], folder: Path, *, load: bool) -> list[Problem]:
@@ -284,8 +292,8 @@ def arm_raw(raw: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the raw scenario of one arm of a comparison."""
     from geodp.scenario import WORLD_PATHS
 
-    arm = copy.deepcopy(raw)
-    changes = arm.pop("compare")[name] or {}
+    arm = copy.deepcopy({key: value for key, value in raw.items() if key != "compare"})
+    changes = copy.deepcopy(raw["compare"][name]) or {}
     if not isinstance(changes, dict):
         raise UsageError("an arm is a mapping of dotted paths to values")
     for dotted, value in changes.items():

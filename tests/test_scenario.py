@@ -1,4 +1,5 @@
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from geodp.errors import DataError, ScenarioError, UsageError
 from geodp.scenario import Scenario, load_scenario, one_significant_figure
 from geodp.scenario_file import arms, build_scenario, parse_override, read_yaml, set_path, write_scenario
 from geodp.scenario_report import report
+from geodp.world.sources.table import Table
 from tests.small import small, small_file, small_raw
 
 SHIPPED = sorted(Path("scenarios").glob("*.yaml"))
@@ -369,12 +371,61 @@ def test_200_000_unknown_keys_are_counted_and_ten_are_named() -> None:
     assert str(refused.value).endswith("… and 199,990 more")
 
 
-def test_a_list_that_nobody_writes_is_not_looked_through() -> None:
-    found = problems({"tasks.demand.profile": ["x"] * 100_000, "attacks": [f"x{number}" for number in range(6000)]})
-    assert found == {
-        "attacks": "has 6,000 entries; at most 5,000",
-        "tasks.demand.profile": "has 100,000 entries; at most 5,000",
-    }
+@pytest.mark.parametrize(
+    ("path", "entries", "most"),
+    [
+        ("attacks", [{"kind": f"x{number}"} for number in range(50_000)], "100"),
+        ("plugins", [f"p{number}.py" for number in range(50_000)], "100"),
+        ("compare", {f"a{number}": {"curator.mechanism.epsilon": -1} for number in range(5_000)}, "64"),
+        ("tasks.demand.profile", ["x"] * 100_000, "5,000"),
+    ],
+)
+def test_a_list_that_is_too_long_is_one_problem_whose_entries_are_not_looked_at(
+    path: str, entries: Any, most: str
+) -> None:
+    raw = small_raw({path: entries})
+    with pytest.raises(ScenarioError) as refused:
+        build_scenario(raw, source="small", folder=Path.cwd())
+    assert refused.value.problems == [(path, f"has {len(entries):,} entries; at most {most}")]
+
+
+def test_arms_are_not_looked_at_where_the_scenario_alone_has_hundreds_of_problems() -> None:
+    raw = small_raw({"compare": {"one": {"curator.mechanism.epsilon": -1}}})
+    raw |= {f"key{number}": number for number in range(1000)}
+    with pytest.raises(ScenarioError) as refused:
+        build_scenario(raw, source="small", folder=Path.cwd())
+    assert len(refused.value.problems) == 1000
+
+
+def test_the_data_are_looked_at_once_for_all_arms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "people.csv").write_text("worker,lon,lat\n1,10.01,50.01\n")
+    looks = []
+    look = Table.look
+
+    def counted(self: Table, region: Any) -> Any:
+        looks.append(region)
+        return look(self, region)
+
+    monkeypatch.setattr(Table, "look", counted)
+    build_scenario(
+        small_raw(
+            {
+                "workers.source": {"kind": "table", "path": str(tmp_path / "people.csv")},
+                "curator.expected_workers": 10,
+                "compare": {f"arm{number}": {"curator.mechanism.epsilon": 1 + number} for number in range(20)},
+            }
+        ),
+        source="small",
+        folder=tmp_path,
+    )
+    assert len(looks) == 1
+
+
+def test_a_pipe_is_called_what_it_is(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    found = problems({"workers.source": {"kind": "table", "path": str(tmp_path / "pipe.csv")}})
+    assert found["workers.source.path"] == f"is a pipe or a device: {tmp_path / 'pipe.csv'}"
+    assert "no such file" not in " ".join(found.values())
 
 
 def test_a_plug_in_of_another_family_is_sent_to_its_own_place() -> None:
@@ -483,7 +534,7 @@ def test_a_list_of_more_tasks_than_can_be_simulated_is_refused_unread(
 @pytest.mark.parametrize("path", ["x" * 5000, "~nobody-at-all/x.csv", "/dev/zero", "."])
 def test_a_name_that_is_no_file_is_one_problem(path: str) -> None:
     found = problems({"workers.source": {"kind": "table", "path": path}, "curator.expected_workers": 10})
-    assert "no such file" in found["workers.source.path"]
+    assert found["workers.source.path"].startswith(("no such file: ", "is a folder: ", "is a pipe or a device: "))
 
 
 def test_a_venue_list_of_another_town_is_refused_by_the_check(tmp_path: Path) -> None:

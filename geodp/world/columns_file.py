@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from geodp.csv_cells import unguarded, unguarded_column
 from geodp.errors import DataError
-from geodp.files import is_regular
+from geodp.files import is_regular, why_not_regular
 from geodp.model import did_you_mean
 from geodp.notices import notice
 from geodp.world import total_rows
@@ -131,8 +131,8 @@ def _is_number(text: str) -> bool:
 
 def _look_at(path: Path) -> None:
     if not is_regular(path):
-        if len(str(path)) < _LONGEST_NAME and path.is_dir():
-            raise DataError(f"{path}: is a folder; name a csv or Parquet file")
+        if (why := why_not_regular(path)) != "no such file":
+            raise DataError(f"{path}: {why}; name a csv or Parquet file")
         short = len(str(path)) < _LONGEST_NAME and path.parent.is_dir()
         near = did_you_mean(path.name, (p.name for p in path.parent.iterdir())) if short else ""
         raise DataError(f"{str(path)[:_LONGEST_NAME]}: no such file.{near}")
