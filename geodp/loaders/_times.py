@@ -21,6 +21,6 @@ def zoned_seconds(column: Any, zone: str, dropped: Dropped) -> pa.Array:
     times = read_time_column(column, zone)
     if times.local:
         dropped.note(f"no time zone stated: taken as {zone}", times.local)
-    for unit in times.finer:
-        dropped.note(f"times too large for seconds: taken as {unit} since 1970", len(column))
+    for unit, count in times.finer.items():
+        dropped.note(f"times too large for seconds: taken as {unit} since 1970", count)
     return pa.array(times.seconds)

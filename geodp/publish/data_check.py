@@ -265,7 +265,8 @@ class _Reading:
             report.looks_wrong.append("not one row can be used.")
         if self.swapped > _MOST * max(self.placed, 1):
             report.looks_wrong.append(
-                f"{100 * self.swapped / self.placed:.0f} % of the places would fit with lat and lon swapped."
+                f"{100 * self.swapped / self.placed:.0f} % of the places would fit with lat and lon swapped"
+                + ("." if self.region is None else ", in the columns' names or in --region (west,south,east,north).")
             )
         if self.region is not None and self.placed:
             report.inside_share = self.inside / self.placed

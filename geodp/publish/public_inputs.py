@@ -53,8 +53,8 @@ class PublicInputs:
             given = None if request.region is None else parse_region(request.region)
             region = self.settle("region", "--region W,S,E,N", given, derive)
             require_sound(region)
-            if given is not None and given.north < _NOBODY_SOUTH_OF:
-                self.warnings.append(f"region {_shown(region)}: lies in Antarctica.{_probably_meant(region)}")
+            if given is not None:
+                _require_inhabited(given)
         except UsageError as error:
             raise UsageError(str(error) if NOTHING_DONE in str(error) else f"{error} {NOTHING_DONE}") from None
         return region
@@ -107,6 +107,15 @@ def require_sound(region: Region) -> None:
     if problems:
         meant = "" if region.polygon is not None else _probably_meant(region)
         raise UsageError(f"region {_shown(region)}: {'; '.join(problems)}.{meant}")
+
+
+def _require_inhabited(region: Region) -> None:
+    """Refuse a box in Antarctica before anything is charged: a release would be of nobody, and say not a word."""
+    if region.polygon is None and region.north < _NOBODY_SOUTH_OF:
+        raise UsageError(
+            f"region {_shown(region)}: lies in Antarctica.{_probably_meant(region)} If Antarctica is meant, name a "
+            "file of polygons."
+        )
 
 
 _ORDERS = {"south,west,north,east": (1, 0, 3, 2), "west,east,south,north": (0, 2, 1, 3),

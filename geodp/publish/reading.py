@@ -127,7 +127,8 @@ def _refuse_elsewhere(rows: Rows, region: Region, kept: Mask) -> None:
     if share > _MOST and swapped_share > _MOST:
         raise DataError(
             f"{rows.path.name}: {100 * share:.0f} % of points lie outside the region; {100 * swapped_share:.0f} % "
-            f"would lie inside with lat and lon swapped. Swap the names of the two columns. {NOTHING_DONE}"
+            f"would lie inside with lat and lon swapped, in the columns' names or in --region (its order is "
+            f"west,south,east,north). {NOTHING_DONE}"
         )
     require_all(rows, (np.abs(lon) <= 180) & (np.abs(lat) <= 90), "a longitude beyond ±180 or a latitude beyond ±90")
     if not kept.any():

@@ -131,7 +131,7 @@ class Points:
         if share > _MOST and swapped_share > _MOST:
             raise DataError(
                 f"{name}: {100 * share:.0f} % of points lie outside the region; {100 * swapped_share:.0f} % would lie "
-                "inside with lat and lon swapped. Swap the names of the two columns."
+                "inside with lat and lon swapped, in the columns' names or in the region (west,south,east,north)."
             )
         if not kept.any():
             raise DataError(f"{name}: no point lies inside the region: check the region.")

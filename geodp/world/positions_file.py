@@ -67,8 +67,11 @@ def given_path(path: str, kind: str) -> Path:
     return Path(path)
 
 
-def read_positions(path: Path, columns: Columns, region: Region) -> Positions:
-    """Read and check a file of places; points outside the region are dropped, and how many is said."""
+def read_positions(path: Path, columns: Columns, region: Region, *, most: int | None = None) -> Positions:
+    """Read and check a file of places; points outside the region are dropped, and how many is said.
+
+    With `most` reading ends after about so many rows, and nothing is said.
+    """
     check = _Check(path, columns, region)
     x, y, time, worker = [], [], [], []
     for batch in _batches(path, columns):
@@ -79,7 +82,10 @@ def read_positions(path: Path, columns: Columns, region: Region) -> Positions:
             time.append(batch[columns.time][inside])
         if columns.worker:
             worker.append(batch[columns.worker].filter(inside))
-    check.conclude()
+        if most is not None and check.rows >= most:
+            break
+    if most is None:
+        check.conclude()
     code, names = _numbered(worker) if columns.worker else (None, None)
     return Positions(np.concatenate(x), np.concatenate(y), code, np.concatenate(time) if columns.time else None, names)
 
@@ -187,7 +193,8 @@ class _Check:
             raise DataError(
                 f"{name}: {100 * outside / self.rows:.0f} % of points lie outside the region; "
                 f"{100 * self.swapped / self.rows:.0f} % would lie inside with lat and lon swapped.\n"
-                f"Set lon_column: {columns.lat} and lat_column: {columns.lon}, or mend the file."
+                f"Set lon_column: {columns.lat} and lat_column: {columns.lon}, or mend the file; or is it the region "
+                "that is swapped?"
             )
         self._raise_if("range", "a longitude beyond ±180 or a latitude beyond ±90 degrees")
         self._raise_if("time", f"no {columns.time} that can be read (seconds or dates)")

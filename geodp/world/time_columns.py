@@ -5,7 +5,8 @@ Every cell is read by itself: what one row holds never changes how another is re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -35,8 +36,8 @@ class Times:
     """Whether some of them are dates."""
     local: int = 0
     """How many dates state no time zone."""
-    finer: tuple[str, ...] = ()
-    """Units finer than a second in which some numbers are given."""
+    finer: Mapping[str, int] = field(default_factory=dict)
+    """Units finer than a second, with how many numbers are given in each."""
 
 
 def read_time_column(column: Any, zone: str = "UTC") -> Times:
@@ -147,14 +148,14 @@ def _common(seconds: float) -> bool:
 
 def _in_seconds(numbers: Array) -> Times:
     """Return numbers in seconds, those that are too large for it by what they must be instead."""
-    seconds, finer = numbers.copy(), []
+    seconds, finer = numbers.copy(), {}
     left: npt.NDArray[np.bool_] = np.isfinite(numbers)
     for unit, name in _FINER:
         large = left & (numbers >= _FROM_S * unit) & (numbers < _TO_S * unit)
         if large.any():
             seconds[large], left = numbers[large] / unit, left & ~large
-            finer.append(name)
-    return Times(seconds, finer=tuple(finer))
+            finer[name] = int(np.count_nonzero(large))
+    return Times(seconds, finer=finer)
 
 
 def _floats(column: Any) -> Array:

@@ -76,7 +76,8 @@ def test_swapped_columns_and_files_without_a_usable_row_look_wrong(tmp_path: Pat
     told = check_data(saved(tmp_path, swapped), region=TOWN)
     assert told.looks_wrong == [
         "not one row can be used.",
-        "100 % of the places would fit with lat and lon swapped.",
+        "100 % of the places would fit with lat and lon swapped, in the columns' names or in --region "
+        "(west,south,east,north).",
     ]
     assert check_data(saved(tmp_path, "user,lon,lat\n")).looks_wrong == ["the file has column names but no rows."]
 

@@ -57,9 +57,21 @@ def test_a_region_is_four_numbers_or_a_file(tmp_path: Path) -> None:
         ("10,50,10,50.1", "the region is empty"),
         ("10.2,50,10,50.1", "must be less than east"),
         ("10,50,10.1,91", "latitudes must lie between"),
+        ("10,89.9,10.1,90", "the poles left out"),
         ("0,0,40,60", "too large for a local projection"),
     ],
 )
 def test_an_impossible_region_is_refused(make: Make, region: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         PublicInputs(releasing=False).region(make(region=region), lambda: Region(0, 0, 1, 1))
+
+
+def test_a_box_in_antarctica_is_refused_before_anything_is_charged(make: Make) -> None:
+    """Latitude first is how many write a box: a release of New York would have been of nobody, and paid for."""
+    for releasing in (False, True):
+        with pytest.raises(UsageError, match=r"lies in Antarctica.* did you mean -74.05,40.68,-73.9,40.83\?"):
+            PublicInputs(releasing).region(make(region="40.68,-74.05,40.83,-73.90"), never_region)
+
+
+def never_region() -> Region:
+    raise AssertionError("a region that is given must not be derived")

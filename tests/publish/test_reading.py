@@ -124,3 +124,9 @@ def test_points_outside_the_region_are_left_out(make: Make) -> None:
 
 def test_the_bounding_box_is_that_of_the_points(make: Make) -> None:
     assert bounding_box(rows_of(make("lon,lat\n10,50\n10.5,49\n"))) == Region(10, 49, 10.5, 50)
+
+
+def test_a_region_with_its_order_wrong_is_not_blamed_on_the_columns_alone(make: Make) -> None:
+    request = make(places(20), region="50.0,10.0,50.05,10.08")
+    with pytest.raises(DataError, match=r"in the columns' names or in --region \(its order is west,south,east,north\)"):
+        publish_positions(request)

@@ -258,3 +258,19 @@ def test_without_a_list_of_users_the_guarantee_says_that_names_stay(publish: Pub
     assert f"{change} (the person's name stays) changes the odds" in stated["sentence"]
     assert stated["guarantee"]["emptied"]
     assert stated["not_hidden"] == ["which users are in the file: their names are published"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_without_a_usable_row_is_released_with_true_release_noise(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with a stand-in for it: the samplers of a release, too, are asked for nothing."""
+    pytest.importorskip("opendp", reason="OpenDP is not installed: pip install 'geodp[release]'")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "venues.csv").write_text(VENUES)
+    (tmp_path / "in.csv").write_text(f"{HEADERS[KINDS[kind][0]]}\nnothing,of,use,in,it,at,all\n")
+    options = [part for part in KINDS[kind][1] if part not in ("--users", "users.csv")]
+    command = ["publish", KINDS[kind][0], "in.csv", *options, "--out", "out.csv", "--mode", "release"]
+    with pytest.raises(SystemExit) as done:
+        main([*command, "--ledger", "ledger.json"])
+    assert done.value.code == 0

@@ -66,3 +66,8 @@ def test_clocks_and_days() -> None:
     assert counts_from_1970(np.array([NOON, 5.0, NOON]))
     assert not counts_from_1970(np.array([0.0, 7200.0]))
     assert usual_midnight(np.array([NOON, NOON + 60, -1e12])) == NOON - 12 * 3600
+
+
+def test_only_the_numbers_that_are_too_large_for_seconds_are_counted_as_such() -> None:
+    times = read_time_column(pa.array([10.0, NOON, 1e3 * NOON, 1e3 * NOON, 1e9 * NOON]))
+    assert times.finer == {"milliseconds": 2, "nanoseconds": 1}

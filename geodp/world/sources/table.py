@@ -14,7 +14,7 @@ from geodp.geometry import Array, Region
 from geodp.notices import notice
 from geodp.published_file import require_as_published
 from geodp.world import columns_file
-from geodp.world.first_rows import FirstRows
+from geodp.world.first_rows import MOST_LOOKED_AT, FirstRows
 from geodp.world.motion import Ids, Motion
 from geodp.world.point_column import point_column
 from geodp.world.population import Population
@@ -86,7 +86,11 @@ class Table(Source):
     def look(self, region: Region) -> FirstRows:
         """Look at the columns and the first rows."""
         path = given_path(self.path, self.kind)
-        return look_at_positions(path, self._columns(path), region)
+        columns = self._columns(path)
+        first = look_at_positions(path, columns, region)
+        if self.keep == "all" and columns.worker is not None and columns.time is None:
+            self._refuse_repeated(path, read_positions(path, columns, region, most=MOST_LOOKED_AT))
+        return first
 
     def load(self, region: Region, rng: np.random.Generator) -> Population:  # noqa: ARG002 - nothing to draw
         """Return the workers of the file that lie inside the region."""
@@ -103,7 +107,7 @@ class Table(Source):
             recorded = Motion(first, time_s, rows.x_m[by_worker], rows.y_m[by_worker])
             return Population(*recorded.at(0.0), recorded=recorded, from_midnight=from_midnight)
         if self.keep == "all":
-            self._refuse_repeated(path, rows, first)
+            self._refuse_repeated(path, rows)
         chosen = by_worker[first[1:] - 1 if self.keep == "last" else first[:-1]]
         return Population(rows.x_m[chosen], rows.y_m[chosen])
 
@@ -151,13 +155,14 @@ class Table(Source):
             )
         return worker
 
-    def _refuse_repeated(self, path: Path, rows: Positions, first: Ids) -> None:
-        count = np.diff(first)
-        if count.max() > 1:
+    def _refuse_repeated(self, path: Path, rows: Positions) -> None:
+        """Refuse several rows of one worker that nothing orders."""
+        count = np.bincount([] if rows.worker is None else rows.worker)
+        if count.size and count.max() > 1:
             most, times = int(count.argmax()), self.time_column or "time_s"
             raise DataError(
-                f"{path.name}: {rows.x_m.size:,} rows for {count.size:,} workers ({count[most]:,} for worker "
-                f"{rows.names[most]}), and no column '{times}' that would make them fixes over time.\n"
-                "Set keep: first or keep: last for one row per worker, name the times (seconds from the "
+                f"{path.name}: there are several rows of a worker ({count[most]:,} of worker {rows.names[most]}), and "
+                f"no column '{times}' that would make them fixes over time.\n"
+                "Set keep: first or keep: last for one row per worker, name the times (dates, or seconds from the "
                 "start of the run) in time_column, or set one_row_per_person: true to take every row for a worker."
             )

@@ -113,7 +113,9 @@ class TestEitherFormat:
         path = written(tmp_path, name, lon=LON, lat=LAT, worker=[7, 9, 9, 9])
         with pytest.raises(DataError) as caught:
             load(path)
-        assert f"{name}: 4 rows for 2 workers (3 for worker 9), and no column 'time_s'" in str(caught.value)
+        assert f"{name}: there are several rows of a worker (3 of worker 9), and no column 'time_s'" in str(
+            caught.value
+        )
         for way_out in ("keep: first", "time_column", "one_row_per_person: true"):
             assert way_out in str(caught.value)
         assert load(path, worker_column=None).size == 4
@@ -280,3 +282,11 @@ def test_areas_are_no_places_of_people(tmp_path: Path) -> None:
     areas.to_parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match="column 'geometry' must hold points, one per row"):
         load(tmp_path / "a.parquet")
+
+
+def test_a_check_refuses_what_a_run_would(tmp_path: Path) -> None:
+    """Rows that nothing orders are found by looking at the file, before anything is run."""
+    path = written(tmp_path, "people.csv", worker=["a", "b", "a", "c"], lon=LON, lat=LAT)
+    with pytest.raises(DataError, match=r"several rows of a worker \(2 of worker a\)"):
+        plugin("table", path=str(path)).look(REGION)
+    assert plugin("table", path=str(path), keep="first").look(REGION).inside == 4
