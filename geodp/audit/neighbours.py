@@ -97,6 +97,8 @@ def _unusable(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random
         bad = [{"lon": "-70.5", "lat": "20.25"}, {"lat": "95"}, {"lon": "abc"}, {"lat": ""}, {"lon": "inf"}][
             int(rng.integers(5))
         ]
+    if "time_s" in kind.columns and rng.random() < 0.5:  # nor may their times move anybody else's
+        bad = {**bad, "time_s": str(rng.choice(["-9e15", "9e15", "1e300", "2500-01-01"]))}
     more = [{**row, **bad} for row in person]
     if "venue" in kind.columns:  # where names are published, the name alone is told: it is on both sides
         named = _nowhere(person)
