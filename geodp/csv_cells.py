@@ -1,22 +1,25 @@
 """Cells of csv files that no spreadsheet takes for a formula.
 
-A spreadsheet runs a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return, whoever wrote it there. Text
-that begins so, and is no plain number, gets a single quote in front; a quote that stands there already gets another, so
-that taking one off again gives the text as it was. All csv files that geodp writes are guarded, and the tables that it
-reads are read so: a venue called `=1+1` keeps its name on the way out and back.
+A spreadsheet runs a cell that begins with `=`, `+`, `-`, `@` (their wide East Asian forms, too), a tab or an end of
+line, whoever wrote it there. Text that begins so, and is no plain number, gets a single quote in front; a quote that
+stands there already gets another, so that taking one off again gives the text as it was. All csv files that geodp
+writes are guarded, and the tables that it reads are read so: a venue called `=1+1` keeps its name on the way out and
+back.
 """
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMULA = r"^'*[=+\-@\t\r]"
+_BEGINS = "[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
+_FORMULA = f"^'*{_BEGINS}"
 _NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
-_QUOTED = r"^'('*[=+\-@\t\r])"
+_QUOTED = f"^'('*{_BEGINS})"
 
 
 def guarded_text(text: str) -> str:
@@ -45,6 +48,16 @@ def guarded_csv(frame: pd.DataFrame) -> str:
     """Return a table as csv whose text and names of columns are guarded."""
     named = frame.rename(columns={name: guarded_text(str(name)) for name in frame.columns})
     return named.map(lambda cell: guarded_text(cell) if isinstance(cell, str) else cell).to_csv(index=False)
+
+
+def read_guarded_csv(path: Path) -> pd.DataFrame:
+    """Read a csv that `guarded_csv` made, with its text as it was before."""
+    import pandas as pd
+
+    def plain(cell: Any) -> Any:
+        return re.sub(_QUOTED, r"\1", cell) if isinstance(cell, str) else cell
+
+    return pd.read_csv(path).map(plain).rename(columns=plain)
 
 
 def _guarded_column(column: Any) -> Any:

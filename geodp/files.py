@@ -90,12 +90,17 @@ def write_whole(path: Path, write: Callable[[Path], object], *, mode: int | None
     Parameters
     ----------
     path
-        The file; an older one stays as it is until the new one is complete.
+        The file, or a link to it; an older one stays as it is until the new one is complete. What is no file but a
+        pipe or a device (`/dev/stdout`) is written into, never replaced.
     write
         Called with the name to write to: in the same folder, with the same suffix.
     mode
         Permissions of the file (0o600 for what is private); default: as the system gives them.
     """
+    if path.exists() and not path.is_file():
+        write(path)
+        return
+    path = Path(os.path.realpath(path))
     _clear_partials(path)
     with _partial_of(path) as partial:
         try:

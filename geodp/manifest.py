@@ -33,12 +33,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / MANIFEST
     try:
-        facts = json.loads(path.read_bytes().decode())
+        facts = json.loads(path.read_bytes().decode(), parse_constant=_no_number)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is damaged: not valid JSON ({error})") from error
-    if not isinstance(facts, dict):
+    if not isinstance(facts, dict) or not all(isinstance(facts.get(key, {}), dict) for key in (_FILES, _NEXT)):
         raise DataError(f"{path}: is damaged: not a manifest")
     if _FILES not in facts and _OWN not in facts:
         return facts
@@ -111,6 +111,10 @@ def replace_file(folder: Path, name: str, text: str) -> None:
     write_text_whole(folder / name, text)
     facts.pop(_NEXT, None)
     write_manifest(folder, {**facts, _FILES: {**facts[_FILES], name: new}})
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no number")
 
 
 _ADVICE = "Make it anew, or take it from a copy."

@@ -7,12 +7,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from geodp.csv_cells import guarded, guarded_csv, guarded_text, unguarded
+from geodp.csv_cells import guarded, guarded_csv, guarded_text, read_guarded_csv, unguarded
 from geodp.datasets.folder import TableFile
 from geodp.publish.outputs import Table, write_table
 from geodp.world import columns_file
 
 RISKY = ["=1+1", "+cmd", "-cmd|x", "@SUM(A1)", "\tx", "\rx", "'=1", "''@x", "=", "-", "--5", "+1+1"]
+RISKY += ["\nx", "\uff1d1+1", "\uff0bx", "\uff0dx", "\uff20x"]
 PLAIN = ["plain", "", "a=b", "'quoted'", "-5", "+4.5e-3", "-.5", "3", "Café -x"]
 
 
@@ -39,7 +40,7 @@ def test_guarding_a_table_can_be_undone(kind: pa.DataType) -> None:
 
 
 def test_no_cell_of_a_published_csv_is_a_formula_and_its_names_are_read_back(tmp_path: Path) -> None:
-    names = [text for text in RISKY if text[0] not in "\t\r"]
+    names = [text for text in RISKY if text[0] not in "\t\r\n"]
     table = Table({"venue": pa.array(names), "count": np.linspace(-3, 3, len(names))})
     write_table(tmp_path / "out.csv", table, suffix_of=Path("out.csv"), stamp={"releasable": True})
     rows = list(csv.reader(io.StringIO((tmp_path / "out.csv").read_text(), newline="")))
@@ -61,3 +62,9 @@ def test_converted_tables_are_guarded(tmp_path: Path) -> None:
 def test_tables_of_comparisons_and_sweeps_are_guarded() -> None:
     text = guarded_csv(pd.DataFrame({"=x": ["@y", "z"], "value": [-1.5, None]}))
     assert text == "'=x,value\n'@y,-1.5\nz,\n"
+
+
+def test_the_table_of_a_sweep_is_read_back_as_it_was(tmp_path: Path) -> None:
+    table = pd.DataFrame({"=x": ["@y", "'=z", "plain"], "value": [-1.5, None, 2.0]})
+    (tmp_path / "summary.csv").write_text(guarded_csv(table))
+    pd.testing.assert_frame_equal(read_guarded_csv(tmp_path / "summary.csv"), table)

@@ -84,3 +84,17 @@ def test_who_waited_for_a_lock_that_goes_holds_the_file_that_has_the_name(tmp_pa
     with locked(lock, stays=False), pytest.raises(FileBusy), locked(lock, wait=False, stays=False):
         pass
     assert not lock.exists()
+
+
+def test_a_link_stays_a_link_and_a_pipe_a_pipe(tmp_path: Path) -> None:
+    (tmp_path / "link.txt").symlink_to("file.txt")
+    for text in ("one", "two"):
+        write_text_whole(tmp_path / "link.txt", text)
+        assert (tmp_path / "link.txt").is_symlink()
+        assert (tmp_path / "file.txt").read_text() == text
+    os.mkfifo(tmp_path / "pipe.txt")
+    reader = os.open(tmp_path / "pipe.txt", os.O_RDONLY | os.O_NONBLOCK)
+    write_text_whole(tmp_path / "pipe.txt", "told")
+    assert os.read(reader, 10) == b"told"
+    os.close(reader)
+    assert stat.S_ISFIFO((tmp_path / "pipe.txt").stat().st_mode)

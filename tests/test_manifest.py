@@ -93,3 +93,12 @@ def test_a_manifest_without_checksums_is_one_of_version_0_1(tmp_path: Path) -> N
     facts = read_manifest(tmp_path)
     require_intact(tmp_path, "anything", facts)
     assert facts["seed"] == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"a": NaN, "checksum": ""}', '{"files": [], "checksum": ""}', '{"files_next": 7}', "7", ""]
+)
+def test_a_manifest_that_is_none_is_an_error_that_names_it(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(DataError, match=r"manifest\.json: is damaged"):
+        read_manifest(tmp_path)

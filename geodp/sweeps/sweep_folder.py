@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from geodp._version import __version__
+from geodp.csv_cells import read_guarded_csv
 from geodp.errors import DataError, OutputError
 from geodp.files import FileBusy, locked, write_text_whole
 from geodp.folders import clear_folder
@@ -228,7 +229,7 @@ class SweepFolder:
             raise DataError(f"{self.path}: not a finished sweep (it has no {name})")
         facts = read_manifest(self.path) if (self.path / MANIFEST).is_file() else {}
         require_intact(self.path, name, facts)
-        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+        return pd.read_parquet(path) if path.suffix == ".parquet" else read_guarded_csv(path)
 
 
 class Results:
