@@ -25,7 +25,7 @@ def sparse_remark(trips: Trajectories) -> str:
         return ""
     return (
         f"trips have {points:g} points in the median, {gap_s:,.0f} s apart: such pings do not show the way. Synthetic "
-        "trips move from cell to cell and come out with many more points and hours than these."
+        "trips move from cell to cell, so their points and hours may be far from these (often many more)."
     )
 
 

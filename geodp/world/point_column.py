@@ -43,6 +43,7 @@ class PointColumn:
         kinds = shapely.get_type_id(points)
         if not total and not np.isin(kinds, (-1, 0)).all():
             raise DataError(f"{where} must hold points, one per row")
+        points = np.where((kinds == 0) & ~shapely.is_empty(points), points, None)  # an empty point lies nowhere
         return self._degrees(shapely.get_x(points), shapely.get_y(points))
 
     def _degrees(self, x: Array, y: Array) -> dict[str, Array]:
