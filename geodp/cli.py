@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from collections.abc import Sequence
@@ -51,7 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(_exit_code([word for word in words if word not in ANYWHERE]))
 
 
-def _exit_code(words: list[str]) -> int:
+def _exit_code(words: list[str]) -> int:  # noqa: PLR0911 - a code for every way to end
     from geodp.errors import GeodpError
 
     wrong_usage = typer.BadParameter.__mro__[2]  # ClickException: newer typers carry their own copy of click
@@ -78,6 +79,11 @@ def _exit_code(words: list[str]) -> int:
             return int(error.exit_code)  # type: ignore[attr-defined]
         if "--debug" in flags:
             traceback.print_exc()
+        elif isinstance(error, MemoryError):
+            typer.echo(f"not enough memory ({str(error) or 'none is left'}): take fewer people or tasks", err=True)
+        elif isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            typer.echo(f"{str(error.filename)[:80]}…: the name is too long for a file", err=True)
+            return 2
         else:
             from geodp.plugins import blamed
 

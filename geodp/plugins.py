@@ -32,6 +32,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from geodp.errors import UsageError
+from geodp.files import is_regular
 from geodp.model import Model, did_you_mean
 
 if TYPE_CHECKING:
@@ -302,7 +303,7 @@ def _kind_schema(cls: type[Plugin]) -> dict[str, Any]:
 
 def require_file(path: Path) -> None:
     """Raise unless a plug-in file is there."""
-    if not path.is_file():
+    if not is_regular(path):
         raise UsageError(f"plugins: no file {path.resolve()}")
 
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from geodp import __version__
+from geodp.cli import main
 from tests.small import small_file, small_raw
 
 
@@ -166,3 +167,27 @@ def test_an_unwritable_folder_is_refused(tmp_path: Path) -> None:
     done = geodp("run", str(small_file(tmp_path)), "--out", str(locked / "run"))
     assert done.returncode == 2
     assert "cannot be written" in done.stderr
+
+
+def test_a_machine_without_enough_memory_is_told_in_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 460. MiB")
+
+    monkeypatch.setattr("geodp.scenario.load_scenario", full)
+    with pytest.raises(SystemExit) as stop:
+        main(["check", "scenarios/quickstart.yaml"])
+    assert stop.value.code == 1
+    assert capsys.readouterr().err == ("not enough memory (Unable to allocate 460. MiB): take fewer people or tasks\n")
+
+
+@pytest.mark.parametrize("words", [["sweep", "{file}"], ["publish", "positions", "{file}", "--out", "o.csv"]])
+def test_a_name_that_no_file_can_have_is_no_file(words: list[str], tmp_path: Path) -> None:
+    long = "w" * 5000
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text(f"geodp: 1\nname: s\nbase: {long}\nseeds: [1]\n")
+    told = {"sweep": str(sweep), "publish": str(tmp_path / long)}[words[0]]
+    done = geodp(*(word.format(file=told) for word in words), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "unexpected" not in done.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from geodp.errors import UsageError
+from geodp.files import is_regular
 from geodp.loaders import TRAJECTORIES, VISITS, Loader
 from geodp.plugins import find, plugins
 
@@ -94,7 +95,7 @@ def _fitting(path: Path, fields: dict[str, Any]) -> Iterator[str]:
         special = [kind for kind in found if not kind.endswith("_table")]
     if special:
         yield from special
-    elif path.is_file():
+    elif is_regular(path):
         yield from [kind for kind in fitting if _has_columns(path, kind, fields)] or fitting
     else:
         yield from fitting[-1:]  # whichever: it will say that there is no such file
@@ -104,7 +105,7 @@ def told_by_columns(path: Path) -> list[str]:
     """Return the published formats that a csv or Parquet file is of by its columns, whatever it is called."""
     from geodp.world import columns_file
 
-    if not (path.is_file() and path.stat().st_size and columns_file.is_table(path)):
+    if not (is_regular(path) and path.stat().st_size and columns_file.is_table(path)):
         return []
     found = set(columns_file.column_names(path))
     return [kind for kind, cls in loaders().items() if cls.told_by and cls.told_by <= found]

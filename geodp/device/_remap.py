@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError
+from geodp.files import is_regular
 from geodp.geometry import Array, Grid, Region
 from geodp.privacy.channels import Channel, FiniteChannel
 
@@ -95,7 +96,7 @@ def prior_from_file(path: Path, region: Region, cells: Grid) -> Array:
 def _table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
-    if not path.is_file():
+    if not is_regular(path):
         raise DataError(f"{path}: no such file")
     try:
         return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)

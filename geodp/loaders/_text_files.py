@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geodp.errors import DataError
+from geodp.files import is_regular
 from geodp.loaders import VISITS, Dropped
 from geodp.loaders._checks import MALFORMED
 from geodp.model import did_you_mean
@@ -23,7 +24,7 @@ def require_file(path: Path) -> None:
     """Refuse a path that is not a file with something in it."""
     if path.is_dir():
         raise DataError(f"{path}: is a folder; name a file")
-    if not path.is_file():
+    if not is_regular(path):
         near = did_you_mean(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else ""
         raise DataError(f"{path}: no such file.{near}")
     if path.stat().st_size == 0:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geodp.errors import DataError
+from geodp.files import is_regular
 from geodp.loaders import TRAJECTORIES, Dropped
 from geodp.loaders._checks import Checker
 
@@ -20,7 +21,7 @@ TRACK = "track"
 
 def files_of(path: Path, pattern: str, what: str, *, total: bool) -> list[Path]:
     """Return the file itself, or the files of a folder (and those below it) whose names fit a pattern, in order."""
-    if path.is_file():
+    if is_regular(path):
         return [path]
     if not path.is_dir():
         raise DataError(f"{path}: no such file or folder")

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import UsageError
+from geodp.files import is_regular
 from geodp.geometry import Array, Region, region_from_file, region_problems
 from geodp.privacy.guarantee import Guarantee, Unit
 from geodp.publish.request import NOTHING_DONE, Request
@@ -89,7 +90,7 @@ class PublicInputs:
 def parse_region(text: str) -> Region:
     """Read `W,S,E,N` in degrees, or the path of a file of polygons."""
     parts = text.split(",")
-    if len(parts) != 4 and Path(text).is_file():
+    if len(parts) != 4 and is_regular(Path(text)):
         return region_from_file(Path(text))
     try:
         west, south, east, north = (_finite(part) for part in parts)

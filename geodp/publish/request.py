@@ -10,7 +10,7 @@ from typing import Any
 
 from geodp.display.page_file import require_page
 from geodp.errors import OutputError, UsageError
-from geodp.files import same_content
+from geodp.files import is_regular, same_content
 from geodp.model import did_you_mean
 from geodp.publish.outputs import require_suffix
 from geodp.published_file import guarantee_path, require_as_published
@@ -106,7 +106,7 @@ class Request:
     def public_files(self) -> dict[str, Path]:
         """Return the files of public inputs, by what they are."""
         found = dict(self.also_read)
-        if self.region is not None and Path(self.region).is_file():
+        if self.region is not None and is_regular(Path(self.region)):
             found["the region"] = Path(self.region)
         if isinstance(self.settings.get("prior_file"), str):
             found["the prior"] = Path(self.settings["prior_file"])

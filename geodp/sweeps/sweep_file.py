@@ -14,6 +14,7 @@ import yaml
 from pydantic import Field, ValidationError, field_validator
 
 from geodp.errors import ScenarioError, UsageError
+from geodp.files import is_regular
 from geodp.model import Model, did_you_mean, problems_of
 from geodp.names import require_name
 from geodp.plugins import plugins
@@ -188,7 +189,7 @@ def load_sweep(path: str | Path, overrides: Mapping[str, Any] | None = None) -> 
     except ValidationError as error:
         raise ScenarioError(str(path), problems_of(error)) from None
     base_path = (path.resolve().parent / sweep.base).resolve()
-    if not base_path.is_file():
+    if not is_regular(base_path):
         raise ScenarioError(str(path), [("base", f"no such file: {base_path}")])
     base = read_yaml(base_path)
     for dotted, value in (overrides or {}).items():

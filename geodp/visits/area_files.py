@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from geodp.errors import DataError, UsageError
+from geodp.files import is_regular
 from geodp.geometry import Array
 from geodp.visits.hierarchy import units_from_areas
 from geodp.visits.histories import Names
@@ -32,7 +33,7 @@ class AreaFile:
         """Return the area of every place; with `gaps`, None for places in no area instead of an error."""
         import geopandas
 
-        if not self.path.is_file():
+        if not is_regular(self.path):
             raise DataError(f"{self.path}: no such file (areas of level '{self.level}')")
         try:
             packed = self.path.name.lower().endswith((".parquet", ".geoparquet"))

@@ -20,6 +20,7 @@ from typing import Any
 
 from geodp.files import write_text_whole
 from tests.fuzz.case import DATA, SCENARIO
+from tests.fuzz.oracle import LATE
 from tests.fuzz.pool import Task, answers
 
 CASES = 12_000
@@ -86,10 +87,12 @@ def report(done: dict[str, Any], cases: int) -> tuple[str, int]:
     """Return the table of what was run and found, and the number of findings."""
     ran = Counter(kind for kind, _ in done["done"])
     faults = Counter(finding["fault"].partition(":")[0] for finding in done["findings"])
+    late = faults.pop(LATE, 0)
     lines = [
         f"{len(done['done']):,} of {cases:,} cases: {ran[SCENARIO]:,} scenarios, {ran[DATA]:,} data files, "
         f"{done.get('commands', 0):,} commands, {done.get('cpu_s', 0.0):,.0f} CPU-s",
         *(f"  {fault:<20} {count}" for fault, count in sorted(faults.items())),
+        f"{late} runs refused what their check had passed: only reading all of the data shows it",
         f"{sum(faults.values())} findings",
     ]
     return "\n".join(lines), sum(faults.values())

@@ -15,6 +15,8 @@ from tests.fuzz.case import Case, Command
 
 SECONDS_OF_CHECK = 5.0
 READ_FIGURE = "read-figure"
+LATE = "refused after check"
+"""No fault: that trips fall outside a run, say, shows only when all of them are read. It is counted apart."""
 """Stands for a command that reads a figure file and makes nothing."""
 _UNEXPECTED = re.compile(r"^(Traceback \(most recent|unexpected \w+:)", re.MULTILINE)
 _LIGHT = re.compile(r"needs +about (?P<seconds>[\d.,]+) s")
@@ -116,7 +118,7 @@ def faults(command: Command, ended: Ended, new: set[str]) -> list[str]:
     elif ended.code == 2 and command.names and not _says_where(command, ended.printed):
         found.append("unnamed")
     elif ended.code == 2 and command.only_after == 0:
-        found.append("refused after check")
+        found.append(LATE)
     if checks and ended.cpu_s > SECONDS_OF_CHECK:
         found.append("slow check")
     left = {name for name in new if not name.endswith(_STAYS)}

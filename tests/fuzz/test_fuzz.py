@@ -9,7 +9,7 @@ from tests.fuzz.__main__ import main, tasks
 from tests.fuzz.case import DATA, SCENARIO, Case, Command
 from tests.fuzz.data_mutants import data_case
 from tests.fuzz.good_files import write_inputs
-from tests.fuzz.oracle import Ended, faults, judge
+from tests.fuzz.oracle import LATE, Ended, faults, judge
 from tests.fuzz.scenario_mutants import scenario_case
 
 
@@ -56,7 +56,7 @@ def test_every_sixth_case_is_a_data_file_and_none_is_met_twice() -> None:
         (Command(["run", "x"]), Ended(3, "", 0.1), set(), ["exit code"]),
         (Command(["check", "x"], names="case.yaml"), Ended(2, "something is wrong", 0.1), set(), ["unnamed"]),
         (Command(["check", "x"]), Ended(0, "ok", 6.0), set(), ["slow check"]),
-        (Command(["run", "x"], only_after=0), Ended(2, "no", 1.0), set(), ["refused after check"]),
+        (Command(["run", "x"], only_after=0), Ended(2, "no", 1.0), set(), [LATE]),
         (Command(["run", "x"]), Ended(2, "no", 1.0), {"run", "run.lock"}, ["left behind: run"]),
         (Command(["run", "x"]), Ended(0, "", 1.0), {"run", ".run.partial"}, ["left behind: .run.partial"]),
     ],
