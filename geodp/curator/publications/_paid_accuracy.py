@@ -102,8 +102,12 @@ def pay_for_accuracy(counted: Counted, visits: VisitTable, noise: Noise, epsilon
     like = np.sort(fitted_total(unsorted, everything))[::-1]
     error = _measured(counted, visits, sizes, noise, half)
     if counted.own_noise is not None:
-        shares = (bound / everything for bound in (missing.value, missing.low, missing.high))
-        error = _with_model(error, *(own_noise_error(counted.own_noise, like, min(share, 1.0)) for share in shares))
+        kept = everything - missing.value
+        models = []
+        for left_out in (missing.value, missing.low, missing.high):
+            true = fitted_total(unsorted, kept + left_out)  # more visits left out are more visits in all, too
+            models.append(own_noise_error(counted.own_noise, true, left_out / (kept + left_out)))
+        error = _with_model(error, *models)
     return PaidAccuracy(error, sizes, like)
 
 
