@@ -31,7 +31,7 @@ _STAND_IN: dict[str, Any] = {
     "region": {"west": 0.0, "south": 0.0, "east": 0.1, "north": 0.1},
 }
 _LOOKED_AT = 100
-"""With more problems than that, those of every arm are not looked for: each arm repeats the whole scenario."""
+"""With more problems than that, (further) arms are not looked at: each of them repeats the whole scenario."""
 
 
 def read_scenario(
@@ -276,8 +276,10 @@ def _related(path: str, other: str) -> bool:
 def _arm_problems(
     raw: dict[str, Any], folder: Path, known: set[str], stand_ins: StandIns | None = None
 ) -> list[Problem]:
-    problems = []
+    problems: list[Problem] = []
     for name in raw["compare"]:
+        if len(problems) > _LOOKED_AT:
+            break
         try:
             arm = arm_raw(raw, name)
         except UsageError as error:

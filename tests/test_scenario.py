@@ -397,6 +397,14 @@ def test_arms_are_not_looked_at_where_the_scenario_alone_has_hundreds_of_problem
     assert len(refused.value.problems) == 1000
 
 
+def test_arms_are_looked_at_until_there_are_hundreds_of_problems() -> None:
+    wrong = {f"server.x{number}": 1 for number in range(1000)}
+    raw = small_raw({"compare": {f"arm{number}": wrong for number in range(50)}})
+    with pytest.raises(ScenarioError) as refused:
+        build_scenario(raw, source="small", folder=Path.cwd())
+    assert {path.partition(":")[0] for path, _ in refused.value.problems} == {"compare.arm0"}
+
+
 def test_the_data_are_looked_at_once_for_all_arms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "people.csv").write_text("worker,lon,lat\n1,10.01,50.01\n")
     looks = []

@@ -16,7 +16,7 @@ from geodp.files import digest, write_text_whole, write_whole
 from geodp.metrics._interval import mean
 from geodp.stamp import COLUMN, METADATA, SIMULATED, write_simulated
 from geodp.sweeps.job import Job
-from geodp.sweeps.sweep import failure_message
+from geodp.sweeps.sweep import all_checksums, failure_message
 from geodp.sweeps.sweep_file import LoadedSweep, as_text
 from geodp.sweeps.sweep_folder import OUTPUT, SweepFolder
 
@@ -48,21 +48,12 @@ def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, com
         "varied": sweep.varied,
         "cells": {cell.name: cell.label() for cell in sweep.cells},
         "baseline": sweep.baseline().name,
-        "checksums": _checksums(sweep),
+        "checksums": all_checksums(sweep),
         "finished": complete,
         "output": store.output_identity(sweep, jobs, draw=draw),
     }
     written = [*OUTPUT, *(f"figures/{path.with_suffix(end).name}" for path in drawn for end in (".png", ".svg"))]
     store.write_manifest(facts | {"files": {name: digest(store.path / name) for name in written}})
-
-
-def _checksums(sweep: LoadedSweep) -> dict[str, str]:
-    from geodp.runs.run import checksums
-
-    found: dict[str, str] = {}
-    for cell in sweep.cells:
-        found |= checksums(cell.scenario)
-    return found
 
 
 def runs_table(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder) -> pd.DataFrame:

@@ -139,7 +139,7 @@ def sweep(
         before = {} if fresh else store.manifest()
         # Old results are forgotten only when there is somebody to make new ones.
         executor = _executor(loaded, workers, cluster, len(jobs)) if fresh else None
-        store.begin(loaded, _all_checksums(loaded), fresh=fresh)
+        store.begin(loaded, all_checksums(loaded), fresh=fresh)
         todo = _left_to_do(jobs, store)
         progress = Progress(total=len(jobs), done=len(jobs) - len(todo), skipped=len(jobs) - len(todo))
         if todo:
@@ -216,7 +216,8 @@ def failure_message(outcome: Outcome, loaded: LoadedSweep, values: dict[str, Any
     return f"{outcome['cell']} seed {outcome['seed']}: {error}\n  repeat it:  {shlex.join(words)} --debug"
 
 
-def _all_checksums(loaded: LoadedSweep) -> dict[str, str]:
+def all_checksums(loaded: LoadedSweep) -> dict[str, str]:
+    """Return the checksum of every file that any cell of a sweep reads."""
     from geodp.runs.run import checksums
 
     found: dict[str, str] = {}
