@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from geodp.geometry import Array
 from geodp.privacy.guarantee import Guarantee, Unit
 from geodp.privacy.ledger import Ledger
 from geodp.privacy.noise import Noise, SimulatedNoise
-from geodp.runs.run_folder import write_json
+from geodp.runs.run_folder import read_json, write_json
 from geodp.scenario import Scenario
 from geodp.stamp import SIMULATED, write_simulated
 from geodp.streams import Streams
@@ -163,7 +162,7 @@ def read_history_reports(files: list[Path], plugins_left_out: tuple[str, ...] = 
     stand_ins = StandIns(plugins_left_out) if plugins_left_out else None
     found = []
     for path in sorted(files):
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = read_json(path)
         device = Slot("history").build(facts["mechanism"], stand_ins)
         tables = [pd.read_parquet(path.with_name(f"{path.stem}-{name}.parquet")) for name in ("items", "counts")]
         promise = Guarantee.from_dict(facts["guarantee"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from geodp.errors import UsageError
 from geodp.privacy.guarantee import Guarantee
+from geodp.runs.run_folder import read_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +80,7 @@ def read_publications(run: RunFolder, files: list[Path]) -> list[PublishedRun]:
         path = stated.get(f"{index}-{item.kind}")
         if path is None:
             continue  # a run made before publications were part of one
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = read_json(path)
         found.append(
             PublishedRun(
                 index=index,

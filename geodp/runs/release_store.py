@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from geodp.geometry import Grid
 from geodp.privacy import channels
 from geodp.privacy.guarantee import Guarantee
 from geodp.release import AdaptiveCells, Cells, Contours, DensityEstimate, GridCells, LatticeCells, Points
-from geodp.runs.run_folder import write_json
+from geodp.runs.run_folder import read_json, write_json
 from geodp.stamp import SIMULATED, write_simulated
 
 _COLUMNS = ["west_m", "south_m", "east_m", "north_m", "count", "noise_scale"]
@@ -68,7 +67,7 @@ def write_release(folder: Path, index: int, release: Cells | Points) -> None:
 
 def read_release(path: Path) -> Cells | Points:
     """Read back the release whose JSON file is given."""
-    facts = json.loads(path.read_text(encoding="utf-8"))
+    facts = read_json(path)
     frame = pd.read_parquet(path.with_suffix(".parquet"))
     columns = _MORE_COLUMNS.get(facts["type"], _COLUMNS)
     fields: dict[str, Any] = {name: frame[name].to_numpy(copy=True) for name in columns}

@@ -64,6 +64,7 @@ class RunFolder:
         return () if self.trust_plugins else self.scenario.plugins
 
     def _scenario_file(self) -> Path:
+        _ = self.manifest  # where that is damaged, it is not the scenario that was changed
         try:
             return self.file("scenario.yaml")
         except DataError as error:
@@ -331,11 +332,7 @@ class RunFolder:
             raise DataError(f"{path}: cannot be read ({error})") from error
 
     def _json(self, name: str) -> Any:
-        path = self.file(name)
-        try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise DataError(f"{path}: not valid JSON ({error})") from error
+        return read_json(self.file(name))
 
 
 def _tasks(events: pd.DataFrame) -> pd.DataFrame:
@@ -382,9 +379,17 @@ def _is_run_folder(path: Path) -> bool:
         return True
     try:
         facts = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return (path / "scenario.yaml").is_file() and ((path / "events.parquet").is_file() or (path / "arms").is_dir())
     return isinstance(facts, dict) and "seed" in facts and "noise" in facts
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file of a run; one that is none is told by its name (runs of version 0.1 have no checksums)."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path}: is damaged: not valid JSON ({error})") from error
 
 
 def write_json(path: Path, values: Any) -> None:

@@ -13,7 +13,7 @@ from geodp.display.map import write_map
 from geodp.errors import DataError, OutputError
 from geodp.folders import held
 from geodp.runs.result import RunResult
-from geodp.runs.run_folder import RunFolder
+from geodp.runs.run_folder import RunFolder, check_is_run
 from tests.small import small
 from tests.sweeps.small_sweep import QUICK
 
@@ -167,3 +167,24 @@ def test_a_map_of_a_run_whose_ledger_is_damaged_is_refused_not_drawn_without_its
     for options in ([], ["--public"]):
         assert exit_code("map", run, *options, "--out", tmp_path / "map.html") == 2
     assert not (tmp_path / "map.html").exists()
+
+
+def test_a_manifest_that_is_none_is_named_without_blaming_the_scenario(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run / "manifest.json").write_text("[" * 100_000)
+    assert exit_code("metrics", run) == 2
+    told = capsys.readouterr().err
+    assert "manifest.json: is damaged" in told
+    assert "scenario" not in told
+    check_is_run(run)  # a damaged one may be replaced
+
+
+def test_a_broken_file_of_a_run_without_checksums_is_named(run: Path) -> None:
+    facts = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(
+        json.dumps({key: facts[key] for key in facts if key not in ("files", "checksum")})
+    )
+    (run / "releases" / "0000.json").write_text("{")
+    with pytest.raises(DataError, match=r"0000\.json: is damaged"):
+        _ = RunFolder(run).releases
