@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from geodp.curator.publications._paid_accuracy import MeanError, OwnNoise, PaidAccuracy, own_noise_error
+from geodp.curator.publications._paid_accuracy import KNOWN_WITHIN, MeanError, OwnNoise, PaidAccuracy, own_noise_error
 from geodp.curator.publications._threshold import thresholds
 from geodp.geometry import Array
 
@@ -37,7 +37,12 @@ def other_errors(paid: PaidAccuracy, venues: int, epsilon: float, cap: int | Non
     """Return the mean errors that other methods would have at the same ε (and cap), as far as what was paid for tells.
 
     What grouping, smoothing and Fourier's coefficients would do depends on which venues are alike: that is not told.
+    Where the number of all visits is drowned in noise, so is what other methods would do: then only zeros are told of,
+    by the most that their error may be, and only where even that is clearly less than the own one.
     """
+    if paid.total_off > KNOWN_WITHIN * paid.total:
+        most = (paid.total + paid.total_off) / venues
+        return {ERROR_OF + "zeros": most} if most < _CLEARLY * paid.error.low else {}
     counting = (1 - ACCURACY_SHARE) * epsilon
     like = _fewer(paid.like)
     bound = min(USUAL_CAP if cap is None else cap, venues)

@@ -28,6 +28,8 @@ _UNSEEN_OFF = 0.3
 """What lies beyond M is thought to be spread as what lies below; by so large a share of it that is usually off."""
 _LAPLACE_SURE, _UNSEEN_SURE = 2.3, 0.6
 """90 % of Laplace noise lies within 2.3 of its scale; of a bias about 0.6 arrives in the mean error."""
+_NORMAL_SURE = 1.64
+"""90 % of a sum of much noise lies within so many standard deviations."""
 KNOWN_WITHIN = 0.25
 """An error counts as known when its interval is no wider than this share of it to either side."""
 
@@ -82,6 +84,10 @@ class PaidAccuracy:
     sizes: RowSizes
     like: Array
     """Estimated true counts, the largest first: the released ones, made to add up to all visits."""
+    total: float
+    """Estimated number of all visits, on which every other method's error depends."""
+    total_off: float
+    """How far off that may be."""
 
 
 def pay_for_accuracy(counted: Counted, visits: VisitTable, noise: Noise, epsilon: float) -> PaidAccuracy:
@@ -108,7 +114,8 @@ def pay_for_accuracy(counted: Counted, visits: VisitTable, noise: Noise, epsilon
             true = fitted_total(unsorted, kept + left_out)  # more visits left out are more visits in all, too
             models.append(own_noise_error(counted.own_noise, true, left_out / (kept + left_out)))
         error = _with_model(error, *models)
-    return PaidAccuracy(error, sizes, like)
+    total_off = (missing.high - missing.low) / 2 + _NORMAL_SURE * counted.total_spread
+    return PaidAccuracy(error, sizes, like, everything, total_off)
 
 
 def _measured(counted: Counted, visits: VisitTable, sizes: RowSizes, noise: Noise, epsilon: float) -> MeanError:
