@@ -84,7 +84,7 @@ def test_a_metric_of_the_users_own_joins_in_and_stays_out_of_other_runs(tmp_path
     )
     run = hand_made_run(tmp_path / "with_own")
     (run.path / "scenario.yaml").write_text(f"{SCENARIO}plugins: [{own}]\n")
-    assert measure_run(run)["first_arrival_s"] == 0.0
+    assert measure_run(RunFolder(run.path, trust_plugins=True))["first_arrival_s"] == 0.0
     assert "first_arrival_s" not in measure_run(hand_made_run(tmp_path / "without"))
 
 
@@ -99,7 +99,8 @@ def test_a_failing_metric_is_named(tmp_path: Path) -> None:
         "    def measure(self, run):\n"
         "        return 1 / 0\n"
     )
-    run = hand_made_run(tmp_path / "run")
-    (run.path / "scenario.yaml").write_text(f"{SCENARIO}plugins: [{own}]\n")
+    made = hand_made_run(tmp_path / "run")
+    (made.path / "scenario.yaml").write_text(f"{SCENARIO}plugins: [{own}]\n")
+    run = RunFolder(made.path, trust_plugins=True)
     with pytest.raises(GeodpError, match=r"metric 'broken_metric' failed .*ZeroDivisionError"):
         measure_run(run)

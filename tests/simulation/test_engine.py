@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import geodp
-from geodp.errors import BudgetSpent, DataError
+from geodp.errors import BudgetSpent, GeodpError
 from geodp.runs.run_folder import RunFolder
 from geodp.simulation.event_log import Kind, Reason
 from tests.small import small
@@ -201,8 +201,10 @@ def test_tasks_run_out_of_patience_when_nothing_can_be_planned(tmp_path: Path) -
 
 def test_a_source_without_anyone_in_the_region_is_an_error(tmp_path: Path) -> None:
     table = tmp_path / "far.csv"
-    table.write_text("lon,lat\n0.0,0.0\n")
-    scenario = small({"workers.source": {"kind": "table", "path": str(table)}, "curator.expected_workers": 10})
-    with pytest.raises(DataError, match="region"):
-        geodp.run(scenario, tmp_path / "run")
+    table.write_text("worker,lon,lat\n1,0.0,0.0\n")
+    with pytest.raises(GeodpError, match="region"):
+        geodp.run(
+            small({"workers.source": {"kind": "table", "path": str(table)}, "curator.expected_workers": 10}),
+            tmp_path / "run",
+        )
     assert not (tmp_path / "run").exists()

@@ -379,7 +379,7 @@ def test_starting_over_removes_what_a_sweep_wrote_and_nothing_else(tmp_path: Pat
     assert len(geodp.open_sweep(out).runs) == 1
 
 
-def test_a_sweep_of_version_0_1_goes_on_with_its_results(tmp_path: Path) -> None:
+def test_a_sweep_without_checksums_goes_on_with_its_results(tmp_path: Path) -> None:
     path, out = small_sweep(tmp_path), tmp_path / "out"
     geodp.sweep(path, out, workers=1)
     lines = [json.loads(line) for line in (out / RESULTS).read_text().splitlines()]

@@ -11,6 +11,7 @@ import pytest
 from geodp.cli import main
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms.contour import Contour
+from geodp.manifest import read_manifest, seal
 from geodp.privacy.audit import canaries
 from geodp.privacy.audit.canaries import play
 from geodp.privacy.audit.run_audit import audit_releases, ledger_spend, repeated
@@ -50,6 +51,7 @@ def test_a_ledger_that_charged_too_little_is_refuted(folder: Path, tmp_path: Pat
     shutil.copytree(folder, cooked)
     rows = pd.read_parquet(cooked / "ledger.parquet")
     rows.iloc[:1].to_parquet(cooked / "ledger.parquet")
+    seal(cooked, read_manifest(cooked))
     code, result = audited(cooked, "--samples", "20000")
     assert code == 1
     assert (result["claimed"], result["refuted"]) == (0.5, True)
@@ -165,6 +167,7 @@ def test_disjoint_groups_do_not_add_up_in_the_ledger(folder: Path, tmp_path: Pat
     rows["scope"] = ["everyone", "north", "south"]
     rows["epsilon"] = [0.5, 0.2, 0.1]
     rows.to_parquet(cooked / "ledger.parquet")
+    seal(cooked, read_manifest(cooked))
     assert ledger_spend(RunFolder(cooked), metric=False) == 0.7
     assert ledger_spend(RunFolder(cooked), metric=True) == 0.0
 
