@@ -46,7 +46,7 @@ class TreeMechanism(Decomposition):
 
     def _guideline_height(self, facts: PublicFacts) -> int:
         people = facts.expected_workers * self._counts_epsilon() / facts.sensitivity
-        asked = math.ceil(math.log2(max(1.0, math.sqrt(people / GUIDELINE))))
+        asked = math.ceil(math.log2(max(1.0, math.sqrt(min(people / GUIDELINE, 1e300)))))  # ε may be beyond all reason
         most = math.floor(math.log2(max(2.0, min(facts.width_m, facts.height_m) / self.least_cell_m)))
         return max(1, min(asked, most, MAX_HEIGHT))
 

@@ -66,3 +66,8 @@ def test_few_people_make_large_cells_and_crowds_small_ones() -> None:
     release = plugin("quadtree", epsilon=1.0, height=7).release(taken, noise(0))
     downtown, outskirts = (release.area_m2[release.locate([x], [y])[0]] for x, y in ((0.0, 500.0), (5500.0, -5500.0)))
     assert outskirts > 15 * downtown
+
+
+def test_an_epsilon_beyond_all_reason_gives_a_height_within_bounds() -> None:
+    facts = PublicFacts(1e4, 0, 1, 0, 1000.0, 1000.0)
+    assert Quadtree(epsilon=1.5e308).resolve(facts).height == 6  # cells of at least 10 m
