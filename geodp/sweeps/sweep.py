@@ -81,8 +81,11 @@ def make_jobs(sweep: LoadedSweep, folder: Path) -> list[Job]:
     return sorted(jobs, key=lambda job: (job["seed"], job["cell"]))
 
 
+_TRIED_S = 10.0  # a run that is expected to take longer is estimated, not tried
+
+
 def plan_sweep(file: str | Path, out: str | Path) -> Plan:
-    """Say what a sweep would do, without doing it; where no run has finished yet, one is tried and thrown away."""
+    """Say what a sweep would do, without doing it; where no run has finished yet, a short one is tried."""
     sweep = load_sweep(file)
     jobs = make_jobs(sweep, Path(out))
     done = [outcome for outcome in SweepFolder(Path(out)).outcomes().values() if outcome["status"] == "ok"]
@@ -91,6 +94,12 @@ def plan_sweep(file: str | Path, out: str | Path) -> Plan:
     if done:
         mean = sum(outcome["seconds"] for outcome in done) / len(done)
         return Plan(len(sweep.cells), len(jobs), len(done), mean)
+    from geodp.scenario_estimate import estimated
+
+    first = next(cell.scenario for cell in sweep.cells if cell.name == jobs[0]["cell"])
+    guessed_s = estimated(first.resolved(), []).seconds
+    if guessed_s > _TRIED_S:
+        return Plan(len(sweep.cells), len(jobs), 0, guessed_s)
     tried = run_job(jobs[0] | {"folder": None})
     return Plan(len(sweep.cells), len(jobs), 0, tried["seconds"], tried=True, problem=tried["error"])
 
