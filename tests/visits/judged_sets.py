@@ -4,8 +4,10 @@ Which is which. The estimate of the mean error (`_row_sizes.py`, `_paid_accuracy
 counts as known) was chosen on other shapes at the seeds 0 to 3, ε of 0.1 to 2, caps of 5 to 60, and on both real sets
 with other noise. The shapes below, ε and caps were written down before they were looked at. At the seed 7 they were
 looked at once: 2 of about 240 stated errors were off by more than a quarter (1.28 and 1.29), and intervals were made to
-hold 90 % instead of 80 %. The seed 8, and the seeds of the noise in `test_paid_accuracy.py`, judge: they were looked at
-once, and nothing was changed afterwards (0 of 235 on generated sets, 1 of 46 on real ones: 1.26).
+hold 90 % instead of 80 %. At the seed 8 one of 281 was off (1.26), and a number is now called sharp only when it is
+almost surely within a quarter. The seed 9, and the seed 33 of the noise in `test_paid_accuracy.py`, judge: they were
+looked at once, and nothing was changed afterwards. All sharp numbers are within a quarter; of 120 that Laplace and
+DPSense state always, two are not (DPSense-S at ε = 0.5 on the two smallest sets: 1.43 and 1.33, which it says).
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ REAL = {
 }
 
 
-def judged_sets(seed: int = 8) -> Iterator[tuple[str, VisitSets]]:
+def judged_sets(seed: int = 9) -> Iterator[tuple[str, VisitSets]]:
     """Draw the ten generated tables: eight by shape, two of people with homes and habits."""
     rng = np.random.default_rng(seed)
     for name, shape in JUDGED_SHAPES.items():

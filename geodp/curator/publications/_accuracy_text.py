@@ -64,7 +64,12 @@ def stated_accuracy(kind: str, how: str, facts: Mapping[str, float]) -> str:
         off = "How far the counts are off from the true numbers of users is not known"
         whole = f": at this ε the data are too few to measure it (probably {between})"
     else:
-        off = f"Counts are off by {facts['mean_error']:.3g} on average over the venues (probably {between})"
+        within = KNOWN_WITHIN * facts["mean_error"]
+        sharp = (
+            max(facts["mean_error"] - facts["mean_error_low"], facts["mean_error_high"] - facts["mean_error"]) <= within
+        )
+        unsure = "" if sharp else "; at this ε the data are too few to say it more sharply"
+        off = f"Counts are off by {facts['mean_error']:.3g} on average over the venues (probably {between}{unsure})"
         whole = " from the true numbers of users: noise, smoothing and visits that are left out together"
     return f"{off}{whole}. {how}. {_nearer(kind, facts)}".rstrip()
 
