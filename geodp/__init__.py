@@ -9,10 +9,10 @@ from geodp._version import __version__
 
 if TYPE_CHECKING:
     from geodp.errors import GeodpError
-    from geodp.plugins import plugin, plugins
+    from geodp.registry import plugin, plugins
     from geodp.runs.result import open_run
     from geodp.runs.run import run
-    from geodp.scenario import Scenario, load_scenario
+    from geodp.scenario.schema import Scenario, load_scenario
     from geodp.sweeps.advise import advise
     from geodp.sweeps.sweep import open_sweep, sweep
 
@@ -32,13 +32,13 @@ __all__ = [
 
 _HOMES = {
     "GeodpError": "geodp.errors",
-    "Scenario": "geodp.scenario",
+    "Scenario": "geodp.scenario.schema",
     "advise": "geodp.sweeps.advise",
-    "load_scenario": "geodp.scenario",
+    "load_scenario": "geodp.scenario.schema",
     "open_run": "geodp.runs.result",
     "open_sweep": "geodp.sweeps.sweep",
-    "plugin": "geodp.plugins",
-    "plugins": "geodp.plugins",
+    "plugin": "geodp.registry",
+    "plugins": "geodp.registry",
     "run": "geodp.runs.run",
     "sweep": "geodp.sweeps.sweep",
 }

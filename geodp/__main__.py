@@ -1,5 +1,5 @@
 """`python -m geodp` is the command line."""
 
-from geodp.cli import main
+from geodp.cli.main import main
 
 main()

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError
-from geodp.files import is_regular
+from geodp.storage.files import is_regular
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from geodp.scenario import Scenario
-from geodp.scenario_file import build_scenario, set_path
+from geodp.scenario.file import build_scenario, set_path
+from geodp.scenario.schema import Scenario
 
 SMALL: dict[str, Any] = {
     "geodp": 1,

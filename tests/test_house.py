@@ -10,15 +10,15 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PUBLIC = {
-    "geodp.acceptance",
+    "geodp.public.acceptance",
     "geodp.errors",
     "geodp.geometry",
-    "geodp.messages",
+    "geodp.public.messages",
     "geodp.model",
-    "geodp.plugins",
-    "geodp.privacy.channels",
-    "geodp.privacy.guarantee",
-    "geodp.release",
+    "geodp.registry",
+    "geodp.public.channels",
+    "geodp.public.guarantee",
+    "geodp.public.release",
 }
 
 
@@ -57,7 +57,7 @@ def test_the_untrusted_side_imports_public_modules_and_its_own_room_only(room: s
 def test_public_modules_do_not_import_the_trusted_side() -> None:
     trusted = (
         "geodp.world",
-        "geodp.loaders",
+        "geodp.tables.loaders",
         "geodp.device",
         "geodp.curator",
         "geodp.simulation",

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from geodp.cli import main
+from geodp.cli.main import main
 from geodp.errors import UsageError
-from geodp.plugins import load_file
+from geodp.registry import load_file
 from geodp.sweeps.sweep import sweep
 from tests.small import small_raw
 from tests.sweeps.small_sweep import sweep_file

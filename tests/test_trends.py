@@ -28,8 +28,8 @@ import pytest
 
 import geodp
 from geodp.metrics._protocol import first_plans
+from geodp.run_folder.folder import RunFolder
 from geodp.runs.compare import compare_runs
-from geodp.runs.run_folder import RunFolder
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from geodp.geometry import Array, Region
-from geodp.plugins import Plugin
-from geodp.release import Cells, Points
+from geodp.public.release import Cells, Points
+from geodp.registry import Plugin
 
 ANYONE = ""
 """The name in a guess that holds for whoever it may be: counts name nobody."""

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array
-from geodp.privacy.channels import Channel, PlanarLaplaceChannel
+from geodp.public.channels import Channel, PlanarLaplaceChannel
 
 
 def likelihood_of(channel: Channel, z_x_m: Array, z_y_m: Array, x_m: Array, y_m: Array) -> Array:

@@ -14,7 +14,7 @@ from geodp.attacks._noise_law import likelihood_of
 from geodp.attacks._windows import nearest_to_all
 from geodp.errors import DataError
 from geodp.geometry import Array, Grid, Region
-from geodp.release import Cells, Points
+from geodp.public.release import Cells, Points
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from geodp.attacks._noise_law import likelihood_of
 from geodp.attacks._prior import AttackWithPrior, Prior, from_counts
 from geodp.attacks._windows import around, best_cells
 from geodp.geometry import Array, Region
-from geodp.release import Points
+from geodp.public.release import Points
 
 SIDE = 50  # 2,500 cells around each report
 _REACH = 6.64  # in 1/ε: 99 % of reports lie nearer to their place

@@ -16,7 +16,7 @@ from geodp.attacks._noise_law import likelihood_of
 from geodp.attacks._prior import AttackWithPrior, Prior
 from geodp.attacks._windows import Windows, around, best_cells
 from geodp.geometry import Array, Region
-from geodp.release import Points
+from geodp.public.release import Points
 
 SMOOTHED, VITERBI = "smoothed", "viterbi"
 SIDE = 40

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
+from geodp.audit.auditor import Audit, PairAudit
 from geodp.audit.neighbours import NeighbouringFiles, neighbouring_files
 from geodp.audit.private_files import REGION, PrivateFile
 from geodp.audit.publish_commands import USER_LIST, VENUE_LIST, PublishCommand, publish_commands, write_public
+from geodp.audit.transcript import Overheard, Retold
 from geodp.audit.whole_command import LetOut, run_command
 from geodp.errors import UsageError
-from geodp.privacy.audit.auditor import Audit, PairAudit
-from geodp.privacy.audit.transcript import Overheard, Retold
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.streams import Streams
 

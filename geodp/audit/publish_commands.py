@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from geodp.audit.kinds import variants_of
 from geodp.audit.private_files import POSITIONS, REGION, TRIPS, VENUES, VISITS, FileKind
 from geodp.errors import UsageError
 from geodp.model import did_you_mean
-from geodp.plugins import plugins
-from geodp.privacy.audit.kinds import variants_of
-from geodp.privacy.guarantee import Unit
+from geodp.public.guarantee import Unit
+from geodp.registry import plugins
 
 KINDS = ("counts", "visits", "positions", "trajectories")
 CAP = 3

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from geodp.console import flags
+from geodp.cli.console import flags
 from geodp.privacy.noise import Noise, audited_release
 
 _WHEN = {"time", "time_s", "chain", "head", "seal"}
@@ -53,7 +53,7 @@ def run_command(words: Sequence[str], noise: Noise, folder: Path, inputs: Sequen
     inputs
         Names of files that were there before.
     """
-    from geodp.cli import main
+    from geodp.cli.main import main
 
     heard, given = io.StringIO(), set(flags)
     logged = logging.StreamHandler(heard)

@@ -7,10 +7,10 @@ from typing import Literal
 
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.errors import BudgetSpent
-from geodp.privacy.guarantee import Unit
 from geodp.privacy.ledger import Ledger
 from geodp.privacy.noise import Noise
-from geodp.release import Cells
+from geodp.public.guarantee import Unit
+from geodp.public.release import Cells
 
 
 @dataclass

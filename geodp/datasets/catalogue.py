@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from geodp.errors import UsageError
-from geodp.files import is_regular
-from geodp.loaders import TRAJECTORIES, VISITS, Loader
-from geodp.plugins import find, plugins
+from geodp.registry import find, plugins
+from geodp.storage.files import is_regular
+from geodp.tables.loaders import TRAJECTORIES, VISITS, Loader
 
 _LOOKED_AT = 1000  # files of a folder, to tell its format
 MADE = {
@@ -103,7 +103,7 @@ def _fitting(path: Path, fields: dict[str, Any]) -> Iterator[str]:
 
 def told_by_columns(path: Path) -> list[str]:
     """Return the published formats that a csv or Parquet file is of by its columns, whatever it is called."""
-    from geodp.world import columns_file
+    from geodp.tables import columns_file
 
     if not (is_regular(path) and path.stat().st_size and columns_file.is_table(path)):
         return []
@@ -122,7 +122,7 @@ def _called(name: str) -> list[str]:
 
 def _has_columns(path: Path, kind: str, fields: dict[str, Any]) -> bool:
     """Tell whether a table may be of this format: visits have a column of venues, trajectories one of trajectories."""
-    from geodp.world import columns_file
+    from geodp.tables import columns_file
 
     cls = loaders()[kind]
     if not set(fields) <= set(cls.model_fields):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geodp.loaders import Dropped, Loader
-from geodp.loaders._seen import Numbering
+from geodp.tables.loaders import Dropped, Loader
+from geodp.tables.loaders._seen import Numbering
 
 if TYPE_CHECKING:
     import pyarrow as pa

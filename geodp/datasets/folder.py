@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from geodp.csv_cells import guarded
 from geodp.errors import OutputError, UsageError
-from geodp.folders import whole_folder
+from geodp.storage.csv_cells import guarded
+from geodp.storage.folders import whole_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa

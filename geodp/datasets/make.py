@@ -8,8 +8,8 @@ import numpy as np
 
 from geodp.datasets.folder import Ending, TableFile, table_folder
 from geodp.geometry import Region
-from geodp.trajectories.generated_trips import TripSizes
-from geodp.visits.generated_histories import Sizes, generated_histories
+from geodp.tables.trajectories.generated_trips import TripSizes
+from geodp.tables.visits.generated_histories import Sizes, generated_histories
 
 _TRIPS_AT_ONCE = 10_000
 
@@ -46,7 +46,7 @@ def make_trips(
     """Write `trajectories` (user, trajectory, time_s, lon, lat) of made-up trips; the seed decides all."""
     import pyarrow as pa
 
-    from geodp.trajectories.generated_trips import generated_trips
+    from geodp.tables.trajectories.generated_trips import generated_trips
 
     trips = generated_trips(sizes, region, np.random.default_rng(seed))
     with table_folder(out, force=force) as folder, TableFile(folder, "trajectories", ending) as table:

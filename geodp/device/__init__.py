@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array, Region
-from geodp.plugins import Plugin
 from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
-from geodp.privacy.channels import Channel
-from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.noise import Noise
+from geodp.public.channels import Channel
+from geodp.public.guarantee import Guarantee
+from geodp.registry import Plugin
 
 
 class Device(Plugin):
@@ -55,6 +55,6 @@ class Device(Plugin):
 
     def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
         """Draw places, of which one is moved: reports are followed, or their exact laws compared."""
-        from geodp.device._followed import random_reports
+        from geodp.audit.pairs.places import random_reports
 
         return random_reports(self, rng, count)

@@ -15,10 +15,10 @@ from geodp.device import Device
 from geodp.errors import DataError, UsageError
 from geodp.geometry import Array, Grid, Region
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.channels import Channel
-from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import DEFAULT_PLANAR_EPSILON_PER_M
+from geodp.public.channels import Channel
+from geodp.public.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from geodp.device._remap import Remap

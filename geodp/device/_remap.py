@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError
-from geodp.files import is_regular
 from geodp.geometry import Array, Grid, Region
-from geodp.privacy.channels import Channel, FiniteChannel
+from geodp.public.channels import Channel, FiniteChannel
+from geodp.storage.files import is_regular
 
 if TYPE_CHECKING:
     import pandas as pd

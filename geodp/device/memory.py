@@ -16,10 +16,10 @@ import numpy.typing as npt
 from geodp.device import Device
 from geodp.errors import DataError, UsageError
 from geodp.geometry import Array, Region
-from geodp.privacy._lattice import Lattice
-from geodp.privacy.guarantee import Guarantee, Unit
 from geodp.privacy.ledger import Ledger
 from geodp.privacy.noise import Noise
+from geodp.public.guarantee import Guarantee, Unit
+from geodp.public.lattice import Lattice
 
 Ids = npt.NDArray[np.int64]
 _CELLS = 2**16  # lines in each direction that a key has room for

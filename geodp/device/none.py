@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from geodp.device import Device
 from geodp.geometry import Array, Region
-from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.noise import Noise
+from geodp.public.guarantee import Guarantee
 
 
 class NoDevice(Device):

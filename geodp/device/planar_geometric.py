@@ -11,12 +11,12 @@ from pydantic import Field
 
 from geodp.device._planar import PlanarDevice, audit_region, checked_places, pairs_around
 from geodp.geometry import Array, Region
-from geodp.privacy._lattice import Lattice
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.channels import Channel, PlanarGeometricChannel
-from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.noise import Noise, as_noise
 from geodp.privacy.primitives import with_planar_geometric
+from geodp.public.channels import Channel, PlanarGeometricChannel
+from geodp.public.guarantee import Guarantee
+from geodp.public.lattice import Lattice
 
 
 class PlanarGeometric(PlanarDevice):

@@ -12,12 +12,12 @@ from pydantic import Field
 from geodp.device._planar import PlanarDevice, audit_region, checked_places, pairs_around
 from geodp.errors import NotReleasable, UsageError
 from geodp.geometry import Array, Region
-from geodp.privacy._lattice import Lattice
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.channels import Channel, PlanarLaplaceChannel
-from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.noise import Noise, SimulatedNoise, as_noise
 from geodp.privacy.primitives import planar_laplace_offsets
+from geodp.public.channels import Channel, PlanarLaplaceChannel
+from geodp.public.guarantee import Guarantee
+from geodp.public.lattice import Lattice
 
 
 class PlanarLaplace(PlanarDevice):

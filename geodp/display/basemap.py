@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.files import is_regular
+from geodp.storage.files import is_regular
 
 if TYPE_CHECKING:
     from geodp.display.page import Page

@@ -10,8 +10,8 @@ from geodp.errors import PluginNotLoaded
 from geodp.privacy.ledger import central_rows
 
 if TYPE_CHECKING:
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 PUBLIC = "Released layers only; simulated noise: not for publication."
 TRUTH = "Contains true positions: do not publish."

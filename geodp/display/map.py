@@ -13,13 +13,13 @@ from geodp.display.page import Page
 from geodp.display.page_file import require_page
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import OutputError, PluginNotLoaded
-from geodp.files import write_text_whole
 from geodp.geometry import EARTH_RADIUS_M
-from geodp.manifest import is_sealed
+from geodp.storage.files import write_text_whole
+from geodp.storage.manifest import is_sealed
 
 if TYPE_CHECKING:
     from geodp.display.layers import Layer
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 _PUBLIC_LAYERS = ("region", "release")
 
@@ -77,7 +77,7 @@ def write_map(run: RunFolder, path: Path, *, public: bool = False) -> Path:
 
 def _layers(run: RunFolder, *, public: bool) -> list[Layer]:
     """Return the scenario's layers; on a public map those that hold released data only."""
-    from geodp.plugins import plugin
+    from geodp.registry import plugin
 
     layers = list(run.scenario.map.layers)
     if not public:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from geodp.errors import UsageError
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 if TYPE_CHECKING:
-    from geodp.release import Cells, Points
+    from geodp.public.release import Cells, Points
+    from geodp.run_folder.published import PublishedRun
     from geodp.runs.history_reports import HistoryReport
-    from geodp.runs.published import PublishedRun
 
 _PUBLIC_FILES = frozenset({"scenario.yaml", "manifest.json", "ledger.parquet", "releases/venues.parquet"})
 

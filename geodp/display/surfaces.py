@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.display.drawing import Surface
-from geodp.release import AdaptiveCells, Cells, GridCells, LatticeCells
+from geodp.public.release import AdaptiveCells, Cells, GridCells, LatticeCells
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
     from geodp.geometry import Grid
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 T = TypeVar("T")
 

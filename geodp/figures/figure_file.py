@@ -13,9 +13,9 @@ from pydantic import Field, SerializeAsAny, ValidationError, field_validator, mo
 from geodp.errors import DataError, ScenarioError, UsageError
 from geodp.figures.kinds import FigureKind
 from geodp.model import Model, did_you_mean, problems_of
-from geodp.names import require_name
-from geodp.plugins import Slot
-from geodp.scenario_file import read_yaml
+from geodp.registry import Slot
+from geodp.scenario.file import read_yaml
+from geodp.storage.names import require_name
 
 DATA_VARIABLE = "GEODP_DATA"
 DATA_MARK = "$GEODP_DATA"

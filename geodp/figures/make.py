@@ -15,8 +15,8 @@ from geodp.errors import GeodpError, OutputError
 from geodp.figures.checks import Verdict, check_claims
 from geodp.figures.figure_file import DATA_VARIABLE, FigureFile
 from geodp.figures.kinds import POINT_COLUMNS, FigureKind, Making
-from geodp.files import digest, write_text_whole, write_whole
-from geodp.runs.run_folder import json_text
+from geodp.run_folder.folder import json_text
+from geodp.storage.files import digest, write_text_whole, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,8 +14,8 @@ from geodp._version import __version__
 from geodp.figures.checks import Verdict
 from geodp.figures.figure_file import FigureFile
 from geodp.figures.make import MadeFigure, needs_text
-from geodp.files import write_text_whole
-from geodp.markdown import as_words
+from geodp.storage.files import write_text_whole
+from geodp.storage.markdown import as_words
 
 EARLIER = "*Measured earlier"
 _BLOCK = re.compile(r"<!-- (?P<id>\S+) / (?P<panel>\S+) -->\n(?P<body>.*?)<!-- end -->", re.S)

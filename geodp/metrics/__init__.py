@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from geodp.plugins import Plugin
+from geodp.registry import Plugin
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 TOPICS = ("tasks", "plan", "effort", "privacy", "published", "other")
 """Order of the parts of a metrics table."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 def per_person(run: RunFolder, attack: str, column: str, method: str | None = None) -> pd.Series:

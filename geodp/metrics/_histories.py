@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from geodp.device.history.catalogue import Catalogue
     from geodp.geometry import Array
+    from geodp.run_folder.folder import RunFolder
     from geodp.runs.history_reports import HistoryReport
-    from geodp.runs.run_folder import RunFolder
+    from geodp.tables.visits.catalogue import Catalogue
 
 Flags = npt.NDArray[np.bool_]
 
@@ -52,7 +52,7 @@ def scored_histories(run: RunFolder) -> ScoredHistories | None:
 
 
 def _read(run: RunFolder) -> ScoredHistories:
-    from geodp.device.history.catalogue import venue_catalogue
+    from geodp.tables.visits.catalogue import venue_catalogue
 
     report, histories, venues = run.history_reports[-1], run.visits, run.venues
     catalogue = venue_catalogue(venues, getattr(report.device, "typical_items", 17.0))

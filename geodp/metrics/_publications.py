@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from geodp.metrics import Measured
 
 if TYPE_CHECKING:
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 
 def of_topic(run: RunFolder, topic: str) -> Iterator[tuple[str, PublishedRun]]:

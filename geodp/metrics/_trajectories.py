@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from geodp.metrics import Measured
 from geodp.metrics._publications import measured_by
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.table import Trajectories
 
 if TYPE_CHECKING:
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
-    from geodp.trajectories.scores import Score
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
+    from geodp.tables.trajectories.scores import Score
 
 
 def scored(run: RunFolder, score: Score) -> dict[str, Measured]:

@@ -16,8 +16,8 @@ from geodp.metrics._publications import measured_by, of_topic
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 Counts = npt.NDArray[np.float64]
 

@@ -9,11 +9,11 @@ import numpy as np
 
 if TYPE_CHECKING:
     from geodp.geometry import Array
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
-    from geodp.visits.hierarchy import Hierarchy
-    from geodp.visits.histories import Histories, Venues
-    from geodp.visits.released_visits import ReleasedVisits, Replacements
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
+    from geodp.tables.visits.hierarchy import Hierarchy
+    from geodp.tables.visits.histories import Histories, Venues
+    from geodp.tables.visits.released_visits import ReleasedVisits, Replacements
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +39,8 @@ def scored(run: RunFolder, item: PublishedRun) -> ScoredVisits:
 
 
 def _read(run: RunFolder, item: PublishedRun) -> ScoredVisits:
-    from geodp.visits.hierarchy import hierarchy_of
-    from geodp.visits.released_visits import ReleasedVisits, Replacements
+    from geodp.tables.visits.hierarchy import hierarchy_of
+    from geodp.tables.visits.released_visits import ReleasedVisits, Replacements
 
     histories, venues, frame = run.visits, run.venues, item.released
     number = {name: place for place, name in enumerate(histories.people.tolist())}

@@ -9,8 +9,8 @@ from geodp.metrics._publications import finite, measured_by
 from geodp.metrics._visits import scored
 
 if TYPE_CHECKING:
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 
 class CategoryHistogramError(Metric):
@@ -26,7 +26,7 @@ class CategoryHistogramError(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Compare the two histograms."""
-        from geodp.visits.visit_scores import category_error
+        from geodp.tables.visits.visit_scores import category_error
 
         def one(item: PublishedRun) -> dict[str, Measured]:
             found = scored(run, item)

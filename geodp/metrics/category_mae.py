@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.geometry import Array
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class CategoryMae(Metric):

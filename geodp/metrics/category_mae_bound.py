@@ -10,7 +10,7 @@ from geodp.metrics import Measured, Metric
 from geodp.metrics._histories import scored_histories
 
 if TYPE_CHECKING:
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class CategoryMaeBound(Metric):

@@ -11,7 +11,7 @@ from geodp.metrics._protocol import first_regions, plans_regions
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class Compactness(Metric):

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from geodp.release import Cells
-    from geodp.runs.run_folder import RunFolder
+    from geodp.public.release import Cells
+    from geodp.run_folder.folder import RunFolder
 
 _M2_PER_KM2 = 1e6
 _BLOCK_M = 300.0
@@ -63,7 +63,7 @@ def _blocks(release: Cells) -> npt.NDArray[np.int64]:
     """Return the block to which each cell is added: itself, but for the fine cells of an estimate."""
     import numpy as np
 
-    from geodp.release import DensityEstimate
+    from geodp.public.release import DensityEstimate
 
     if not isinstance(release, DensityEstimate):
         return np.arange(release.count.size)

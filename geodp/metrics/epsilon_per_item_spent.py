@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from geodp.metrics import Measured, Metric
 
 if TYPE_CHECKING:
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class EpsilonPerItemSpent(Metric):
@@ -25,7 +25,7 @@ class EpsilonPerItemSpent(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Read the total off the ledger."""
-        from geodp.privacy.guarantee import Unit
+        from geodp.public.guarantee import Unit
 
         if run.scenario.device.history is None:
             return {}

@@ -13,7 +13,7 @@ from geodp.metrics._protocol import decided, plans_regions
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class Hop(Metric):

@@ -8,7 +8,7 @@ from geodp.metrics import Measured, Metric
 from geodp.metrics._interval import mean
 
 if TYPE_CHECKING:
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class InteractionLeakage(Metric):
@@ -35,7 +35,7 @@ class InteractionLeakage(Metric):
         """Add up each worker's disclosures, zero for those who made none."""
         import numpy as np
 
-        from geodp.runs.run_folder import number
+        from geodp.run_folder.folder import number
 
         disclosed = run.interaction.groupby("worker")["epsilon"].sum().to_numpy(dtype=np.float64)
         everyone = np.zeros(max(run.workers, disclosed.size))

@@ -12,7 +12,7 @@ from geodp.metrics._histories import scored_histories
 from geodp.metrics._interval import mean
 
 if TYPE_CHECKING:
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class ItemsKept(Metric):

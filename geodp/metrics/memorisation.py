@@ -10,8 +10,8 @@ from geodp.metrics._publications import measured_by
 from geodp.metrics._trajectories import synthetic
 
 if TYPE_CHECKING:
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 
 class Memorisation(Metric):
@@ -28,7 +28,7 @@ class Memorisation(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Compare every publication of trajectories with the truth."""
-        from geodp.trajectories.memorisation import memorisation
+        from geodp.tables.trajectories.memorisation import memorisation
 
         def compared(item: PublishedRun) -> dict[str, Measured]:
             found = memorisation(run.trajectories, synthetic(run, item))

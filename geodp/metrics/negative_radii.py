@@ -8,7 +8,7 @@ from geodp.metrics import Measured, Metric
 from geodp.metrics._protocol import noted
 
 if TYPE_CHECKING:
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class NegativeRadii(Metric):

@@ -10,7 +10,7 @@ from geodp.metrics._protocol import decided, plans_regions
 from geodp.metrics.notified_workers import NotifiedWorkers
 
 if TYPE_CHECKING:
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 _Z = 1.959963984540054  # standard normal quantile at 0.975
 

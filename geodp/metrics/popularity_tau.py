@@ -10,8 +10,8 @@ from geodp.metrics._publications import finite, measured_by
 from geodp.metrics._visits import scored
 
 if TYPE_CHECKING:
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 
 class PopularityTau(Metric):
@@ -29,7 +29,7 @@ class PopularityTau(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Rank venues by true and by published visits."""
-        from geodp.visits.visit_scores import popularity
+        from geodp.tables.visits.visit_scores import popularity
 
         def one(item: PublishedRun) -> dict[str, Measured]:
             found = scored(run, item)

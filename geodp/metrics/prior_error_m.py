@@ -9,7 +9,7 @@ from geodp.metrics._attacks import per_person
 from geodp.metrics._interval import mean
 
 if TYPE_CHECKING:
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class PriorError(Metric):

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
 from geodp.metrics._trajectories import scored
-from geodp.trajectories.scores import query_are_pts
+from geodp.tables.trajectories.scores import query_are_pts
 
 if TYPE_CHECKING:
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class QueryArePts(Metric):

@@ -13,8 +13,8 @@ from geodp.metrics._visits import scored
 
 if TYPE_CHECKING:
     from geodp.geometry import Array
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 
 class ReidentifiedShare(Metric):
@@ -34,7 +34,7 @@ class ReidentifiedShare(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Match published rows to people."""
-        from geodp.visits.reidentification import matched
+        from geodp.tables.visits.reidentification import matched
 
         def one(item: PublishedRun) -> dict[str, Measured]:
             found = scored(run, item)

@@ -10,7 +10,7 @@ from geodp.metrics._interval import total
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class RewardSpent(Metric):

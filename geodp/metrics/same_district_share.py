@@ -10,8 +10,8 @@ from geodp.metrics._publications import measured_by
 from geodp.metrics._visits import scored, unit_level
 
 if TYPE_CHECKING:
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 
 class SameDistrictShare(Metric):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from geodp.metrics import Measured, Metric
 
 if TYPE_CHECKING:
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class TasksArrived(Metric):

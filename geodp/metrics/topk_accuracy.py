@@ -11,8 +11,8 @@ from geodp.metrics._publications import measured_by
 from geodp.metrics._venue_counts import count_pair
 
 if TYPE_CHECKING:
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 
 class TopkAccuracy(Metric):
@@ -31,7 +31,7 @@ class TopkAccuracy(Metric):
         return measured_by(run, "counts", self._score)
 
     def _score(self, item: PublishedRun) -> dict[str, Measured]:
-        from geodp.visits.count_scores import top_accuracy
+        from geodp.tables.visits.count_scores import top_accuracy
 
         pair = count_pair(item)
         return {"topk_accuracy": Measured(top_accuracy(pair.released, pair.true, self.top))}

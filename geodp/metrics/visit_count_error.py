@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.geometry import Array
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 
 class VisitCountError(Metric):
@@ -44,7 +44,7 @@ class VisitCountError(Metric):
         return None if first is None else pd.Series(self._errors(run, first[1]))
 
     def _errors(self, run: RunFolder, item: PublishedRun) -> Array:
-        from geodp.visits.visit_scores import count_errors
+        from geodp.tables.visits.visit_scores import count_errors
 
         found = scored(run, item)
         return count_errors(found.histories, found.released)

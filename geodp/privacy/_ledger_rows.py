@@ -11,8 +11,8 @@ from typing import Any
 
 from geodp.privacy._exact_sums import as_float, units
 from geodp.privacy._ledger_formats import Row, Settings
-from geodp.privacy.guarantee import Neighbours, Unit
 from geodp.privacy.ledger import COLUMNS, Account, Allowance, Charge, Ledger
+from geodp.public.guarantee import Neighbours, Unit
 
 FILE_COLUMNS = (*COLUMNS, "account", "chain")
 _FORMAT = 2

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from geodp.errors import BudgetSpent, UsageError
 from geodp.privacy._exact_sums import as_float, divided, limbs, units
 from geodp.privacy._spending import ALWAYS, Ids, Period, Spending, Window, distinct_people
-from geodp.privacy.guarantee import Guarantee, Neighbours, Unit, combined
+from geodp.public.guarantee import Guarantee, Neighbours, Unit, combined
 
 if TYPE_CHECKING:
     import pandas as pd

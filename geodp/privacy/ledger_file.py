@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from geodp.errors import BudgetSpent, DataError, OutputError, UsageError
-from geodp.files import locked, write_whole
 from geodp.privacy._ledger_formats import SUFFIXES, NotSealed, decoded, encoded, parsed
 from geodp.privacy._ledger_rows import FILE_COLUMNS, Budgets, from_old_rows, from_rows, to_rows
 from geodp.privacy.ledger import Account, Allowance, Ledger
+from geodp.storage.files import locked, write_whole
 
 _PRIVATE = 0o600
 _UNKNOWN = "What was spent is unknown, so nothing is released."

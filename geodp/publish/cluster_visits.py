@@ -26,9 +26,9 @@ from geodp.publish.visit_reading import (
     visit_batches,
     visit_files,
 )
-from geodp.visits.histories import Integers
-from geodp.visits.venue_list import VenueList
-from geodp.visits.visit_sets import VisitSets, visit_sets
+from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.venue_list import VenueList
+from geodp.tables.visits.visit_sets import VisitSets, visit_sets
 
 T = TypeVar("T")
 Piece = tuple[list[str], Integers, npt.NDArray[np.int32]]

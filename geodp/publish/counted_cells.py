@@ -12,19 +12,19 @@ import numpy as np
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.errors import DataError, UsageError
 from geodp.geometry import Array, Grid
-from geodp.plugins import Plugin, PublicFacts
-from geodp.privacy.guarantee import Guarantee, Unit
 from geodp.privacy.noise import Noise
-from geodp.publish.frame import Plan, Product
+from geodp.public.guarantee import Guarantee, Unit
 from geodp.publish.outputs import DEGREE_DIGITS, Table
+from geodp.publish.pipeline import Plan, Product
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE
 from geodp.publish.statement import Accuracy
 from geodp.publish.used_positions import Positions
+from geodp.registry import Plugin, PublicFacts
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.release import Cells
+    from geodp.public.release import Cells
 
 MAX_CELLS = 25_000_000
 _COUNT_DIGITS = 6
@@ -165,7 +165,7 @@ def _draw_map(page: Page, cells: Cells) -> None:
     """Draw the density and the counts with the layers of a run; a publication is a run of one release."""
     from geodp.display.layers.cells import CellsLayer
     from geodp.display.layers.release import ReleaseLayer
-    from geodp.release import Contours
+    from geodp.public.release import Contours
 
     run: Any = SimpleNamespace(releases=[cells])
     contours = isinstance(cells, Contours)

@@ -34,20 +34,20 @@ from geodp.curator.publications._accuracy_text import NEAREST
 from geodp.curator.publications._counts_publication import CountsPublication
 from geodp.errors import ScenarioError, UsageError
 from geodp.model import did_you_mean
-from geodp.plugins import plugins
 from geodp.privacy.noise import Noise
-from geodp.publish.frame import Outcome, Plan, Product, publish
 from geodp.publish.outputs import DEGREE_DIGITS, Table, require_suffix
+from geodp.publish.pipeline import Outcome, Plan, Product, publish
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
 from geodp.publish.visit_reading import read_visit_sets, venues_of
-from geodp.visits.venue_list import VenueList, read_venue_list
-from geodp.visits.visit_sets import VisitSets, VisitTable
+from geodp.registry import plugins
+from geodp.tables.visits.venue_list import VenueList, read_venue_list
+from geodp.tables.visits.visit_sets import VisitSets, VisitTable
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.visits.venue_counts import VenueCounts
+    from geodp.tables.visits.venue_counts import VenueCounts
 
 DEFAULT_METHOD = NEAREST
 _USUAL = {NEAREST: {"variant": "geodp"}}

@@ -13,15 +13,15 @@ import numpy.typing as npt
 
 from geodp.errors import DataError, UsageError
 from geodp.geometry import Array, Region
-from geodp.notices import gathered, notice
 from geodp.publish.public_inputs import parse_region, require_sound
-from geodp.trajectories.reading import LATEST_S
-from geodp.trajectories.sparse_pings import sparse_remark
-from geodp.trajectories.table import Trajectories
-from geodp.visits.venue_list import VenueList, as_text, read_venue_list
-from geodp.world import columns_file, total_rows
-from geodp.world.point_column import PointColumn, point_column
-from geodp.world.usual_columns import candidates, named_columns
+from geodp.tables import columns_file, total_rows
+from geodp.tables.notices import gathered, notice
+from geodp.tables.point_column import PointColumn, point_column
+from geodp.tables.trajectories.reading import LATEST_S
+from geodp.tables.trajectories.sparse_pings import sparse_remark
+from geodp.tables.trajectories.table import Trajectories
+from geodp.tables.usual_columns import candidates, named_columns
+from geodp.tables.visits.venue_list import VenueList, as_text, read_venue_list
 
 FOR_THE_HOLDER = "check-data: for the holder of the data only; nothing of this may be published."
 PARTS = {

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from geodp.csv_cells import guarded
 from geodp.errors import UsageError
-from geodp.stamp import COLUMN
+from geodp.storage.csv_cells import guarded
+from geodp.storage.stamp import COLUMN
 
 DEGREE_DIGITS = 7
 """Decimals of longitudes and latitudes: about a centimetre."""

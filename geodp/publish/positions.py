@@ -11,14 +11,14 @@ from pydantic import ValidationError
 from geodp.device import Device
 from geodp.errors import ScenarioError, UsageError
 from geodp.model import did_you_mean
-from geodp.plugins import Plugin, plugins
 from geodp.publish.counted_cells import CountedCells
-from geodp.publish.frame import Outcome, Plan, publish
+from geodp.publish.pipeline import Outcome, Plan, publish
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.reading import bounding_box, read_rows
 from geodp.publish.reported_points import ReportedPoints
 from geodp.publish.request import NOTHING_DONE, Request, require_positive
 from geodp.publish.used_positions import used_positions
+from geodp.registry import Plugin, plugins
 
 DEFAULT_MECHANISM = "planar_geometric"
 PARTS = ("user", "lon", "lat")

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import UsageError
-from geodp.files import is_regular
 from geodp.geometry import Array, Region, region_from_file, region_problems
-from geodp.privacy.guarantee import Guarantee, Unit
+from geodp.public.guarantee import Guarantee, Unit
 from geodp.publish.request import NOTHING_DONE, Request
+from geodp.storage.files import is_regular
 
 T = TypeVar("T")
 _NOBODY_SOUTH_OF = -60.0

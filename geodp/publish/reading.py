@@ -19,9 +19,9 @@ import numpy.typing as npt
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.publish.request import NOTHING_DONE
-from geodp.world import columns_file
-from geodp.world.point_column import point_column
-from geodp.world.usual_columns import named_columns
+from geodp.tables import columns_file
+from geodp.tables.point_column import point_column
+from geodp.tables.usual_columns import named_columns
 
 Mask = npt.NDArray[np.bool_]
 PLACE = ("lon", "lat")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from geodp.display.packing import data_block, pack
 from geodp.display.page import Page
-from geodp.files import write_text_whole
 from geodp.geometry import EARTH_RADIUS_M, Region
+from geodp.storage.files import write_text_whole
 
 if TYPE_CHECKING:
     from geodp.display.drawing import Moment, Surface

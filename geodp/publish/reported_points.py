@@ -10,10 +10,10 @@ import numpy as np
 
 from geodp.device import Device
 from geodp.geometry import Array, Region
-from geodp.privacy.guarantee import Guarantee, Trust, Unit
 from geodp.privacy.noise import Noise, SimulatedNoise
-from geodp.publish.frame import Plan, Product
+from geodp.public.guarantee import Guarantee, Trust, Unit
 from geodp.publish.outputs import DEGREE_DIGITS, Table
+from geodp.publish.pipeline import Plan, Product
 from geodp.publish.statement import Accuracy
 from geodp.publish.used_positions import Positions
 

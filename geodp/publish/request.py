@@ -10,10 +10,10 @@ from typing import Any
 
 from geodp.display.page_file import require_page
 from geodp.errors import OutputError, UsageError
-from geodp.files import is_regular, same_content
 from geodp.model import did_you_mean
 from geodp.publish.outputs import require_suffix
-from geodp.published_file import guarantee_path, require_as_published
+from geodp.storage.files import is_regular, same_content
+from geodp.storage.published_file import guarantee_path, require_as_published
 
 NOTHING_DONE = "Nothing was released, nothing was charged."
 DEFAULT_LEDGER = "geodp-ledger.json"

@@ -17,9 +17,9 @@ from pathlib import Path
 from types import TracebackType
 
 from geodp.errors import OutputError
-from geodp.files import FileBusy, locked, sync_file, sync_folder
 from geodp.publish.request import NOTHING_DONE
-from geodp.published_file import belong_together
+from geodp.storage.files import FileBusy, locked, sync_file, sync_folder
+from geodp.storage.published_file import belong_together
 
 log = logging.getLogger("geodp")
 

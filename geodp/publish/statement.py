@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geodp._version import __version__
-from geodp.files import digest
-from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.ledger import Account
+from geodp.public.guarantee import Guarantee
+from geodp.storage.files import digest
 
 if TYPE_CHECKING:
-    from geodp.publish.frame import Plan, Product
+    from geodp.publish.pipeline import Plan, Product
     from geodp.publish.public_inputs import PublicInputs
     from geodp.publish.request import Request
 

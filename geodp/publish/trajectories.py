@@ -13,18 +13,18 @@ from pydantic import ValidationError
 from geodp.curator.publications.dpt import Dpt
 from geodp.errors import ScenarioError, UsageError
 from geodp.geometry import Region
-from geodp.notices import notice, notice_cap
-from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import Noise
-from geodp.publish.frame import Outcome, Plan, Product, publish
+from geodp.public.guarantee import Unit
 from geodp.publish.outputs import DEGREE_DIGITS, Table
+from geodp.publish.pipeline import Outcome, Plan, Product, publish
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
-from geodp.trajectories.reading import Points, gathered_points, read_points
-from geodp.trajectories.sparse_pings import changed_remark, sparse_remark
-from geodp.trajectories.table import Trajectories, nobody
-from geodp.world import columns_file
+from geodp.tables import columns_file
+from geodp.tables.notices import notice, notice_cap
+from geodp.tables.trajectories.reading import Points, gathered_points, read_points
+from geodp.tables.trajectories.sparse_pings import changed_remark, sparse_remark
+from geodp.tables.trajectories.table import Trajectories, nobody
 
 if TYPE_CHECKING:
     from geodp.display.page import Page

@@ -11,10 +11,10 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.publish.request import NOTHING_DONE
 from geodp.publish.visit_reading import PARTS, require_visit_columns
-from geodp.visits.histories import Histories, Integers, Venues
-from geodp.visits.venue_list import as_text
-from geodp.world import columns_file
-from geodp.world.usual_columns import find_column
+from geodp.tables import columns_file
+from geodp.tables.usual_columns import find_column
+from geodp.tables.visits.histories import Histories, Integers, Venues
+from geodp.tables.visits.venue_list import as_text
 
 
 def read_visits(

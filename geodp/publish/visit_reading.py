@@ -15,11 +15,11 @@ from geodp.errors import DataError
 from geodp.model import did_you_mean
 from geodp.privacy.keyed_choice import user_words
 from geodp.publish.request import NOTHING_DONE
-from geodp.visits.histories import Integers
-from geodp.visits.venue_list import VenueList, as_text
-from geodp.visits.visit_sets import VisitSets, distinct, sets_of_sorted
-from geodp.world import columns_file
-from geodp.world.usual_columns import named_columns
+from geodp.tables import columns_file
+from geodp.tables.usual_columns import named_columns
+from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.venue_list import VenueList, as_text
+from geodp.tables.visits.visit_sets import VisitSets, distinct, sets_of_sorted
 
 PARTS = ("user", "venue")
 """Columns of the private data."""

@@ -14,24 +14,24 @@ from pydantic import ValidationError
 from geodp.curator.publications._visits_publication import VisitsPublication
 from geodp.errors import ScenarioError, UsageError
 from geodp.model import did_you_mean
-from geodp.notices import notice_cap
-from geodp.plugins import plugins
-from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import Noise
-from geodp.publish.frame import Outcome, Plan, Product, publish
+from geodp.public.guarantee import Unit
 from geodp.publish.outputs import DEGREE_DIGITS, Table
+from geodp.publish.pipeline import Outcome, Plan, Product, publish
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
 from geodp.publish.visit_files import read_personal_levels, read_users, read_visits
-from geodp.visits.area_files import AreaFile
-from geodp.visits.hierarchy import hierarchy_of
-from geodp.visits.histories import Histories, Venues
-from geodp.visits.venue_file import read_venues
+from geodp.registry import plugins
+from geodp.tables.notices import notice_cap
+from geodp.tables.visits.area_files import AreaFile
+from geodp.tables.visits.hierarchy import hierarchy_of
+from geodp.tables.visits.histories import Histories, Venues
+from geodp.tables.visits.venue_file import read_venues
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.visits.released_visits import ReleasedVisits
+    from geodp.tables.visits.released_visits import ReleasedVisits
 
 DEFAULT_METHOD = "prilocation"
 _VENUES_PER_CLUSTER = 5

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from geodp.markdown import as_code
 from geodp.metrics import Measured
 from geodp.runs.measure import measurements
 from geodp.runs.quantity import UNDEFINED, quantity, with_interval
+from geodp.storage.markdown import as_code
 
 if TYPE_CHECKING:
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 _ROWS = (
     ("prior_error_m", "error of a guess without any release", "m"),

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from geodp.attacks import ANYONE, Attack, AttackView, Guesses
-from geodp.release import Cells, Points
-from geodp.stamp import write_simulated
+from geodp.public.release import Cells, Points
+from geodp.storage.stamp import write_simulated
 
 if TYPE_CHECKING:
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 ANYONE_SCORED = 2000
 """A guess that names nobody is held against the positions of so many people."""

@@ -14,17 +14,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from geodp.csv_cells import guarded_csv
 from geodp.errors import UsageError
 from geodp.metrics import Measured, Metric
 from geodp.metrics._interval import difference, mean, total
 from geodp.runs.measure import measurements
-from geodp.stamp import COLUMN
+from geodp.storage.csv_cells import guarded_csv
+from geodp.storage.stamp import COLUMN
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 _OWN_COLUMNS = ("metric", "unit", "better", "paired", COLUMN)
 

@@ -12,19 +12,19 @@ import pandas as pd
 
 from geodp.curator.publications import Records
 from geodp.device.history import HistoryDevice
-from geodp.device.history.catalogue import Catalogue, venue_catalogue
 from geodp.errors import BudgetSpent
 from geodp.geometry import Array
-from geodp.privacy.guarantee import Guarantee, Unit
 from geodp.privacy.ledger import Ledger
 from geodp.privacy.noise import Noise, SimulatedNoise
-from geodp.runs.run_folder import read_json, write_json
-from geodp.scenario import Scenario
-from geodp.stamp import SIMULATED, write_simulated
+from geodp.public.guarantee import Guarantee, Unit
+from geodp.run_folder.folder import read_json, write_json
+from geodp.scenario.schema import Scenario
+from geodp.storage.stamp import SIMULATED, write_simulated
 from geodp.streams import Streams
+from geodp.tables.visits.catalogue import Catalogue, venue_catalogue
 
 if TYPE_CHECKING:
-    from geodp.visits.histories import Histories
+    from geodp.tables.visits.histories import Histories
 
 _ADVICE = "Raise device.budget.epsilon_per_item, set fewer device.history_reports, or lower device.history.epsilon."
 
@@ -156,8 +156,8 @@ def _write(
 
 def read_history_reports(files: list[Path], plugins_left_out: tuple[str, ...] = ()) -> list[HistoryReport]:
     """Return what phones told, in order of time, from the JSON files of their reports."""
-    from geodp.plugins import Slot
-    from geodp.stand_ins import StandIns
+    from geodp.registry import Slot
+    from geodp.scenario.stand_ins import StandIns
 
     stand_ins = StandIns(plugins_left_out) if plugins_left_out else None
     found = []

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from geodp.errors import GeodpError, PluginNotLoaded
 from geodp.metrics import TOPICS, Measured, Metric
-from geodp.plugins import USER_MODULE, blamed, plugins
-from geodp.runs.run_folder import RunFolder, number
+from geodp.registry import USER_MODULE, blamed, plugins
+from geodp.run_folder.folder import RunFolder, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

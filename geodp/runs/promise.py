@@ -6,17 +6,17 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from geodp.markdown import as_code, as_words
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.ledger import central_rows
-from geodp.release import Cells
-from geodp.scenario_costs import publication_cost
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.public.release import Cells
+from geodp.scenario.costs import publication_cost
+from geodp.storage.markdown import as_code, as_words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 
 def promise_lines(run: RunFolder) -> list[str]:

@@ -9,15 +9,15 @@ from geodp.curator.publications import Publication, Published, Records
 from geodp.errors import BudgetSpent, DataError, UsageError
 from geodp.privacy.ledger import Ledger
 from geodp.privacy.noise import SimulatedNoise
-from geodp.runs.run_folder import write_json
-from geodp.scenario import Scenario
-from geodp.scenario_costs import publication_charge, whole_run
-from geodp.stamp import SIMULATED, write_simulated
+from geodp.run_folder.folder import write_json
+from geodp.scenario.costs import publication_charge, whole_run
+from geodp.scenario.schema import Scenario
+from geodp.storage.stamp import SIMULATED, write_simulated
 from geodp.streams import Streams
 
 if TYPE_CHECKING:
     from geodp.simulation.engine import World
-    from geodp.visits.histories import Histories, Venues
+    from geodp.tables.visits.histories import Histories, Venues
 
 _ADVICE = "Raise curator.budget.epsilon, publish less, or lower the epsilon or the cap of what is published."
 
@@ -26,7 +26,7 @@ def records_of(scenario: Scenario, world: World, streams: Streams) -> Records:
     """Return what the curator holds about everyone; visits are drawn when first asked for, alike for all arms."""
 
     def visits() -> tuple[Histories, Venues]:
-        from geodp.plugins import plugin
+        from geodp.registry import plugin
 
         histories = scenario.workers.histories or plugin("generated_visits", "histories")
         rng = streams.generator("world.histories")
@@ -105,7 +105,7 @@ def _write(folder: Path, index: int, item: Publication, published: Published) ->
 
 def _write_visits(records: Records, folder: Path) -> None:
     """Write the public list of venues, and the true visits apart."""
-    from geodp.runs.visits_store import write_venues, write_visits
+    from geodp.run_folder.visits_store import write_venues, write_visits
 
     histories, venues = records.visits()
     write_venues(folder / "releases" / "venues.parquet", venues)

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from geodp.markdown import as_code, as_words
 from geodp.metrics import Measured
 from geodp.runs.quantity import quantity, with_interval
+from geodp.storage.markdown import as_code, as_words
 
 if TYPE_CHECKING:
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 FEW_TASKS = 30
 """Below this many decided tasks an interval is a rough guide."""
@@ -225,7 +225,7 @@ def _linked(measured: dict[str, Measured]) -> Iterator[str]:
 def _reidentified(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
     """Say how many people are found in what was published, and what the promise says about that."""
     from geodp.metrics._publications import of_topic
-    from geodp.privacy.guarantee import Unit
+    from geodp.public.guarantee import Unit
 
     for ending, item in of_topic(run, "visits"):
         first, five = (measured.get(f"{name}{ending}") for name in ("reidentified_share", "reidentified_top5"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from geodp.display.page_file import require_page
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 if TYPE_CHECKING:
     import pandas as pd

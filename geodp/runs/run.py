@@ -18,24 +18,24 @@ import numpy as np
 import pandas as pd
 
 from geodp._version import __version__
-from geodp.folders import whole_folder
 from geodp.geometry import Array, Region
-from geodp.manifest import MANIFEST, seal
-from geodp.notices import gathered
-from geodp.release import Cells, Points
+from geodp.public.release import Cells, Points
+from geodp.run_folder.folder import RunFolder, check_is_run, write_json, write_text
+from geodp.run_folder.release_store import write_release
 from geodp.runs.publications import book_publications, records_of, write_publications
-from geodp.runs.release_store import write_release
 from geodp.runs.result import RunResult
-from geodp.runs.run_folder import RunFolder, check_is_run, write_json, write_text
-from geodp.scenario import Scenario, load_scenario
-from geodp.scenario_file import arms, write_scenario
+from geodp.scenario.file import arms, write_scenario
+from geodp.scenario.schema import Scenario, load_scenario
 from geodp.server.density_from_points import density_from_points
 from geodp.simulation.answers import pseudonyms
-from geodp.simulation.crew import Crew
 from geodp.simulation.engine import Engine, World, build_world
 from geodp.simulation.event_log import EventLog
-from geodp.stamp import SIMULATED, write_simulated
+from geodp.simulation.worker_states import Crew
+from geodp.storage.folders import whole_folder
+from geodp.storage.manifest import MANIFEST, seal
+from geodp.storage.stamp import SIMULATED, write_simulated
 from geodp.streams import Streams
+from geodp.tables.notices import gathered
 
 Progress = Callable[[str, float], None]
 """Told a phase and the share of it that is done."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from geodp.markdown import as_code, as_words
 from geodp.metrics import TOPICS, Measured, Metric
+from geodp.run_folder.folder import write_text
 from geodp.runs.adversary import adversary_lines
 from geodp.runs.measure import measurements
 from geodp.runs.promise import promise_lines
 from geodp.runs.quantity import UNDEFINED, quantity, with_interval
 from geodp.runs.remarks import odds_factor, remarks
-from geodp.runs.run_folder import write_text
+from geodp.storage.markdown import as_code, as_words
 
 if TYPE_CHECKING:
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 STAMP = "*Simulated noise: not releasable.* Nothing in this folder may leave the house as a private release."
 _TOPIC_TITLES = {

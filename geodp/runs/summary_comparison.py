@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from geodp.markdown import as_code, as_words
 from geodp.metrics import Measured
 from geodp.runs.adversary import adversary_lines
 from geodp.runs.compare import compare_runs, same_world
@@ -12,11 +11,12 @@ from geodp.runs.measure import measurements
 from geodp.runs.promise import promise_lines
 from geodp.runs.quantity import with_interval
 from geodp.runs.remarks import remarks
+from geodp.storage.markdown import as_code, as_words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 _TOLD = {
     "success_rate": "tasks taken",

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array
-from geodp.release import Cells, Contours, DensityEstimate
+from geodp.public.release import Cells, Contours, DensityEstimate
 
 Ids = npt.NDArray[np.int64]
 TOUCH_M = 1e-3

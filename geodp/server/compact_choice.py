@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from geodp.messages import Rectangle
+from geodp.public.messages import Rectangle
 
 
 def most_compact(

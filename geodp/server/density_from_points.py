@@ -16,10 +16,10 @@ from functools import lru_cache
 import numpy as np
 
 from geodp.geometry import Array, Grid, Region
-from geodp.privacy.channels import FiniteChannel
-from geodp.release import DensityEstimate, Points
+from geodp.public.channels import FiniteChannel
+from geodp.public.release import DensityEstimate, Points
+from geodp.server.em_deconvolution import unfolded
 from geodp.server.reports_on_torus import ReportsOnTorus
-from geodp.server.unfolding import unfolded
 
 MOST_CELLS_PER_SIDE = 200
 _CELLS_PER_SCALE = 2.0  # cells per 1/ε: far finer than anything that can be seen through the noise

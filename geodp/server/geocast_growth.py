@@ -13,11 +13,11 @@ from heapq import heappop, heappush
 from math import hypot
 from typing import NamedTuple
 
-from geodp.messages import Rectangle
+from geodp.public.messages import Rectangle
 from geodp.server.acceptors import Acceptors, acceptors
-from geodp.server.believed_counts import BelievedCounts
 from geodp.server.cell_graph import CellGraph
 from geodp.server.compact_choice import most_compact
+from geodp.server.effective_counts import BelievedCounts
 from geodp.server.part_of_cell import nearest_contact, part_around
 
 SLACK = 0.05

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array
-from geodp.release import Cells, DensityEstimate, DensityLaw
+from geodp.public.release import Cells, DensityEstimate, DensityLaw
 
 _NODES = 64  # of the prior, and as many of the noise law
 _LEAST_VARIATION = 0.05  # coefficient of variation of the prior when the release shows none

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from geodp.messages import Rectangle
+from geodp.public.messages import Rectangle
 
 _ROUNDING_M = 1e-7  # a side this near to the cell's edge has met it
 

@@ -15,8 +15,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from geodp.acceptance import Acceptance
 from geodp.geometry import Array
+from geodp.public.acceptance import Acceptance
 
 TAYLOR_POINT_M = 1000.0  # the book expands about r0 = 1, and measures in kilometres
 _CHUNK = 8192  # tasks solved together: their arrays stay in the processor's cache

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array, Grid, Region
-from geodp.privacy.channels import Channel, PlanarGeometricChannel
-from geodp.release import Points
+from geodp.public.channels import Channel, PlanarGeometricChannel
+from geodp.public.release import Points
 
 _MARGIN = 4.74  # in 1/ε: 95 % of reports lie nearer to their place, the rest wrap around
 _LEAST_MARGIN = 0.1  # of the region's longer side: smoothing must not reach from one edge to the other

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from geodp.acceptance import ROUNDING_SLACK
 from geodp.geometry import Array
+from geodp.public.acceptance import ROUNDING_SLACK
 
 
 def funded(arrived_s: Sequence[float], purse: float, minimum: float) -> npt.NDArray[np.bool_]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from geodp.acceptance import Acceptance
 from geodp.geometry import Region
-from geodp.messages import Answer, Offer, Task
-from geodp.release import Cells, Points
+from geodp.public.acceptance import Acceptance
+from geodp.public.messages import Answer, Offer, Task
+from geodp.public.release import Cells, Points
 from geodp.server.assignment import Assignment
 from geodp.server.reward_shares import funded
 from geodp.server.view import ServerView

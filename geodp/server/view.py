@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from geodp.acceptance import Acceptance
 from geodp.geometry import Region
-from geodp.messages import Rectangle
-from geodp.release import Cells, Points
+from geodp.public.acceptance import Acceptance
+from geodp.public.messages import Rectangle
+from geodp.public.release import Cells, Points
 
 
 @dataclass(frozen=True)

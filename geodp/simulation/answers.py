@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from geodp.acceptance import Acceptance
 from geodp.geometry import Array
-from geodp.messages import Offer, Task
+from geodp.public.acceptance import Acceptance
+from geodp.public.messages import Offer, Task
 from geodp.simulation.event_log import EventLog, Kind, Reason, reason_codes
 from geodp.simulation.range_join import range_join, rectangle_join
 from geodp.streams import Streams

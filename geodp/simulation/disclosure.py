@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from geodp.acceptance import Acceptance
 from geodp.geometry import Array
+from geodp.public.acceptance import Acceptance
 from geodp.simulation.answers import Asked
 
 Ids = npt.NDArray[np.int64]

@@ -24,18 +24,18 @@ from geodp.curator.mechanisms import Snapshot
 from geodp.device.memory import Memory
 from geodp.errors import DataError
 from geodp.geometry import Array
-from geodp.messages import Answer, Offer, Task
-from geodp.privacy.guarantee import Neighbours
 from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.privacy.noise import SimulatedNoise
-from geodp.release import Cells, Points
-from geodp.scenario import Scenario
+from geodp.public.guarantee import Neighbours
+from geodp.public.messages import Answer, Offer, Task
+from geodp.public.release import Cells, Points
+from geodp.scenario.schema import Scenario
 from geodp.server.server import Purse, Server
 from geodp.simulation.answers import Accepted, Answers, Asked, ask_circle, ask_named, ask_region, browse_nearest
-from geodp.simulation.crew import Crew
 from geodp.simulation.disclosure import Disclosure, seen_outcomes
 from geodp.simulation.event_log import EventLog, Kind, Reason
 from geodp.simulation.phones import Phones
+from geodp.simulation.worker_states import Crew
 from geodp.streams import Streams
 from geodp.world.demand import Arrivals
 from geodp.world.motion import Motion

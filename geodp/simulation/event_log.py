@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from geodp.stamp import METADATA
+from geodp.storage.stamp import METADATA
 
 
 class Kind(StrEnum):

@@ -14,9 +14,9 @@ from geodp.device import Device
 from geodp.device.memory import Memory, memoised
 from geodp.errors import BudgetSpent
 from geodp.geometry import Array, Region
-from geodp.privacy.guarantee import Guarantee, Unit
 from geodp.privacy.ledger import Ledger
-from geodp.release import Points
+from geodp.public.guarantee import Guarantee, Unit
+from geodp.public.release import Points
 
 Ids = npt.NDArray[np.int64]
 _ADVICE = "Raise device.budget.epsilon_per_m, report less often, or set device.budget.when_spent: reuse_last."

@@ -18,8 +18,8 @@ from geodp.errors import GeodpError, ScenarioError, UsageError
 from geodp.metrics import Measured
 from geodp.metrics._interval import mean
 from geodp.runs.run import checksums
-from geodp.scenario import Scenario, load_scenario
-from geodp.scenario_file import build_scenario, dump, read_yaml, set_path
+from geodp.scenario.file import build_scenario, dump, read_yaml, set_path
+from geodp.scenario.schema import Scenario, load_scenario
 from geodp.sweeps.executors import LocalExecutor
 from geodp.sweeps.job import run_id, run_job
 from geodp.sweeps.sweep_file import value_at

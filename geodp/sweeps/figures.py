@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geodp.errors import UsageError
-from geodp.files import write_whole
 from geodp.metrics._interval import mean
-from geodp.plugins import plugins
+from geodp.registry import plugins
+from geodp.storage.files import write_whole
 from geodp.sweeps.sweep_file import LoadedSweep, Plot
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Any
 
 from geodp._version import __version__
 from geodp.errors import GeodpError
-from geodp.folders import scratch_folder, whole_folder
-from geodp.manifest import read_manifest, write_manifest
+from geodp.storage.folders import scratch_folder, whole_folder
+from geodp.storage.manifest import read_manifest, write_manifest
 
 Job = dict[str, Any]
 """`run_id, cell, seed, scenario` (plain values), `keep`, `folder` (where kept parts go, or None)."""
@@ -49,7 +49,7 @@ def run_job(job: Job) -> Outcome:
     except GeodpError as error:
         outcome |= {"status": "failed", "error": str(error), "metrics": {}}
     except Exception as error:  # noqa: BLE001 - whatever a run raises must not stop the others
-        from geodp.plugins import blamed
+        from geodp.registry import blamed
 
         place = traceback.format_exc(limit=-1).strip().splitlines()
         text = blamed(error) or f"{type(error).__name__}: {error} ({' '.join(place[1:2]).strip()})"
@@ -61,9 +61,9 @@ def run_job(job: Job) -> Outcome:
 
 def _measured(job: Job) -> tuple[dict[str, float | None], list[str]]:
     """Run it, and return its metrics and what was dropped, guessed or clipped on the way."""
+    from geodp.run_folder.folder import RunFolder
     from geodp.runs.run import run_into
-    from geodp.runs.run_folder import RunFolder
-    from geodp.scenario_file import build_scenario
+    from geodp.scenario.file import build_scenario
 
     scenario = build_scenario(job["scenario"], source=job["cell"], folder=Path.cwd(), trust_plugins=True)
     keep = set(job["keep"])

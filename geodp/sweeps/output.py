@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from geodp._version import __version__
-from geodp.csv_cells import guarded_csv
-from geodp.files import digest, write_text_whole, write_whole
 from geodp.metrics._interval import mean
-from geodp.stamp import COLUMN, METADATA, SIMULATED, write_simulated
+from geodp.storage.csv_cells import guarded_csv
+from geodp.storage.files import digest, write_text_whole, write_whole
+from geodp.storage.stamp import COLUMN, METADATA, SIMULATED, write_simulated
 from geodp.sweeps.job import Job
 from geodp.sweeps.sweep import all_checksums, failure_message
 from geodp.sweeps.sweep_file import LoadedSweep, as_text

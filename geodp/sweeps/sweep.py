@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from geodp.errors import GeodpError
-from geodp.scenario_file import dump
+from geodp.scenario.file import dump
 from geodp.sweeps.executors import Executor, LocalExecutor
 from geodp.sweeps.job import Job, Outcome, run_id, run_job
 from geodp.sweeps.sweep_file import LoadedSweep, load_sweep
@@ -94,7 +94,7 @@ def plan_sweep(file: str | Path, out: str | Path) -> Plan:
     if done:
         mean = sum(outcome["seconds"] for outcome in done) / len(done)
         return Plan(len(sweep.cells), len(jobs), len(done), mean)
-    from geodp.scenario_estimate import estimated
+    from geodp.scenario.estimate import estimated
 
     first = next(cell.scenario for cell in sweep.cells if cell.name == jobs[0]["cell"])
     guessed_s = estimated(first.resolved(), []).seconds
@@ -214,7 +214,7 @@ def _work_off(
 
 def failure_message(outcome: Outcome, loaded: LoadedSweep, values: dict[str, Any]) -> str:
     """Say which run failed, why, and the command that repeats it alone."""
-    from geodp.markdown import printable
+    from geodp.storage.markdown import printable
     from geodp.sweeps.sweep_file import as_text
 
     base = (loaded.path.parent / loaded.sweep.base).as_posix()

@@ -14,12 +14,12 @@ import yaml
 from pydantic import Field, ValidationError, field_validator
 
 from geodp.errors import ScenarioError, UsageError
-from geodp.files import is_regular
 from geodp.model import Model, did_you_mean, problems_of
-from geodp.names import require_name
-from geodp.plugins import plugins
-from geodp.scenario import Scenario
-from geodp.scenario_file import build_scenario, dump, read_yaml, refuse_other_kind, set_path
+from geodp.registry import plugins
+from geodp.scenario.file import build_scenario, dump, read_yaml, refuse_other_kind, set_path
+from geodp.scenario.schema import Scenario
+from geodp.storage.files import is_regular
+from geodp.storage.names import require_name
 
 KEEPABLE = ("metrics", "events", "releases", "summary", "map", "run")
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from geodp._version import __version__
-from geodp.csv_cells import read_guarded_csv
 from geodp.errors import DataError, OutputError
-from geodp.files import FileBusy, locked, write_text_whole
-from geodp.folders import clear_folder
-from geodp.manifest import MANIFEST, read_manifest, require_all_intact, require_intact, write_manifest
+from geodp.storage.csv_cells import read_guarded_csv
+from geodp.storage.files import FileBusy, locked, write_text_whole
+from geodp.storage.folders import clear_folder
+from geodp.storage.manifest import MANIFEST, read_manifest, require_all_intact, require_intact, write_manifest
 from geodp.sweeps.job import Job, Outcome
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from geodp.errors import UsageError
 from geodp.metrics import Measured
 from geodp.model import did_you_mean
-from geodp.plugins import plugins
+from geodp.registry import plugins
 
 _FORM = re.compile(r"\s*(?P<metric>[A-Za-z_]\w*)\s*(?P<sign>>=|<=|>|<|≥|≤)\s*(?P<value>\S+)\s*")
 

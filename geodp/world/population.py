@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from geodp.geometry import Array
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.table import Trajectories
 from geodp.world.motion import Motion
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.trajectories.table import Integers, Names, Trajectories, nobody
+from geodp.tables.trajectories.table import Integers, Names, Trajectories, nobody
 from geodp.world.motion import Motion
 
 SAMPLE_S = 30.0

@@ -5,8 +5,8 @@ import pytest
 
 from geodp.attacks import ANYONE, AttackView
 from geodp.attacks.bayes_location import BayesLocation
-from geodp.privacy.guarantee import Guarantee
-from geodp.release import Points
+from geodp.public.guarantee import Guarantee
+from geodp.public.release import Points
 from tests.server.noisy_worlds import SIDE_M, released
 from tests.server.reports import REGION, Hills, names, reported
 

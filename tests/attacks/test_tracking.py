@@ -4,8 +4,8 @@ import pytest
 from geodp.attacks import AttackView
 from geodp.attacks.bayes_location import BayesLocation
 from geodp.attacks.tracking import SMOOTHED, VITERBI, Tracking
-from geodp.privacy.guarantee import Guarantee
-from geodp.release import Points
+from geodp.public.guarantee import Guarantee
+from geodp.public.release import Points
 from tests.server.noisy_worlds import released
 from tests.server.reports import REGION, names, reported
 

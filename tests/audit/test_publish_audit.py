@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from geodp.audit.auditor import Audit
 from geodp.audit.private_files import PrivateFile
 from geodp.audit.publish_audit import audit_command, text_of
 from geodp.audit.publish_commands import KINDS, PublishCommand, publish_commands
-from geodp.cli import main
-from geodp.console import say
+from geodp.cli.console import say
+from geodp.cli.main import main
 from geodp.errors import DataError
-from geodp.privacy.audit.auditor import Audit
 from geodp.privacy.ledger import Ledger
 from geodp.publish.reported_points import ReportedPoints
 from geodp.publish.statement import Accuracy

@@ -53,7 +53,7 @@ def measure_errors() -> Iterator[Figure]:
 
 
 def _sets() -> Iterator[tuple[str, Any]]:
-    from tests.visits.judged_sets import REAL, judged_sets, real_set
+    from tests.tables.visits.judged_sets import REAL, judged_sets, real_set
 
     yield from judged_sets()
     if "GEODP_DATA" in os.environ:
@@ -61,8 +61,8 @@ def _sets() -> Iterator[tuple[str, Any]]:
 
 
 def _error(sets: Any, fields: dict[str, Any], epsilon: float, cap: int) -> float:
-    from geodp.plugins import plugin, plugins
     from geodp.privacy.noise import SimulatedNoise
+    from geodp.registry import plugin, plugins
 
     known = plugins("publication")[fields["kind"]].model_fields
     public = {name: value for name, value in (("epsilon", epsilon), ("cap", cap)) if name in known}

@@ -9,8 +9,8 @@ import numpy as np
 
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.geometry import Region
-from geodp.plugins import plugin
 from geodp.privacy.noise import SimulatedNoise
+from geodp.registry import plugin
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import best_cpu_s
 

@@ -9,11 +9,11 @@ import numpy as np
 import simpy
 
 import geodp
-from geodp.runs.run_folder import RunFolder
-from geodp.scenario import load_scenario
-from geodp.simulation.crew import Crew
+from geodp.run_folder.folder import RunFolder
+from geodp.scenario.schema import load_scenario
 from geodp.simulation.engine import Engine, World, build_world
 from geodp.simulation.event_log import EventLog
+from geodp.simulation.worker_states import Crew
 from geodp.streams import Streams
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import CITY_MILLION, SCENARIOS, city_million_run, cpu_s, scratch_folder

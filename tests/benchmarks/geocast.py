@@ -14,17 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 
 import geodp
-from geodp.acceptance.linear import Linear
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms.adaptive_grid import AdaptiveGrid
 from geodp.geometry import Array, Region
-from geodp.messages import Offer, Task
 from geodp.privacy.noise import SimulatedNoise
-from geodp.release import Cells
-from geodp.runs.run_folder import RunFolder
+from geodp.public.acceptance.linear import Linear
+from geodp.public.messages import Offer, Task
+from geodp.public.release import Cells
+from geodp.run_folder.folder import RunFolder
 from geodp.server.assignment.geocast import Geocast
-from geodp.server.believed_counts import effective_counts
 from geodp.server.cell_graph import cell_graph
+from geodp.server.effective_counts import effective_counts
 from geodp.server.view import ServerView
 from geodp.simulation.range_join import rectangle_join
 from geodp.world.sources.synthetic_city import SyntheticCity

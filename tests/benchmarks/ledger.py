@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.ledger import Account, Ledger
+from geodp.public.guarantee import Guarantee
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import cpu_s
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import geodp
 from geodp.display.map import write_map
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import REPOSITORY, SCENARIOS, city_million_run, cpu_s, scratch_folder
 

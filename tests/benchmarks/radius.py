@@ -9,8 +9,8 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-from geodp.acceptance.tanh_reward import TanhReward
 from geodp.geometry import Array
+from geodp.public.acceptance.tanh_reward import TanhReward
 from geodp.server.radius import printed_tanh_radius_m
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import best_cpu_s, cpu_s

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import cKDTree
 
-from geodp.scenario import load_scenario
+from geodp.scenario.schema import load_scenario
 from geodp.simulation.range_join import range_join
 from geodp.streams import Streams
 from tests.benchmarks._figure import Figure

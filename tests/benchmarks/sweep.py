@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from geodp.scenario import load_scenario
-from geodp.scenario_file import dump
+from geodp.scenario.file import dump
+from geodp.scenario.schema import load_scenario
 from geodp.sweeps.executors import Executor, LocalExecutor
 from geodp.sweeps.job import Job, run_job
 from geodp.sweeps.sweep_folder import SweepFolder

@@ -15,10 +15,10 @@ import numpy as np
 from geodp.curator.publications.dpt import Dpt
 from geodp.geometry import Region
 from geodp.privacy.noise import SimulatedNoise
-from geodp.trajectories.generated_trips import BRINKHOFF_TRIPS, TAXI_TRIPS, generated_trips
-from geodp.trajectories.scores import SCORES
-from geodp.trajectories.table import Trajectories
-from geodp.trajectories.writing import write_trajectories
+from geodp.tables.trajectories.generated_trips import BRINKHOFF_TRIPS, TAXI_TRIPS, generated_trips
+from geodp.tables.trajectories.scores import SCORES
+from geodp.tables.trajectories.table import Trajectories
+from geodp.tables.trajectories.writing import write_trajectories
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import best_cpu_s, cpu_s, scratch_folder, usage_of
 
@@ -51,7 +51,7 @@ MOST_MB = {"taxi": 665 / 2, "brinkhoff": 1000 / 2}
 SEEDS = 3
 _COMMAND = """
 import re, sys
-from geodp.cli import main
+from geodp.cli.main import main
 try:
     main(sys.argv[1:])
 except SystemExit as done:

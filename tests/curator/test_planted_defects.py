@@ -21,10 +21,11 @@ import geodp.curator.publications.fourier_counts as fourier_file
 import geodp.curator.publications.grouping_smoothing as grouping_file
 import geodp.curator.publications.laplace_counts as laplace_file
 import geodp.curator.publications.uniform as uniform_file
-import geodp.curator.synthesis.purse as purse_file
+import geodp.curator.synthesis.epsilon_parts as purse_file
 import geodp.curator.synthesis.trip_synthesis as trips_file
 import geodp.device.history.epicrec as epicrec_file
 import geodp.device.planar_geometric as geometric_file
+from geodp.audit.kinds import audit_kind
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms._tree_mechanism import TreeMechanism
 from geodp.curator.publications._counts_publication import capped_counts
@@ -33,13 +34,12 @@ from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 from geodp.curator.publications.prilocation import PriLocation
 from geodp.curator.publications.zeros import Zeros
 from geodp.curator.synthesis.density import noisy_density
-from geodp.curator.synthesis.purse import Purse
+from geodp.curator.synthesis.epsilon_parts import Purse
 from geodp.curator.synthesis.shapes import noisy_shapes
 from geodp.curator.synthesis.timing import noisy_timing
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, noisy_ends
 from geodp.curator.synthesis.trip_synthesis import NUMBER
 from geodp.errors import DataError
-from geodp.privacy.audit.kinds import audit_kind
 from geodp.privacy.primitives import (
     exponential_mechanism,
     laplace_counts,
@@ -47,9 +47,9 @@ from geodp.privacy.primitives import (
     with_laplace,
     with_planar_geometric,
 )
-from geodp.trajectories.table import Trajectories
-from geodp.visits.venue_counts import VenueCounts
-from geodp.visits.visit_sets import VisitSets
+from geodp.tables.trajectories.table import Trajectories
+from geodp.tables.visits.venue_counts import VenueCounts
+from geodp.tables.visits.visit_sets import VisitSets
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 SAMPLES = 1000

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodp.cli import main
+from geodp.cli.main import main
 from geodp.datasets.catalogue import loader_for, loaders
 from geodp.datasets.folder import table_folder
 from geodp.errors import OutputError, UsageError
-from tests.loaders.test_visit_loaders import SNAP, TSMC, write
+from tests.tables.loaders.test_visit_loaders import SNAP, TSMC, write
 
 
 def run(*words: object) -> int:

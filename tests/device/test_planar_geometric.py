@@ -8,9 +8,9 @@ import geodp
 from geodp.device.planar_geometric import PlanarGeometric
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.privacy.channels import PlanarGeometricChannel
 from geodp.privacy.noise import SimulatedNoise
 from geodp.privacy.release_noise import ReleaseNoise
+from geodp.public.channels import PlanarGeometricChannel
 
 REGION = Region(10.0, 50.0, 10.08, 50.05)
 

@@ -11,9 +11,9 @@ import geodp
 from geodp.device.planar_laplace import PlanarLaplace
 from geodp.errors import DataError, NotReleasable, UsageError
 from geodp.geometry import EARTH_RADIUS_M, Array, Region
-from geodp.privacy.guarantee import Neighbours, Trust, Unit
 from geodp.privacy.noise import SimulatedNoise
 from geodp.privacy.release_noise import ReleaseNoise
+from geodp.public.guarantee import Neighbours, Trust, Unit
 
 N = 200_000
 REGION = Region(10.0, 50.0, 10.08, 50.05)

@@ -9,7 +9,7 @@ from geodp.device.planar_geometric import PlanarGeometric
 from geodp.device.planar_laplace import PlanarLaplace
 from geodp.errors import DataError
 from geodp.geometry import Grid, Region
-from geodp.privacy.channels import PlanarLaplaceChannel
+from geodp.public.channels import PlanarLaplaceChannel
 
 REGION = Region(10.0, 50.0, 10.04, 50.025)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from geodp.display.map import build_map
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 from tests.display.fake_run import FakeRun
 
 ALL_LAYERS = ["region", "density", "release", "cells", "offers", "trips", "tasks", "workers"]

@@ -12,9 +12,9 @@ import pandas as pd
 import yaml
 
 from geodp.geometry import Grid, Region
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
-from geodp.release import Cells, Contours
-from geodp.runs.release_store import write_release
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.public.release import Cells, Contours
+from geodp.run_folder.release_store import write_release
 from geodp.simulation.event_log import EventLog, Kind, Reason
 
 BOX = {"west": -122.5135, "south": 37.7113, "east": -122.3627, "north": 37.8327}

@@ -11,7 +11,7 @@ import pytest
 
 from geodp.display.map import build_map
 from geodp.display.packing import contents
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 from tests.display.conftest import ALL_LAYERS, Browser, Made
 
 pytestmark = pytest.mark.browser

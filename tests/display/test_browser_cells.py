@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from geodp.display.map import build_map
+from geodp.run_folder.folder import RunFolder
 from geodp.runs.run import run
-from geodp.runs.run_folder import RunFolder
 from tests.display.conftest import Browser
 from tests.small import small
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from geodp.display.caption import PUBLIC, SIMULATED, TRUTH, caption
 from geodp.display.released_only import ReleasedOnly
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 from tests.display.conftest import Made
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from geodp.display.map import build_map
 from geodp.display.packing import contents, inline_json
-from geodp.privacy.guarantee import Guarantee
+from geodp.public.guarantee import Guarantee
 from geodp.publish.counts import CountsOptions, publish_counts
 from geodp.publish.request import Request
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 from geodp.sweeps.sweep import sweep
 from tests.display.conftest import Browser, Made
 from tests.sweeps.small_sweep import sweep_file

@@ -13,7 +13,7 @@ import pytest
 from geodp.display.map import build_map, write_map
 from geodp.display.packing import contents
 from geodp.errors import OutputError
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 from tests.display.conftest import ALL_LAYERS, Made
 
 ATTRIBUTION = {"https://leafletjs.com"}

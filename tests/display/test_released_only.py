@@ -12,8 +12,8 @@ from geodp.display.map import build_map
 from geodp.display.packing import contents
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import UsageError
-from geodp.privacy.guarantee import Guarantee
-from geodp.runs.run_folder import RunFolder
+from geodp.public.guarantee import Guarantee
+from geodp.run_folder.folder import RunFolder
 from tests.display.conftest import Made
 
 SECRETS: dict[str, Callable[[RunFolder], Any]] = {

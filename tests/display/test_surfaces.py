@@ -9,9 +9,9 @@ from geodp.curator.mechanisms import Snapshot
 from geodp.display.page import Page
 from geodp.display.surfaces import coarsened, drawable, surface, thinned
 from geodp.geometry import Grid, Region
-from geodp.plugins import plugin
 from geodp.privacy.noise import SimulatedNoise
-from geodp.release import GridCells
+from geodp.public.release import GridCells
+from geodp.registry import plugin
 from tests.display.fake_run import GUARANTEE
 
 REGION = Region(10.0, 50.0, 10.1, 50.1)

@@ -86,7 +86,7 @@ def _refusals(ends: list[Ended], *words: str) -> Problems:
 
 
 def _whole_outputs(place: Path) -> Problems:
-    from geodp.published_file import belong_together
+    from geodp.storage.published_file import belong_together
 
     outputs = list((place / "out").glob("*.csv"))
     return [

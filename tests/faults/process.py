@@ -23,10 +23,10 @@ from tests.faults.steps import list_steps, stop_at
 T = TypeVar("T")
 _PATIENCE_S = 180.0
 _MODULES = (
-    *("geodp.cli", "geodp.runs.run", "geodp.runs.summary", "geodp.runs.summary_comparison", "geodp.runs.compare"),
+    *("geodp.cli.main", "geodp.runs.run", "geodp.runs.summary", "geodp.runs.summary_comparison", "geodp.runs.compare"),
     *("geodp.display.map", "geodp.display.offline", "geodp.sweeps.sweep", "geodp.sweeps.output", "geodp.sweeps.report"),
     *("geodp.publish.counts", "geodp.publish.positions", "geodp.publish.visits", "geodp.publish.trajectories"),
-    *("geodp.publish.frame", "pandas", "pyarrow.parquet", "matplotlib.pyplot", "scipy.optimize", "geopandas"),
+    *("geodp.publish.pipeline", "pandas", "pyarrow.parquet", "matplotlib.pyplot", "scipy.optimize", "geopandas"),
 )
 
 
@@ -106,7 +106,7 @@ def preload() -> None:
     os.environ.setdefault("MPLBACKEND", "Agg")
     for name in _MODULES:
         importlib.import_module(name)
-    from geodp.plugins import plugins
+    from geodp.registry import plugins
 
     plugins()  # all kinds: they take longer to import than a small run to make
 
@@ -197,7 +197,7 @@ def _be_command(words: list[str], place: Path, fault: Fault, steps: Path | None,
 
 
 def _exit_code(words: list[str]) -> int:
-    from geodp.cli import main
+    from geodp.cli.main import main
 
     try:
         main(words)

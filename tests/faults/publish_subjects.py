@@ -61,7 +61,7 @@ class Publish(Subject):
     def problems(self, place: Path, ended: Ended) -> list[tuple[str, str]]:
         """What is published is the old output or the new one, with its own guarantee and its own charge."""
         from geodp.publish.staging import put_right
-        from geodp.published_file import belong_together
+        from geodp.storage.published_file import belong_together
 
         out, guarantee = place / "out" / "table.csv", place / "out" / "table.csv.guarantee.json"
         put_right(out, guarantee)  # as the next command on this output does first

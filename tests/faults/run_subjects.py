@@ -92,8 +92,8 @@ class RunArms(RunForce):
 def seed_of_whole_run(path: Path, known: dict[int, str]) -> int | None:
     """Return the seed of a run (None: there is none), after looking at all its files; an error when it is not whole."""
     from geodp.errors import DataError
-    from geodp.manifest import is_sealed, require_all_intact
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
+    from geodp.storage.manifest import is_sealed, require_all_intact
 
     try:
         folder = RunFolder(path)

@@ -15,7 +15,7 @@ pytestmark = [
 CARELESS = """
 import os, shutil, sys
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
-import geodp.folders
+import geodp.storage.folders
 from tests.faults.command import main
 
 def delete_then_rename(partial, target):
@@ -23,7 +23,7 @@ def delete_then_rename(partial, target):
         shutil.rmtree(target)
     partial.rename(target)
 
-geodp.folders._put_in_place = delete_then_rename
+geodp.storage.folders._put_in_place = delete_then_rename
 sys.exit(main())
 """
 

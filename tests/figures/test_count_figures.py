@@ -8,7 +8,7 @@ import pytest
 
 from geodp.errors import UsageError
 from geodp.figures.kinds import POINT_COLUMNS
-from geodp.plugins import plugin
+from geodp.registry import plugin
 
 SMALL: dict[str, Any] = {"shape": "trajectory", "repeats": 2}
 

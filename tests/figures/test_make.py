@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
+import geodp.cli.figures as console
 from geodp.errors import ScenarioError, UsageError
-from geodp.figures import console
 from geodp.figures.figure_file import Panel, figure_paths, find_figure, load_figure
 from geodp.figures.make import make_figure
 from geodp.figures.reproduction import earlier_blocks, write_reproduction

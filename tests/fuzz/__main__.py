@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from geodp.files import write_text_whole
+from geodp.storage.files import write_text_whole
 from tests.fuzz.case import DATA, SCENARIO
 from tests.fuzz.oracle import LATE
 from tests.fuzz.pool import Task, answers

@@ -136,7 +136,7 @@ def _scenario(rng: random.Random, path: Path, folder: Path, inputs: Path) -> Bui
 
 
 def _check_data(rng: random.Random, path: Path, folder: Path, inputs: Path) -> Built:
-    from geodp.cli import app
+    from geodp.cli.main import app
 
     known = any(command.name == "check-data" for command in app.registered_commands)
     return ([Command(["check-data", str(path)], names=path.name)] if known else []), {}

@@ -42,7 +42,7 @@ def _choices(annotation: Any) -> list[Any]:
 
 def _other_kind(rng: random.Random, raw: Raw) -> None:
     """Use another plug-in of a family, some of its settings changed a little."""
-    from geodp.plugins import plugins
+    from geodp.registry import plugins
 
     family = rng.choice([*SLOTS, *LISTS, "layer"])
     kind, cls = rng.choice(list(plugins(family).items()))
@@ -51,7 +51,7 @@ def _other_kind(rng: random.Random, raw: Raw) -> None:
 
 def _other_settings(rng: random.Random, raw: Raw) -> None:
     """Set some fields of a section."""
-    from geodp.scenario_sections import Budget, CuratorSection, DeviceSection, ServerSection, Tasks
+    from geodp.scenario.sections import Budget, CuratorSection, DeviceSection, ServerSection, Tasks
 
     sections: dict[str, type[Model]] = {"tasks": Tasks, "device": DeviceSection, "server": ServerSection}
     sections |= {} if raw.get("curator", {}) is None else {"curator": CuratorSection}

@@ -53,7 +53,7 @@ class Ended:
 
 def run_command(words: list[str]) -> Ended:
     """Call the command line in this process."""
-    from geodp.cli import main
+    from geodp.cli.main import main
 
     out, err = io.StringIO(), io.StringIO()
     begun = time.process_time()

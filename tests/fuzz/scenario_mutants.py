@@ -196,7 +196,7 @@ def _deepen(rng: random.Random, raw: Raw) -> None:
 
 def _other_plugin(rng: random.Random, raw: Raw) -> None:
     """Put a plug-in of its family, or of another one, where one may stand, with some of its fields set."""
-    from geodp.plugins import plugins
+    from geodp.registry import plugins
 
     family = rng.choice([*SLOTS, "publication", "attack", "layer"])
     kind, cls = rng.choice(list(plugins(family if rng.random() < 0.9 else rng.choice(list(SLOTS))).items()))
@@ -211,8 +211,8 @@ def _other_plugin(rng: random.Random, raw: Raw) -> None:
 def _set_section_field(rng: random.Random, raw: Raw) -> None:
     """Set a field of a section that the file may not mention."""
     from geodp.model import Model
-    from geodp.scenario import Scenario
-    from geodp.scenario_sections import CuratorSection, DeviceSection, MapSection, ServerSection, Tasks, Workers
+    from geodp.scenario.schema import Scenario
+    from geodp.scenario.sections import CuratorSection, DeviceSection, MapSection, ServerSection, Tasks, Workers
 
     sections: dict[str, type[Model]] = {
         "workers": Workers, "tasks": Tasks, "device": DeviceSection, "curator": CuratorSection,

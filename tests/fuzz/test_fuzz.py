@@ -69,7 +69,7 @@ def test_a_planted_defect_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def defect(*_: object) -> None:
         raise KeyError("planted")
 
-    monkeypatch.setattr("geodp.scenario_file.parse_yaml", defect)
+    monkeypatch.setattr("geodp.scenario.file.parse_yaml", defect)
     path = tmp_path / "case.yaml"
     case = Case(tmp_path, "planted", {"case.yaml": b"geodp: 1"}, [Command(["check", str(path)], names="case.yaml")])
     findings, ran = judge(case, SCENARIO, 0)

@@ -15,7 +15,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from geodp.scenario import load_scenario
+from geodp.scenario.schema import load_scenario
 from tests.fuzz.case import SCENARIO
 from tests.fuzz.data_mutants import data_case
 from tests.fuzz.good_files import write_inputs

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 from tests.metrics.hand_made import hand_made_run
 
 

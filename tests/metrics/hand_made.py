@@ -23,10 +23,10 @@ import numpy as np
 import pandas as pd
 
 from geodp.geometry import Grid
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
-from geodp.release import GridCells
-from geodp.runs.release_store import write_release
-from geodp.runs.run_folder import RunFolder
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.public.release import GridCells
+from geodp.run_folder.folder import RunFolder
+from geodp.run_folder.release_store import write_release
 from geodp.simulation.event_log import EventLog, Kind, Reason
 
 WORKERS = 10

@@ -11,8 +11,8 @@ from geodp.metrics.attack_hit_rate import AttackHitRate
 from geodp.metrics.prior_error_m import PriorError
 from geodp.metrics.tracking_error_m import TrackingError
 from geodp.metrics.tracking_hit_rate import TrackingHitRate
+from geodp.run_folder.folder import RunFolder
 from geodp.runs.attack_scores import COLUMNS
-from geodp.runs.run_folder import RunFolder
 
 ROWS = [
     # number, attack, method, release, who, error, prior error, hit

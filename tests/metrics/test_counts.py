@@ -6,7 +6,7 @@ from geodp.metrics.censored_tasks import CensoredTasks
 from geodp.metrics.negative_radii import NegativeRadii
 from geodp.metrics.tasks_arrived import TasksArrived
 from geodp.metrics.under_one_worker import UnderOneWorker
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 from tests.metrics.hand_made import plan
 
 

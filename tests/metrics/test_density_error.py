@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from geodp.metrics.density_error import DensityError
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_absolute_error_per_square_kilometre(hand_made: RunFolder) -> None:

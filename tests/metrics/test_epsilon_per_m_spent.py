@@ -5,7 +5,7 @@ import pytest
 
 from geodp.metrics.epsilon_per_m_spent import EpsilonPerMetreSpent
 from geodp.metrics.epsilon_spent import EpsilonSpent
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_reports_and_releases_are_never_added(copied: RunFolder) -> None:

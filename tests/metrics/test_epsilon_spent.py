@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from geodp.metrics.epsilon_spent import EpsilonSpent
-from geodp.privacy.guarantee import Guarantee
-from geodp.runs.release_store import write_release
-from geodp.runs.run_folder import RunFolder
+from geodp.public.guarantee import Guarantee
+from geodp.run_folder.folder import RunFolder
+from geodp.run_folder.release_store import write_release
 from tests.metrics.hand_made import release
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from geodp.metrics.execution_cost_m import ExecutionCost
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_distances_of_everyone_asked(hand_made: RunFolder) -> None:

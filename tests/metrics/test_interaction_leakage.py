@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from geodp.metrics.interaction_leakage import InteractionLeakage
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_mean_over_all_workers_and_maximum_over_workers(hand_made: RunFolder) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from geodp.metrics.notified_workers import NotifiedWorkers
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_distinct_workers_per_answered_offer(hand_made: RunFolder) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from geodp.metrics.planned_success import PlannedSuccess
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_mean_over_first_offers(hand_made: RunFolder) -> None:

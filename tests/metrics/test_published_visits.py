@@ -16,11 +16,11 @@ from geodp.metrics.prilocation_distance_error import PriLocationDistanceError
 from geodp.metrics.reidentified_share import ReidentifiedShare
 from geodp.metrics.same_district_share import SameDistrictShare
 from geodp.metrics.visit_count_error import VisitCountError
-from geodp.privacy.guarantee import Guarantee
-from geodp.runs.run_folder import RunFolder
-from geodp.runs.visits_store import write_venues, write_visits
-from geodp.scenario_file import write_scenario
-from geodp.visits.histories import Histories, Venues
+from geodp.public.guarantee import Guarantee
+from geodp.run_folder.folder import RunFolder
+from geodp.run_folder.visits_store import write_venues, write_visits
+from geodp.scenario.file import write_scenario
+from geodp.tables.visits.histories import Histories, Venues
 from tests.small import small
 
 NAMES = ("a", "b", "c", "d")

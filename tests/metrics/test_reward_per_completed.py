@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from geodp.metrics.reward_per_completed import RewardPerCompleted
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_completed_tasks_only(hand_made: RunFolder) -> None:

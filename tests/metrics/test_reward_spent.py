@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from geodp.metrics.reward_spent import RewardSpent
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_promised_to_those_who_set_out(hand_made: RunFolder) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from geodp.metrics.success_gap import SuccessGap
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_first_offers_against_their_own_plans(hand_made: RunFolder) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from geodp.metrics.success_rate import SuccessRate
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_taken_over_arrived_minus_censored(hand_made: RunFolder) -> None:

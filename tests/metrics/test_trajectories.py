@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from geodp.metrics import Metric
-from geodp.plugins import plugin
-from geodp.trajectories.memorisation import memorisation
-from geodp.trajectories.scores import SCORES
-from geodp.trajectories.table import Trajectories, nobody
-from tests.trajectories.hand_made import BOX, table
-from tests.trajectories.test_scores import some_trips
+from geodp.registry import plugin
+from geodp.tables.trajectories.memorisation import memorisation
+from geodp.tables.trajectories.scores import SCORES
+from geodp.tables.trajectories.table import Trajectories, nobody
+from tests.tables.trajectories.hand_made import BOX, table
+from tests.tables.trajectories.test_scores import some_trips
 
 
 def a_run(real: Trajectories, *published: Trajectories) -> Any:

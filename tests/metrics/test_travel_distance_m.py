@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from geodp.metrics.travel_distance_m import TravelDistance
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_distance_of_the_chosen_worker_unfinished_trips_included(hand_made: RunFolder) -> None:

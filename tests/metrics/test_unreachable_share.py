@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from geodp.metrics.unreachable_share import UnreachableShare
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 from tests.metrics.hand_made import plan, server_view
 
 

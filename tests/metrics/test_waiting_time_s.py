@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from geodp.metrics.waiting_time_s import WaitingTime
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_arrival_to_completion(hand_made: RunFolder) -> None:

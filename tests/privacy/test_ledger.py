@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geodp.errors import BudgetSpent, UsageError
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.ledger import COLUMNS, Account, Allowance, Ledger, central_rows, chargeable
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 
 DAY_S = 86_400.0
 
@@ -38,7 +38,7 @@ def test_three_charges_of_a_tenth_fit_three_tenths_exactly() -> None:
 @given(st.floats(1e-9, 50.0), st.integers(1, 60))
 def test_a_budget_of_n_charges_holds_exactly_n_of_them(epsilon: float, count: int) -> None:
     """Whatever digits epsilon has: the budget is the double nearest to n·epsilon."""
-    from geodp.privacy.guarantee import times
+    from geodp.public.guarantee import times
 
     ledger = Ledger(times(epsilon, count))
     assert all(charge(ledger, epsilon) for _ in range(count))

@@ -11,9 +11,9 @@ from geodp.errors import DataError, UsageError
 from geodp.privacy import ledger_file
 from geodp.privacy._ledger_formats import decoded, encoded
 from geodp.privacy._ledger_rows import FILE_COLUMNS
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.ledger import Account
 from geodp.privacy.ledger_file import LedgerFile
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 
 SUFFIXES = [".csv", ".parquet", ".json"]
 REFUSED = "What was spent is unknown, so nothing is released"
@@ -175,7 +175,7 @@ def test_no_damage_makes_an_old_ledger_of_a_new_one(ledger: LedgerFile) -> None:
 def test_the_command_adopts_and_says_what_was_spent(tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
-    from geodp.cli import app
+    from geodp.cli.main import app
 
     path = tmp_path / "old.csv"
     write_old(path, [0.25, 0.5])

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from geodp.errors import BudgetSpent, DataError, OutputError, UsageError
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.ledger import ANY_TIME, Account
 from geodp.privacy.ledger_file import LedgerFile
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 
 SUFFIXES = ["csv", "parquet", "json"]
 
@@ -156,7 +156,7 @@ def test_processes_that_spend_at_once_cannot_overspend(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
         "from geodp.errors import BudgetSpent\n"
-        "from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit\n"
+        "from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit\n"
         "from geodp.privacy.ledger_file import LedgerFile\n"
         "promise = Guarantee(0.2, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL)\n"
         "try:\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from geodp.errors import BudgetSpent, DataError
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.ledger_file import LedgerFile
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 
 PROMISE = Guarantee(0.2, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL)
 

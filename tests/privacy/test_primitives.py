@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from geodp.errors import DataError, UsageError
-from geodp.privacy.channels import PlanarGeometricChannel
 from geodp.privacy.noise import SimulatedNoise
 from geodp.privacy.primitives import (
     DEFAULT_PLANAR_EPSILON_PER_M,
@@ -21,6 +20,7 @@ from geodp.privacy.primitives import (
     planar_geometric_offsets,
     planar_laplace_offsets,
 )
+from geodp.public.channels import PlanarGeometricChannel
 
 N = 200_000
 DISEASES = [24, 8, 28, 5]  # counts of the book's Table 2.3

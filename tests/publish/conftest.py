@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from geodp.publish.request import Request
-from geodp.world.usual_columns import candidates
+from geodp.tables.usual_columns import candidates
 from tests.display.conftest import browser  # noqa: F401 - the browser that opens maps of runs opens these too
 
 TOWN = "10.0,50.0,10.08,50.05"

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodp.cli import main
-from geodp.visits.visit_sets import VisitSets
-from tests.visits.tables import long_tailed
+from geodp.cli.main import main
+from geodp.tables.visits.visit_sets import VisitSets
+from tests.tables.visits.tables import long_tailed
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 from tests.sweeps.loopback_cluster import Cluster as DaskCluster
@@ -72,7 +72,7 @@ def test_the_cluster_gives_the_same_bytes_as_one_process(
 
 def test_users_spread_over_files_are_whole_in_one_piece(cluster: DaskCluster, data: Path) -> None:
     from geodp.publish.cluster_visits import Cluster
-    from geodp.visits.venue_list import read_venue_list
+    from geodp.tables.visits.venue_list import read_venue_list
 
     venues = read_venue_list(data / "venues.csv")
     whole = pd.read_csv(data / "visits.csv").drop_duplicates().groupby("user").size()

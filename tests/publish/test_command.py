@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from geodp.cli import main
+from geodp.cli.main import main
 from tests.publish.conftest import TOWN, Make, files, with_ledger
 
 
@@ -19,7 +19,7 @@ def run(*words: object) -> int:
 @pytest.mark.parametrize("words", [["publish", "--help"], ["publish", "positions", "--help"]])
 def test_help_answers_without_loading_anything_heavy(words: list[str]) -> None:
     code = (
-        "import sys; from geodp.cli import main\n"
+        "import sys; from geodp.cli.main import main\n"
         "try: main(sys.argv[1:])\n"
         "except SystemExit: pass\n"
         "print(sorted({'numpy', 'pandas', 'scipy', 'pyarrow', 'geopandas', 'folium', 'opendp'} & set(sys.modules)))"

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from geodp.cli import main
+from geodp.cli.main import main
 from geodp.errors import DataError
 from geodp.publish.visit_reading import read_visit_sets, visit_files
-from geodp.visits.generated_histories import Sizes, generated_histories
-from geodp.visits.venue_list import read_venue_list
+from geodp.tables.visits.generated_histories import Sizes, generated_histories
+from geodp.tables.visits.venue_list import read_venue_list
 from tests.publish.conftest import with_ledger
 
 Files = tuple[Path, Path]
@@ -486,7 +486,7 @@ def test_a_long_file_is_read_in_batches_and_a_folder_file_by_file(
 ) -> None:
     """Repeated visits are thrown out along the way: memory follows who visited what, not the length of the file."""
     from geodp.publish import visit_reading
-    from geodp.world import columns_file
+    from geodp.tables import columns_file
 
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"user": rng.integers(0, 50, 60_000), "venue": rng.integers(0, 20, 60_000)})

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from geodp.cli import main
+from geodp.cli.main import main
 from geodp.errors import DataError, UsageError
 from geodp.publish.data_check import FOR_THE_HOLDER, check_data
 from geodp.publish.reading import read_rows
-from geodp.trajectories.reading import read_points
+from geodp.tables.trajectories.reading import read_points
 
 TOWN = "10.0,50.0,10.08,50.05"
 ODD = (

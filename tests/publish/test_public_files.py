@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from geodp.cli import main
+from geodp.cli.main import main
 
 VISITS = "user,venue,lon,lat,level\nann,a,10.01,50.01,x\nbob,b,10.02,50.02,x\n"
 VENUES = "venue,lon,lat\na,10.01,50.01\nb,10.02,50.02\nc,10.03,50.03\n"

@@ -4,7 +4,7 @@ import pytest
 
 from geodp.errors import UsageError
 from geodp.geometry import Region
-from geodp.privacy.guarantee import Guarantee
+from geodp.public.guarantee import Guarantee
 from geodp.publish.public_inputs import PublicInputs, parse_region
 from tests.publish.conftest import Make
 

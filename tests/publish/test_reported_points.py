@@ -4,12 +4,12 @@ import pytest
 from geodp.device import Device
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.plugins import plugin
-from geodp.privacy.guarantee import Trust
 from geodp.privacy.noise import SimulatedNoise
+from geodp.public.guarantee import Trust
 from geodp.publish.positions import publish_positions
 from geodp.publish.reported_points import ReportedPoints
 from geodp.publish.used_positions import Positions
+from geodp.registry import plugin
 from tests.publish.conftest import Make, files
 
 NORWAY = Region(10.0, 59.0, 12.0, 61.0)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from geodp.errors import OutputError
-from geodp.files import digest
 from geodp.publish.staging import Staging, put_right
-from geodp.published_file import belong_together
+from geodp.storage.files import digest
+from geodp.storage.published_file import belong_together
 
 ROOT = Path(__file__).parents[2]
 

@@ -3,7 +3,7 @@ import json
 from datetime import datetime
 
 from geodp import __version__
-from geodp.privacy.guarantee import Guarantee
+from geodp.public.guarantee import Guarantee
 from geodp.publish.positions import publish_positions
 from tests.publish.conftest import Make
 

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodp.cli import main
+from geodp.cli.main import main
 from geodp.privacy.noise import Noise, SimulatedNoise
-from geodp.publish import frame
+from geodp.publish import pipeline as frame
 
 REGION = "--region=10.0,50.0,10.08,50.05"
 VENUES = "venue,lon,lat\n" + "".join(

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodp.cli import main
+from geodp.cli.main import main
 from tests.curator.synthesis.small_town import TOWN, trips
 from tests.publish.conftest import with_ledger
 

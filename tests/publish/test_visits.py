@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodp.cli import main
+from geodp.cli.main import main
 from geodp.errors import DataError, UsageError
-from geodp.visits.generated_histories import Sizes, generated_histories
-from geodp.visits.venue_file import nested_columns, read_venues
+from geodp.tables.visits.generated_histories import Sizes, generated_histories
+from geodp.tables.visits.venue_file import nested_columns, read_venues
 from tests.publish.conftest import with_ledger
 
 
@@ -182,7 +182,7 @@ def test_a_venue_list_with_gaps_swapped_columns_or_none(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no column 'lat'"):
         read_venues(path)
     path.write_text("venue,lon,lat,city\na,1,1,X\nb,1,2,\n", encoding="utf-8")
-    from geodp.visits.hierarchy import hierarchy_of
+    from geodp.tables.visits.hierarchy import hierarchy_of
 
     with pytest.raises(DataError, match="gaps"):
         hierarchy_of(read_venues(path, ["city"]))

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import geodp
+from geodp.run_folder.folder import RunFolder
 from geodp.runs.attack_scores import COLUMNS, no_scores, score
 from geodp.runs.result import RunResult
-from geodp.runs.run_folder import RunFolder
 from tests.small import small
 
 ATTACKS: list[dict[str, Any]] = [

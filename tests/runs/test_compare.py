@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from geodp.errors import UsageError
+from geodp.run_folder.folder import RunFolder
 from geodp.runs.compare import compare_runs
-from geodp.runs.run_folder import RunFolder
 from geodp.runs.summary_comparison import comparison_text
 from tests.metrics.hand_made import hand_made_run
 

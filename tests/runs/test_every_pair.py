@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from geodp.plugins import plugins
+from geodp.registry import plugins
 from geodp.runs.run import run
 from tests.small import small
 

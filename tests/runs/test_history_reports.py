@@ -13,11 +13,11 @@ import yaml
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import ScenarioError
 from geodp.metrics._histories import scored_histories
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.ledger import Account, Ledger
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.run_folder.folder import RunFolder
 from geodp.runs.run import run
-from geodp.runs.run_folder import RunFolder
-from geodp.scenario_report import report
+from geodp.scenario.report import report
 from tests.small import small
 
 HISTORY: dict[str, Any] = {

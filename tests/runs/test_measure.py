@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from geodp.errors import GeodpError
+from geodp.run_folder.folder import RunFolder
 from geodp.runs.measure import measure_run, write_metrics
-from geodp.runs.run_folder import RunFolder
 from tests.metrics.hand_made import SCENARIO, hand_made_run
 
 PROMISED_KEYS = [

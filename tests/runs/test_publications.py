@@ -11,9 +11,9 @@ import pytest
 from geodp.display.map import build_map
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import BudgetSpent, ScenarioError, UsageError
+from geodp.run_folder.folder import RunFolder
 from geodp.runs.run import run
-from geodp.runs.run_folder import RunFolder
-from geodp.scenario_report import report
+from geodp.scenario.report import report
 from tests.small import small
 
 VISITS: dict[str, Any] = {
@@ -193,7 +193,7 @@ def test_a_spent_budget_is_refused_in_words() -> None:
     from geodp.curator.publications import Records
     from geodp.privacy.ledger import Ledger
     from geodp.runs.publications import book_publications
-    from geodp.visits.generated_histories import Sizes, generated_histories
+    from geodp.tables.visits.generated_histories import Sizes, generated_histories
     from geodp.world.motion import standing
 
     scenario = small(VISITS)
@@ -220,7 +220,7 @@ def test_arms_may_differ_in_what_is_published_and_share_the_visits(tmp_path: Pat
 
 
 def test_the_audit_of_a_run_covers_what_was_published_and_told(tmp_path: Path) -> None:
-    from geodp.privacy.audit.run_audit import audit_releases, ledger_spend
+    from geodp.audit.run_audit import audit_releases, ledger_spend
 
     folder = made(tmp_path, device__history={"kind": "epicrec"})
     audit = audit_releases(folder, samples=2000, seed=3)

@@ -15,9 +15,9 @@ from scipy import stats
 
 import geodp
 from geodp.errors import OutputError
-from geodp.release import Cells
+from geodp.public.release import Cells
+from geodp.run_folder.folder import RunFolder
 from geodp.runs.result import RunResult
-from geodp.runs.run_folder import RunFolder
 from tests.small import small, small_file
 
 FILES = {
@@ -134,7 +134,7 @@ def test_no_true_point_count_or_number_of_workers_travels_in_a_release(run: RunR
 
 
 def test_the_server_never_holds_anything_of_the_trusted_side(run: RunResult) -> None:
-    from geodp.runs.run_folder import RunFolder as Folder
+    from geodp.run_folder.folder import RunFolder as Folder
     from geodp.simulation.engine import Engine, build_world
     from geodp.simulation.event_log import EventLog
     from geodp.streams import Streams
@@ -170,7 +170,7 @@ def test_the_server_never_holds_anything_of_the_trusted_side(run: RunResult) -> 
         "geodp.world",
         "geodp.curator",
         "geodp.simulation",
-        "geodp.loaders",
+        "geodp.tables.loaders",
         "geodp.device",
         "geodp.runs",
     )
@@ -260,7 +260,7 @@ def test_ctrl_c_in_the_middle_exits_130_and_leaves_nothing(tmp_path: Path) -> No
     # Where the tests run in the background, SIGINT is ignored and children inherit that: switch it on again.
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from geodp.cli import main; main(sys.argv[1:])"
+        "from geodp.cli.main import main; main(sys.argv[1:])"
     )
     command = [sys.executable, "-c", code, "run", str(path), "--out", str(out)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:

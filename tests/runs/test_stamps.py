@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from geodp.cli import main
+from geodp.cli.main import main
 from geodp.display.caption import PUBLIC, SIMULATED
 from geodp.errors import UsageError
 from geodp.runs.result import RunResult

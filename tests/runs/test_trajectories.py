@@ -14,10 +14,10 @@ from geodp.display.page import Page
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import UsageError
 from geodp.privacy.noise import SimulatedNoise
+from geodp.run_folder.folder import RunFolder
 from geodp.runs.run import run
-from geodp.runs.run_folder import RunFolder
-from geodp.trajectories.scores import SCORES
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.scores import SCORES
+from geodp.tables.trajectories.table import Trajectories
 from tests.small import small
 
 DAY: dict[str, Any] = {

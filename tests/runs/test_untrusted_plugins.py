@@ -12,13 +12,13 @@ import pytest
 import yaml
 
 import geodp
-from geodp.cli import main
+from geodp.audit.run_audit import audit_releases
+from geodp.cli.main import main
 from geodp.display.map import build_map
 from geodp.errors import GeodpError, PluginNotLoaded
-from geodp.privacy.audit.run_audit import audit_releases
+from geodp.run_folder.folder import RunFolder
 from geodp.runs.compare import compare_runs
 from geodp.runs.measure import write_metrics
-from geodp.runs.run_folder import RunFolder
 from tests.small import small_raw
 
 PLUGINS = """
@@ -28,7 +28,7 @@ from typing import ClassVar
 
 from geodp.curator.mechanisms.uniform_grid import UniformGrid
 from geodp.curator.publications.laplace_counts import LaplaceCounts
-from geodp.acceptance.linear import Linear
+from geodp.public.acceptance.linear import Linear
 from geodp.device.none import NoDevice
 from geodp.display.layers.tasks import TasksLayer
 from geodp.metrics import Measured, Metric

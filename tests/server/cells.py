@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from geodp.geometry import Array, Grid
-from geodp.privacy.guarantee import Guarantee
-from geodp.release import Cells, GridCells
+from geodp.public.guarantee import Guarantee
+from geodp.public.release import Cells, GridCells
 
 
 def tiled(rng: np.random.Generator, cuts: int, side_m: float = 4000.0) -> Array:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from geodp.acceptance import Acceptance
 from geodp.geometry import Array, Grid
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
-from geodp.release import Contours, GridCells
+from geodp.public.acceptance import Acceptance
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.public.release import Contours, GridCells
 
 SIDE_M = 13_500.0
 DENSITY_PER_M2 = 35e-6  # 6,160 workers in San Francisco's box

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from geodp import plugin
 from geodp.geometry import Array, Region
-from geodp.privacy.guarantee import Guarantee
-from geodp.release import Points
+from geodp.public.guarantee import Guarantee
+from geodp.public.release import Points
 
 REGION = Region(-122.5135, 37.7113, -122.3627, 37.8327)  # 13.3 by 13.5 km
 

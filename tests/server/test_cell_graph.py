@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from geodp.geometry import Array
-from geodp.release import Contours
+from geodp.public.release import Contours
 from geodp.server.cell_graph import TOUCH_M, cell_graph, counts_and_noise, touching
 from tests.server.cells import cells, grid_cells, tiled
 from tests.server.noisy_worlds import released

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from geodp.geometry import Array, Grid
-from geodp.privacy.guarantee import Guarantee
-from geodp.release import Points
+from geodp.public.guarantee import Guarantee
+from geodp.public.release import Points
 from geodp.server.density_from_points import _Deconvolution, _even_spread, density_from_points, onto_simplex
 from geodp.server.reports_on_torus import ReportsOnTorus
 from tests.server.reports import REGION, Hills, names, reported

@@ -5,12 +5,12 @@ from math import ceil, floor, hypot, log
 import numpy as np
 import pytest
 
-from geodp.acceptance import Acceptance
-from geodp.acceptance.linear import Linear
-from geodp.acceptance.tanh_reward import TanhReward
-from geodp.acceptance.zipf import Zipf
-from geodp.messages import Rectangle
-from geodp.release import Cells
+from geodp.public.acceptance import Acceptance
+from geodp.public.acceptance.linear import Linear
+from geodp.public.acceptance.tanh_reward import TanhReward
+from geodp.public.acceptance.zipf import Zipf
+from geodp.public.messages import Rectangle
+from geodp.public.release import Cells
 from geodp.server.assignment.geocast import Geocast
 from geodp.server.geocast_growth import Grown, Growth, Look
 from tests.server.cells import cells, grid_cells, tiled

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import gamma, laplace
 
-from geodp.acceptance.tanh_reward import TanhReward
 from geodp.geometry import Grid
-from geodp.release import Cells, DensityEstimate, DensityLaw
+from geodp.public.acceptance.tanh_reward import TanhReward
+from geodp.public.release import Cells, DensityEstimate, DensityLaw
 from geodp.server.noise_aware import (
     Belief,
     GammaPrior,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from geodp import plugin
-from geodp.acceptance.tanh_reward import TanhReward
 from geodp.curator.mechanisms import Snapshot
 from geodp.privacy.noise import SimulatedNoise
+from geodp.public.acceptance.tanh_reward import TanhReward
 from geodp.server.noise_aware import noise_aware_belief
 from tests.curator.mechanisms.crowds import REGION
 from tests.server.noisy_worlds import realised_success

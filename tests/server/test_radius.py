@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from geodp.acceptance.linear import Linear
-from geodp.acceptance.tanh_reward import TanhReward
-from geodp.acceptance.zipf import Zipf
+from geodp.public.acceptance.linear import Linear
+from geodp.public.acceptance.tanh_reward import TanhReward
+from geodp.public.acceptance.zipf import Zipf
 from geodp.server.radius import (
     eq1314_radius_m,
     first_radius_m,

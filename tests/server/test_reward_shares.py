@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geodp.acceptance.linear import Linear
+from geodp.public.acceptance.linear import Linear
 from geodp.server.reward_shares import by_radius, funded, within
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from geodp.errors import ScenarioError
 from geodp.runs.run import run
-from geodp.scenario_report import report
+from geodp.scenario.report import report
 from tests.small import small
 
 HOURLY = {

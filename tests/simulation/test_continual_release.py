@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from geodp.audit.run_audit import audit_releases
 from geodp.errors import ScenarioError
-from geodp.privacy.audit.run_audit import audit_releases
 from geodp.privacy.ledger import Ledger
+from geodp.run_folder.folder import RunFolder
 from geodp.runs.run import run
-from geodp.runs.run_folder import RunFolder
-from geodp.scenario_costs import in_force
-from geodp.scenario_report import report
+from geodp.scenario.costs import in_force
+from geodp.scenario.report import report
 from tests.simulation.test_budget_windows import HOURLY
 from tests.small import small
 

@@ -8,8 +8,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from geodp.acceptance.linear import Linear
-from geodp.messages import Task
+from geodp.public.acceptance.linear import Linear
+from geodp.public.messages import Task
 from geodp.simulation.answers import Asked
 from geodp.simulation.disclosure import Disclosure, SeenOutcomes, seen_outcomes
 

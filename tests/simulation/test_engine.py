@@ -10,7 +10,7 @@ import pytest
 
 import geodp
 from geodp.errors import BudgetSpent, GeodpError
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 from geodp.simulation.event_log import Kind, Reason
 from tests.small import small
 

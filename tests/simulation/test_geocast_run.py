@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import geodp
+from geodp.audit.interaction import DecidedOffers
 from geodp.errors import GeodpError
-from geodp.privacy.audit.interaction import DecidedOffers
-from geodp.runs.run_folder import RunFolder
-from geodp.scenario import Scenario
+from geodp.run_folder.folder import RunFolder
+from geodp.scenario.schema import Scenario
 from geodp.simulation.engine import Engine, build_world
 from geodp.simulation.event_log import REGION_FAILURES, EventLog
 from geodp.streams import Streams

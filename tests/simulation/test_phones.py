@@ -12,10 +12,10 @@ from geodp import plugin
 from geodp.device.memory import Memory
 from geodp.errors import BudgetSpent
 from geodp.geometry import Array, Region
-from geodp.privacy.guarantee import Unit
 from geodp.privacy.ledger import Account, Ledger
-from geodp.release import Points
-from geodp.runs.run_folder import RunFolder
+from geodp.public.guarantee import Unit
+from geodp.public.release import Points
+from geodp.run_folder.folder import RunFolder
 from geodp.simulation.answers import pseudonyms
 from geodp.simulation.phones import Phones
 from geodp.streams import Streams

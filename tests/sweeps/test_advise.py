@@ -11,7 +11,7 @@ import pytest
 
 from geodp.errors import GeodpError, ScenarioError, UsageError
 from geodp.metrics import Measured
-from geodp.scenario import load_scenario
+from geodp.scenario.schema import load_scenario
 from geodp.sweeps.advice_text import advice_text, advice_values
 from geodp.sweeps.advise import Advice, Tried, _Field, _Search, advise, private_files
 from geodp.sweeps.executors import LocalExecutor

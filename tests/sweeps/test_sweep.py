@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import geodp
+from geodp.cli.sweep import finished_text
 from geodp.errors import DataError, GeodpError, OutputError
 from geodp.sweeps import sweep as sweep_module
-from geodp.sweeps.console import finished_text
 from geodp.sweeps.executors import LocalExecutor
 from geodp.sweeps.sweep import SweepResult
 from geodp.sweeps.sweep_folder import RESULTS, SweepFolder

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from geodp.plugins import plugin
+from geodp.registry import plugin
 from geodp.world.motion import Motion, standing
 from geodp.world.trips import trips_of
 from tests.world.places import box, uniform_population

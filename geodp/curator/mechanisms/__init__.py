@@ -10,11 +10,11 @@ from typing import ClassVar, Self
 import numpy as np
 
 from geodp.geometry import Array, Region
-from geodp.plugins import Plugin
 from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
-from geodp.privacy.guarantee import Guarantee, Neighbours
 from geodp.privacy.noise import Noise
-from geodp.release import Cells
+from geodp.public.guarantee import Guarantee, Neighbours
+from geodp.public.release import Cells
+from geodp.registry import Plugin
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,14 @@ class Mechanism(Plugin):
 
     def transcript_cases(self) -> list[TranscriptCase]:
         """Name snapshots on which the whole release is followed, question by question."""
-        from geodp.curator.mechanisms._followed import followed_releases
-        from geodp.privacy.guarantee import Unit
+        from geodp.audit.pairs.snapshots import followed_releases
+        from geodp.public.guarantee import Unit
 
         return [] if self.guarantee().unit is Unit.NOTHING else followed_releases(self)
 
     def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
         """Draw snapshots and neighbours of them on which the whole release is followed."""
-        from geodp.curator.mechanisms._followed import random_releases
+        from geodp.audit.pairs.snapshots import random_releases
 
         return random_releases(self, rng, count)
 

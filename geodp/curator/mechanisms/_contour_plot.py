@@ -10,9 +10,9 @@ from pydantic import Field, field_validator
 
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.geometry import Array, Grid
-from geodp.plugins import PublicFacts
-from geodp.privacy.guarantee import Guarantee
-from geodp.release import Cells, Contours
+from geodp.public.guarantee import Guarantee
+from geodp.public.release import Cells, Contours
+from geodp.registry import PublicFacts
 
 MAX_CELLS = 25_000_000
 MAX_LEVELS = 100

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.geometry import Array, Region
-from geodp.plugins import PublicFacts
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.registry import PublicFacts
 
 MAX_CELLS = 25_000_000
 GUIDELINE = 10.0

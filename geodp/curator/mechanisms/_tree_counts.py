@@ -16,7 +16,7 @@ import numpy.typing as npt
 from geodp.curator.mechanisms._decomposition import equal_noise
 from geodp.curator.mechanisms._lattice_table import Boxes, Whole
 from geodp.geometry import Array, Grid
-from geodp.release import LatticeCells
+from geodp.public.release import LatticeCells
 
 
 @dataclass(frozen=True)

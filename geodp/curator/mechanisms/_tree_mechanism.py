@@ -14,11 +14,11 @@ from geodp.curator.mechanisms._decomposition import GUIDELINE, Decomposition, se
 from geodp.curator.mechanisms._lattice_table import Boxes, LatticeTable, Whole
 from geodp.curator.mechanisms._tree_counts import Level, consistent, lattice_cells, pruned
 from geodp.geometry import Array, Grid, Region
-from geodp.plugins import PublicFacts
-from geodp.privacy.guarantee import Neighbours
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
-from geodp.release import LatticeCells
+from geodp.public.guarantee import Neighbours
+from geodp.public.release import LatticeCells
+from geodp.registry import PublicFacts
 
 MAX_HEIGHT = 10
 _GROWTH = 2 ** (1 / 3)  # a range query touches twice as many nodes a level deeper: least error for ε ∝ its cube root

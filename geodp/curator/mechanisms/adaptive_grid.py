@@ -22,12 +22,12 @@ from geodp.curator.mechanisms._decomposition import (
 )
 from geodp.errors import DataError
 from geodp.geometry import Array, Grid
-from geodp.plugins import PublicFacts
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.guarantee import Neighbours
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
-from geodp.release import AdaptiveCells, locate_in_two_levels
+from geodp.public.guarantee import Neighbours
+from geodp.public.release import AdaptiveCells, locate_in_two_levels
+from geodp.registry import PublicFacts
 
 _LEAST_PER_SIDE = 10  # coarse cells per side, at least
 _COARSER = 0.25  # the first level has a quarter of the uniform grid's cells per side

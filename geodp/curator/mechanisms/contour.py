@@ -11,10 +11,10 @@ from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms._contour_plot import ContourPlot
 from geodp.geometry import Array, Region
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
-from geodp.release import Contours
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.public.release import Contours
 
 
 class Contour(ContourPlot):

@@ -22,12 +22,12 @@ from geodp.curator.mechanisms._decomposition import (
 from geodp.curator.mechanisms._lattice_table import Boxes, LatticeTable
 from geodp.curator.mechanisms._tree_counts import Estimates, lattice_cells
 from geodp.geometry import Array, Grid
-from geodp.plugins import PublicFacts
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.guarantee import Neighbours
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
-from geodp.release import LatticeCells
+from geodp.public.guarantee import Neighbours
+from geodp.public.release import LatticeCells
+from geodp.registry import PublicFacts
 
 _LAPLACE_SPREAD = 5.0  # variance of a sample variance of q Laplace variables: about 5 σ⁴ / q
 Part = tuple[int, int, int, int]

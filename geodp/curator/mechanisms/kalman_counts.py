@@ -11,11 +11,11 @@ from pydantic import Field, SerializeAsAny, model_validator
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.curator.mechanisms._decomposition import equal_noise
 from geodp.curator.mechanisms._tree_counts import Estimates
-from geodp.plugins import PublicFacts, Slot
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.guarantee import Guarantee, Neighbours
 from geodp.privacy.noise import Noise
-from geodp.release import Cells
+from geodp.public.guarantee import Guarantee, Neighbours
+from geodp.public.release import Cells
+from geodp.registry import PublicFacts, Slot
 
 
 def _cells() -> Any:

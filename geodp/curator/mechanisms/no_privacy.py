@@ -10,9 +10,9 @@ from pydantic import Field
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms._contour_plot import ContourPlot
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.guarantee import Guarantee, Neighbours
 from geodp.privacy.noise import Noise
-from geodp.release import Contours
+from geodp.public.guarantee import Guarantee, Neighbours
+from geodp.public.release import Contours
 
 
 class NoPrivacy(ContourPlot):

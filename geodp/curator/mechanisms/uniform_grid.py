@@ -10,12 +10,12 @@ from pydantic import Field
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms._decomposition import Decomposition, audit_ground, guideline_cell_m, sensitivity
 from geodp.geometry import Array, Grid
-from geodp.plugins import PublicFacts
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.guarantee import Neighbours
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
-from geodp.release import GridCells
+from geodp.public.guarantee import Neighbours
+from geodp.public.release import GridCells
+from geodp.registry import PublicFacts
 
 
 class UniformGrid(Decomposition):

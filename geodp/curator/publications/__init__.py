@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from geodp.geometry import Region
-from geodp.plugins import Plugin
 from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
-from geodp.privacy.guarantee import Guarantee, Unit
 from geodp.privacy.noise import Noise
+from geodp.public.guarantee import Guarantee, Unit
+from geodp.registry import Plugin
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.trajectories.table import Trajectories
-    from geodp.visits.histories import Histories, Venues
+    from geodp.tables.trajectories.table import Trajectories
+    from geodp.tables.visits.histories import Histories, Venues
     from geodp.world.motion import Motion
 
 
@@ -114,14 +114,14 @@ class Publication(Plugin):
 
         By default four small worlds with a person (or a visit) more or less go through `publish`.
         """
-        from geodp.curator.publications._records_followed import random_releases
+        from geodp.audit.pairs.records import random_releases
 
         nothing = self.guarantee().unit is Unit.NOTHING
         return [] if nothing else random_releases(self, np.random.default_rng(0), 4)
 
     def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
         """Draw small worlds and neighbours of them on which the whole release is followed."""
-        from geodp.curator.publications._records_followed import random_releases
+        from geodp.audit.pairs.records import random_releases
 
         return random_releases(self, rng, count)
 

@@ -11,8 +11,8 @@ from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_geometric, with_laplace
-from geodp.visits.hierarchy import diameter_m
-from geodp.visits.histories import Integers
+from geodp.tables.visits.hierarchy import diameter_m
+from geodp.tables.visits.histories import Integers
 
 _ROUNDS = 25
 _COUNT_SHARE = 0.25

@@ -10,21 +10,21 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from geodp.audit.pairs.counts_followed import followed_releases, random_releases
 from geodp.curator.publications import Publication, Published, Records
 from geodp.curator.publications._accuracy_text import ACCURACY_SHARE, accuracy_facts, other_errors, stated_accuracy
-from geodp.curator.publications._counts_followed import followed_releases, random_releases
 from geodp.curator.publications._paid_accuracy import Counted, pay_for_accuracy
 from geodp.errors import NotReleasable
 from geodp.geometry import Array
-from geodp.notices import notice_cap
 from geodp.privacy.audit_case import CheckedCase, TranscriptCase
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
-from geodp.visits.histories import Integers
-from geodp.visits.space_order import space_order
-from geodp.visits.venue_counts import VenueCounts
-from geodp.visits.visit_sets import VisitSets, VisitTable, sets_of
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.tables.notices import notice_cap
+from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.space_order import space_order
+from geodp.tables.visits.venue_counts import VenueCounts
+from geodp.tables.visits.visit_sets import VisitSets, VisitTable, sets_of
 
 OBSERVED = "the noise follows the largest number of venues that any user visited, which is private itself"
 

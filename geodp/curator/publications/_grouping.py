@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array
-from geodp.visits.histories import Integers
+from geodp.tables.visits.histories import Integers
 
 EVERY_WIDTH_UP_TO = 2048
 """Lists of at most so many venues try every width; longer ones a grid whose steps are 3 % apart."""

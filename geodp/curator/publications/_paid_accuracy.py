@@ -19,8 +19,8 @@ from geodp.geometry import Array
 from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
-from geodp.visits.histories import Integers
-from geodp.visits.visit_sets import VisitSets, VisitTable
+from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.visit_sets import VisitSets, VisitTable
 
 _MODEL_OFF = 0.07
 """By so large a share the error that follows from noise of a known scale is usually off."""

@@ -14,8 +14,8 @@ from functools import lru_cache
 import numpy as np
 
 from geodp.geometry import Array
-from geodp.visits.histories import Integers
-from geodp.visits.visit_sets import VisitSets
+from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.visit_sets import VisitSets
 
 _PER_OCTAVE = 8
 _LOG_MEDIANS = np.linspace(-2.0, 7.0, 37)

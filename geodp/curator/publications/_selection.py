@@ -12,7 +12,7 @@ from geodp.curator.publications._clusters import Clusters
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import choose_in_bags, with_geometric
-from geodp.visits.histories import Histories, Integers
+from geodp.tables.visits.histories import Histories, Integers
 
 
 @dataclass(frozen=True, eq=False)

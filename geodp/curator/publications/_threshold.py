@@ -7,8 +7,8 @@ import numpy as np
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import exponential_mechanism
-from geodp.visits.histories import Integers
-from geodp.visits.visit_sets import VisitSets
+from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.visit_sets import VisitSets
 
 
 def thresholds(most: int, number: int) -> Integers:

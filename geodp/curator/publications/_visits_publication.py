@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from geodp.audit.pairs.visits import followed_releases, random_releases
 from geodp.curator.publications import Publication, Published, Records
-from geodp.curator.publications._visits_followed import followed_releases, random_releases
 from geodp.geometry import Array
-from geodp.notices import notice_cap
 from geodp.privacy.audit_case import CheckedCase, TranscriptCase
-from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import Noise
-from geodp.visits.hierarchy import Hierarchy, diameter_m, hierarchy_of
-from geodp.visits.histories import Histories, Names, Venues
-from geodp.visits.released_visits import ReleasedVisits, Replacements
+from geodp.public.guarantee import Unit
+from geodp.tables.notices import notice_cap
+from geodp.tables.visits.hierarchy import Hierarchy, diameter_m, hierarchy_of
+from geodp.tables.visits.histories import Histories, Names, Venues
+from geodp.tables.visits.released_visits import ReleasedVisits, Replacements
 
 if TYPE_CHECKING:
     import pandas as pd

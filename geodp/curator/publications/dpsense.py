@@ -10,8 +10,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from geodp.audit.pairs.dpsense import dpsense_cases
 from geodp.curator.publications._counts_publication import NoisyCounts
-from geodp.curator.publications._dpsense_audit import dpsense_cases
 from geodp.curator.publications._paid_accuracy import Counted, OwnNoise
 from geodp.curator.publications._threshold import normalised, quality, thresholds
 from geodp.geometry import Array
@@ -20,8 +20,8 @@ from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import exponential_mechanism, laplace_counts
 from geodp.privacy.release_noise import lattice_step
-from geodp.visits.histories import Integers
-from geodp.visits.visit_sets import VisitSets, VisitTable
+from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.visit_sets import VisitSets, VisitTable
 
 FACTORS = np.round(np.arange(1.0, 2.005, 0.01), 2)
 """The candidates for the factor α of DPSense-S."""

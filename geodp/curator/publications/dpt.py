@@ -11,25 +11,25 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from geodp.audit.pairs.trips import canary_cases
+from geodp.audit.pairs.trips_followed import followed_releases, random_releases
 from geodp.curator.publications import Publication, Published, Records
-from geodp.curator.publications._dpt_audit import canary_cases
-from geodp.curator.publications._dpt_followed import followed_releases, random_releases
 from geodp.curator.synthesis.density import DENSITY
+from geodp.curator.synthesis.epsilon_parts import Purse, Receipt, split
 from geodp.curator.synthesis.prefix_tree import level_parts
-from geodp.curator.synthesis.purse import Purse, Receipt, split
 from geodp.curator.synthesis.tree_synthesis import LENGTHS, TreeModel, TreeSettings, fitted_trees, length_edges
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS
 from geodp.curator.synthesis.trip_synthesis import NUMBER, SHARES, TripModel, TripSettings, fitted_trips
 from geodp.curator.synthesis.walks import Direction
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Region
-from geodp.notices import notice, notice_cap
 from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
-from geodp.trajectories.sparse_pings import changed_remark
-from geodp.trajectories.table import Trajectories
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.tables.notices import notice, notice_cap
+from geodp.tables.trajectories.sparse_pings import changed_remark
+from geodp.tables.trajectories.table import Trajectories
 
 _AS_THEY_ARE = "the trajectories themselves are published"
 DEFAULT_CAP = 10

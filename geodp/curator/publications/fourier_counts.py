@@ -10,15 +10,15 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from geodp.curator.publications._counts_audit import fourier_cases
+from geodp.audit.pairs.counts import fourier_cases
 from geodp.curator.publications._counts_publication import CappedCounts, capped_counts, observed_cap
 from geodp.curator.publications._paid_accuracy import Counted
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import exponential_mechanism, laplace_counts
-from geodp.visits.histories import Integers
-from geodp.visits.visit_sets import VisitTable
+from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.visit_sets import VisitTable
 
 _CHOICE_SHARE = 0.1
 _CANDIDATES = 60

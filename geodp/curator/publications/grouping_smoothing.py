@@ -11,9 +11,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from geodp.audit.pairs.grouping import grouping_cases
 from geodp.curator.publications._counts_publication import OBSERVED, CappedCounts, capped_counts, observed_cap
 from geodp.curator.publications._grouping import best_width, group_starts, group_sums, sampling_rate, spread
-from geodp.curator.publications._grouping_audit import grouping_cases
 from geodp.curator.publications._paid_accuracy import Counted
 from geodp.curator.publications._threshold import choose_threshold, thresholds
 from geodp.errors import UsageError
@@ -22,8 +22,8 @@ from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
-from geodp.visits.histories import Integers
-from geodp.visits.visit_sets import LEAST_RATE, VisitSets, VisitTable
+from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.visit_sets import LEAST_RATE, VisitSets, VisitTable
 
 _SCALE_SHARE = 0.05  # of ε, for the mean number of venues per user; a fifth of it for the number of users
 _CHOICE_SHARE = 0.1  # of ε, for the threshold (as DPSense)

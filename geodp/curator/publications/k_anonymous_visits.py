@@ -11,10 +11,10 @@ from geodp.curator.publications._visits_publication import VisitsPublication
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.guarantee import Guarantee
 from geodp.privacy.noise import Noise
-from geodp.visits.histories import Histories, Integers, Venues
-from geodp.visits.released_visits import ReleasedVisits, Replacements
+from geodp.public.guarantee import Guarantee
+from geodp.tables.visits.histories import Histories, Integers, Venues
+from geodp.tables.visits.released_visits import ReleasedVisits, Replacements
 
 _WHY = "places are averaged over groups of k visits, which tells where groups were and bounds nobody's influence"
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar, Literal
 
-from geodp.curator.publications._counts_audit import everyone_or_one_more, observed_cap_case
+from geodp.audit.pairs.counts import everyone_or_one_more, observed_cap_case
 from geodp.curator.publications._counts_publication import OBSERVED, CappedCounts, capped_counts, observed_cap
 from geodp.curator.publications._paid_accuracy import Counted, OwnNoise
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
-from geodp.visits.histories import Integers
-from geodp.visits.visit_sets import VisitTable
+from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.visit_sets import VisitTable
 
 
 class LaplaceCounts(CappedCounts):

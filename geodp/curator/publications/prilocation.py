@@ -9,21 +9,21 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from geodp.audit.pairs.prilocation import prilocation_cases
 from geodp.curator.publications._clusters import Clusters, literal_clusters, noisy_clusters, public_clusters
-from geodp.curator.publications._prilocation_audit import prilocation_cases
 from geodp.curator.publications._selection import Slots, drawn_from_all, drawn_from_own, drawn_in_clusters, slots_of
 from geodp.curator.publications._visits_publication import VisitsPublication
 from geodp.errors import DataError, NotReleasable, UsageError
 from geodp.geometry import Array
 from geodp.model import did_you_mean
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.keyed_choice import draw_key, keyed, uniforms, user_words
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import DEFAULT_PLANAR_EPSILON_PER_M
-from geodp.visits.hierarchy import Hierarchy, hierarchy_of
-from geodp.visits.histories import Histories, Integers, Names, Venues
-from geodp.visits.released_visits import ReleasedVisits, Replacements
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.tables.visits.hierarchy import Hierarchy, hierarchy_of
+from geodp.tables.visits.histories import Histories, Integers, Names, Venues
+from geodp.tables.visits.released_visits import ReleasedVisits, Replacements
 
 _OWN = "places are drawn from the person's own places, so what can come out tells where the person was"
 _CENTRES = "the centres of the clusters follow from private visits without noise; only their objective has noise"
@@ -240,7 +240,7 @@ class PriLocation(VisitsPublication):
         level = level if level is not None else (hierarchy.levels[-1] if hierarchy.levels else None)
         if level is not None:
             return hierarchy.sensitivity_m(level)
-        from geodp.visits.hierarchy import diameter_m
+        from geodp.tables.visits.hierarchy import diameter_m
 
         return diameter_m(hierarchy.x_m, hierarchy.y_m)
 

@@ -9,14 +9,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from geodp.curator.publications._counts_audit import one_total
+from geodp.audit.pairs.counts import one_total
 from geodp.curator.publications._counts_publication import CappedCounts
 from geodp.curator.publications._paid_accuracy import Counted
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
-from geodp.visits.histories import Integers
-from geodp.visits.visit_sets import VisitSets, VisitTable
+from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.visit_sets import VisitSets, VisitTable
 
 
 class Uniform(CappedCounts):

@@ -8,11 +8,11 @@ import numpy as np
 
 from geodp.curator.publications._counts_publication import CountsPublication
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise
-from geodp.visits.histories import Integers
-from geodp.visits.venue_counts import VenueCounts
-from geodp.visits.visit_sets import VisitTable
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.venue_counts import VenueCounts
+from geodp.tables.visits.visit_sets import VisitTable
 
 
 class Zeros(CountsPublication):

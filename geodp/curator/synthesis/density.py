@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.curator.synthesis.consistency import fitted_total
+from geodp.curator.synthesis.epsilon_parts import Purse, floored
 from geodp.curator.synthesis.noisy_histogram import noisy_histogram, whole_edges
-from geodp.curator.synthesis.purse import Purse, floored
 from geodp.curator.synthesis.square_grids import side_cells, square_grid
 from geodp.geometry import Array, Grid, Region
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.table import Trajectories
 
 POINTS, DENSITY = "points", "density"
 _BOUND_QUANTILE = 0.8

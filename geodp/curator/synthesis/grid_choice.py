@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from geodp.curator.synthesis.epsilon_parts import Purse, floored
 from geodp.curator.synthesis.mapping import DOWN, densified, needed_grids
-from geodp.curator.synthesis.purse import Purse, floored
 from geodp.curator.synthesis.reference_systems import ReferenceSystems
 from geodp.geometry import Array
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.table import Trajectories
 
 PART = "choice of grids"
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from geodp.curator.synthesis.reference_systems import Integers, ReferenceSystems
 from geodp.geometry import Array
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.table import Trajectories
 
 STAY = 4
 """Moves are 0 … 8: row and column of the next cell in the 3 × 3 neighbourhood."""

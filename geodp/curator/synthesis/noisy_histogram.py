@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.curator.synthesis.consistency import fitted_total, whole_counts
-from geodp.curator.synthesis.purse import Purse
+from geodp.curator.synthesis.epsilon_parts import Purse
 from geodp.geometry import Array
 
 DAY_S = 86_400.0

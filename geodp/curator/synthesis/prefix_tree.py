@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.curator.synthesis.consistency import fitted_children
+from geodp.curator.synthesis.epsilon_parts import Purse
 from geodp.curator.synthesis.mapping import UP, Tokens, targets, token_count
-from geodp.curator.synthesis.purse import Purse
 from geodp.curator.synthesis.reference_systems import Integers, ReferenceSystems
 from geodp.geometry import Array
 

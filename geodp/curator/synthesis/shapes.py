@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.curator.synthesis.consistency import fitted_total, whole_counts
+from geodp.curator.synthesis.epsilon_parts import Purse
 from geodp.curator.synthesis.noisy_histogram import growing_edges, sums_of_three
-from geodp.curator.synthesis.purse import Purse
 from geodp.geometry import Array
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.table import Trajectories
 
 SHAPES = "shapes"
 _DETOUR_EDGES = np.array([0.0, 0.01, 0.03, 0.06, 0.1, 0.14, 0.18, 0.22, 0.26, 0.3, 0.36, 0.45, 0.6, 0.8, 1.0])

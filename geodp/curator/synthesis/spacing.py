@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.curator.synthesis.consistency import fitted_total, whole_counts
+from geodp.curator.synthesis.epsilon_parts import Purse
 from geodp.curator.synthesis.noisy_histogram import growing_edges, sums_of_three
-from geodp.curator.synthesis.purse import Purse
 from geodp.curator.synthesis.reference_systems import Integers
 from geodp.geometry import Array
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.table import Trajectories
 
 SPACING = "spacing"
 _SPACING_EDGES_M = growing_edges(2.0, 20_000.0, 1.26)

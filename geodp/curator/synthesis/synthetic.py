@@ -6,7 +6,7 @@ import numpy as np
 
 from geodp.curator.synthesis.reference_systems import Integers
 from geodp.geometry import Array
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.table import Trajectories
 
 
 def stand_ins(first: Integers, time_s: Array, x_m: Array, y_m: Array) -> Trajectories:

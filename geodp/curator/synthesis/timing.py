@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from geodp.curator.synthesis.epsilon_parts import Purse
 from geodp.curator.synthesis.noisy_histogram import (
     NoisyHistogram,
     departure_edges,
     growing_edges,
     noisy_histogram,
 )
-from geodp.curator.synthesis.purse import Purse
 from geodp.curator.synthesis.reference_systems import Integers
 from geodp.geometry import Array
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.table import Trajectories
 
 DEPARTURES, PACES = "departures", "paces"
 _LEAST_BINS, _MOST_BINS = 4, 48

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.curator.synthesis import grid_choice
+from geodp.curator.synthesis.epsilon_parts import Purse, floored
 from geodp.curator.synthesis.mapping import tokens_of
 from geodp.curator.synthesis.noisy_histogram import NoisyHistogram, noisy_histogram, whole_edges
 from geodp.curator.synthesis.places import kept_inside, placed
 from geodp.curator.synthesis.prefix_tree import PrefixTrees, grown, level_parts
-from geodp.curator.synthesis.purse import Purse, floored
 from geodp.curator.synthesis.reference_systems import ReferenceSystems
 from geodp.curator.synthesis.synthetic import stand_ins
 from geodp.curator.synthesis.timing import DEPARTURES, PACES, Timing, noisy_timing
 from geodp.curator.synthesis.walks import Direction, walked
 from geodp.geometry import Array, Region
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.table import Trajectories
 
 LENGTHS = "lengths"
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.curator.synthesis.consistency import whole_counts
+from geodp.curator.synthesis.epsilon_parts import Purse
 from geodp.curator.synthesis.gravity import settled_trips
-from geodp.curator.synthesis.purse import Purse
 from geodp.curator.synthesis.reference_systems import Integers
 from geodp.curator.synthesis.square_grids import agreed, finer, from_blocks, in_blocks, side_cells, square_grid
 from geodp.curator.synthesis.zones import Zones, divided
 from geodp.geometry import Array, Region
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.table import Trajectories
 
 COARSE_ENDS, FINE_ENDS, TRIPS = "ends, coarse", "ends, fine", "trips between zones"
 _FINER = 4

@@ -8,16 +8,16 @@ import numpy as np
 
 from geodp.curator.synthesis.density import DENSITY, POINTS, Density, noisy_density
 from geodp.curator.synthesis.detours import over_places
+from geodp.curator.synthesis.epsilon_parts import Purse
 from geodp.curator.synthesis.pace_along import points_along
 from geodp.curator.synthesis.places import kept_inside
-from geodp.curator.synthesis.purse import Purse
 from geodp.curator.synthesis.shapes import SHAPES, Shapes, noisy_shapes
 from geodp.curator.synthesis.spacing import SPACING, Spacing, noisy_spacing
 from geodp.curator.synthesis.synthetic import stand_ins
 from geodp.curator.synthesis.timing import DEPARTURES, PACES, Timing, noisy_timing
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, TRIPS, TripEnds, noisy_ends
 from geodp.geometry import Region
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.table import Trajectories
 
 NUMBER = "number of trips"
 SHARES = {

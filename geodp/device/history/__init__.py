@@ -10,12 +10,12 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from geodp.device.history.catalogue import Catalogue
 from geodp.geometry import Array
-from geodp.plugins import Plugin
 from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
-from geodp.privacy.guarantee import Guarantee, Unit
 from geodp.privacy.noise import Noise
+from geodp.public.guarantee import Guarantee, Unit
+from geodp.registry import Plugin
+from geodp.tables.visits.catalogue import Catalogue
 
 Flags = npt.NDArray[np.bool_]
 
@@ -70,13 +70,13 @@ class HistoryDevice(Plugin):
 
     def transcript_cases(self) -> list[TranscriptCase]:
         """Name histories on which a report is followed, question by question: four random ones by default."""
-        from geodp.device.history._followed import random_reports
+        from geodp.audit.pairs.histories import random_reports
 
         nothing = self.guarantee().unit is Unit.NOTHING
         return [] if nothing else random_reports(self, np.random.default_rng(0), 4)
 
     def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
         """Draw catalogues and histories with one item more or less."""
-        from geodp.device.history._followed import random_reports
+        from geodp.audit.pairs.histories import random_reports
 
         return random_reports(self, rng, count)

@@ -9,10 +9,10 @@ import numpy as np
 
 from geodp.device.history._calibration import calibrated_scales
 from geodp.device.history._fitting import fitted_history
-from geodp.device.history.catalogue import Catalogue
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
+from geodp.tables.visits.catalogue import Catalogue
 
 Rule = Literal["relative", "prose", "literal"]
 RULES: tuple[Rule, ...] = ("relative", "prose", "literal")

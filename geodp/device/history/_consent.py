@@ -11,9 +11,9 @@ import numpy.typing as npt
 from pydantic import BeforeValidator, Field
 
 from geodp.device.history import Flags
-from geodp.device.history.catalogue import Catalogue
 from geodp.errors import UsageError
 from geodp.model import Model, did_you_mean
+from geodp.tables.visits.catalogue import Catalogue
 
 Integers = npt.NDArray[np.int64]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from geodp.device.history.catalogue import Catalogue, Integers
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
+from geodp.tables.visits.catalogue import Catalogue, Integers
 
 
 def fitted_history(target: Array, catalogue: Catalogue, allowed: Array, noise: Noise) -> Array:

@@ -15,13 +15,13 @@ from geodp.device.history._budget_choice import Rule, Search, quantified_epsilon
 from geodp.device.history._calibration import calibrated_scales, global_scales
 from geodp.device.history._consent import Consent, ConsentGroup, Level, consent_of
 from geodp.device.history._fitting import fitted_history
-from geodp.device.history.catalogue import Catalogue, checked_membership, golden_catalogue
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.privacy.noise import Noise, as_noise
 from geodp.privacy.primitives import positive, with_laplace
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.tables.visits.catalogue import Catalogue, checked_membership, golden_catalogue
 
 _LEAK = (
     "counts of all-release categories are told exactly and contain items that carry a protected category as well: one "

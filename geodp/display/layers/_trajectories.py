@@ -12,9 +12,9 @@ from geodp.errors import UsageError
 if TYPE_CHECKING:
     from geodp.display.layers import Layer
     from geodp.display.page import Page
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
-    from geodp.trajectories.table import Trajectories
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
+    from geodp.tables.trajectories.table import Trajectories
 
 
 def publication_of(run: RunFolder, index: int | None) -> PublishedRun | None:

@@ -14,8 +14,8 @@ from geodp.errors import UsageError
 
 if TYPE_CHECKING:
     from geodp.geometry import Array
-    from geodp.runs.published import PublishedRun
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 Integers = npt.NDArray[np.int64]
 _CLASSES = 4

@@ -13,7 +13,7 @@ from geodp.display.surfaces import counted, drawable, promised, thinned
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class CellsLayer(Layer):

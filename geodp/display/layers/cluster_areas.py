@@ -13,7 +13,7 @@ from geodp.display.layers._visits import places_m, publication_of
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 _COLOUR = "#8a6d3b"
 

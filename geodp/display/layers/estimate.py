@@ -13,7 +13,7 @@ from geodp.display.surfaces import coarsened, promised, surface, thinned
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class EstimateLayer(Layer):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.display.page import Page
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 _CELLS_TO_SHOW = 8  # a region of about so many cells shows how growing works
 _ABOUT = 2

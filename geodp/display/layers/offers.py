@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.display.page import Page
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class OffersLayer(Layer):

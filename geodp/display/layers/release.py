@@ -13,8 +13,8 @@ from geodp.display.surfaces import counted, drawable, promised, thinned
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.release import Cells, Contours
-    from geodp.runs.run_folder import RunFolder
+    from geodp.public.release import Cells, Contours
+    from geodp.run_folder.folder import RunFolder
 
 
 _STEPS_PER_CELL = 32  # a line drawn between cell centres need not be kept to the metre
@@ -37,7 +37,7 @@ class ReleaseLayer(Layer):
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw every release; the clock picks the one in force."""
-        from geodp.release import Contours
+        from geodp.public.release import Contours
 
         releases = [release for _, release in thinned(counted(run), self.max_releases, page)]
         if not releases:

@@ -14,7 +14,7 @@ from geodp.display.layers._visits import by_class, publication_of
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class ReleasedPlacesLayer(Layer):

@@ -15,7 +15,7 @@ from geodp.model import did_you_mean
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class ReplacementsLayer(Layer):

@@ -13,7 +13,7 @@ from geodp.display.layers import Layer
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class ReportErrorsLayer(Layer):
@@ -30,7 +30,7 @@ class ReportErrorsLayer(Layer):
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw true places and reports of the moment in the middle of the run."""
-        from geodp.release import Points
+        from geodp.public.release import Points
 
         numbers = [number for number, release in enumerate(run.releases) if isinstance(release, Points)]
         if not numbers:

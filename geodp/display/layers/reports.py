@@ -13,7 +13,7 @@ from geodp.display.layers import Layer
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class ReportsLayer(Layer):
@@ -29,7 +29,7 @@ class ReportsLayer(Layer):
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the reports of a few people; each appears when it is made."""
-        from geodp.release import Points
+        from geodp.public.release import Points
 
         releases = [release for release in run.releases if isinstance(release, Points)]
         if not releases:

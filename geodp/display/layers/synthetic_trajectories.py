@@ -10,11 +10,11 @@ from geodp.display.colours import REPORT
 from geodp.display.drawing import Mark
 from geodp.display.layers import Layer
 from geodp.display.layers._trajectories import draw_ways, publication_of
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.table import Trajectories
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class SyntheticTrajectoriesLayer(Layer):

@@ -12,7 +12,7 @@ from geodp.display.layers._visits import by_class, places_m
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 _RAMP = ("#fdf0d5", "#f4b266", "#c8651b", "#7a3405")
 

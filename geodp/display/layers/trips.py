@@ -13,7 +13,7 @@ from geodp.display.layers import Layer
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class TripsLayer(Layer):

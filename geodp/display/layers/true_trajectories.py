@@ -13,7 +13,7 @@ from geodp.display.layers._trajectories import draw_ways
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class TrueTrajectoriesLayer(Layer):

@@ -11,7 +11,7 @@ from geodp.display.venue_marks import draw_venue_counts
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.runs.run_folder import RunFolder
+    from geodp.run_folder.folder import RunFolder
 
 
 class VenueCountsLayer(Layer):

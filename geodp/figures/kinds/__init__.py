@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from geodp.plugins import Plugin
+from geodp.registry import Plugin
 
 if TYPE_CHECKING:
     import pandas as pd

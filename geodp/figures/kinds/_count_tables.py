@@ -11,9 +11,9 @@ from geodp.errors import UsageError
 from geodp.figures.kinds import FigureKind
 
 if TYPE_CHECKING:
-    from geodp.visits.histories import Integers
-    from geodp.visits.modelled_visits import ModelledVisits
-    from geodp.visits.visit_sets import VisitSets
+    from geodp.tables.visits.histories import Integers
+    from geodp.tables.visits.modelled_visits import ModelledVisits
+    from geodp.tables.visits.visit_sets import VisitSets
 
 
 class CountFigure(FigureKind):
@@ -35,8 +35,8 @@ class CountFigure(FigureKind):
 
     def table(self) -> VisitSets | ModelledVisits:
         """Return the table; a shape is drawn from a fixed seed, as the sums of its rows and columns."""
-        from geodp.visits.data_shapes import DPSENSE_SHAPES, GS_SHAPES
-        from geodp.visits.modelled_visits import modelled_visits
+        from geodp.tables.visits.data_shapes import DPSENSE_SHAPES, GS_SHAPES
+        from geodp.tables.visits.modelled_visits import modelled_visits
 
         if self.path is not None:
             return self._real()
@@ -49,7 +49,7 @@ class CountFigure(FigureKind):
         """Return the venues of a real file in an order in which neighbours are near each other, if places are known."""
         import pandas as pd
 
-        from geodp.visits.venue_list import VenueList
+        from geodp.tables.visits.venue_list import VenueList
 
         if self.path is None or self.places_path is None:
             return None
@@ -64,7 +64,7 @@ class CountFigure(FigureKind):
         import pandas as pd
 
         from geodp.privacy.keyed_choice import user_words
-        from geodp.visits.visit_sets import visit_sets
+        from geodp.tables.visits.visit_sets import visit_sets
 
         frame = pd.read_parquet(str(self.path), columns=[self.user_column, self.venue_column])
         users, who = np.unique(frame[self.user_column].to_numpy(), return_inverse=True)

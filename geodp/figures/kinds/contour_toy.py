@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.figures.figure_file import FigureFile
-    from geodp.release import Contours
+    from geodp.public.release import Contours
 
 NOISE = "mean absolute noise of a cell"
 EQUAL = "pairs of cells with the same noisy count"

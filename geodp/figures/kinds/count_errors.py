@@ -13,9 +13,9 @@ from geodp.figures.kinds._count_tables import CountFigure
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.visits.histories import Integers
-    from geodp.visits.modelled_visits import ModelledVisits
-    from geodp.visits.visit_sets import VisitSets
+    from geodp.tables.visits.histories import Integers
+    from geodp.tables.visits.modelled_visits import ModelledVisits
+    from geodp.tables.visits.visit_sets import VisitSets
 
 
 class CountErrors(CountFigure):
@@ -57,9 +57,9 @@ class CountErrors(CountFigure):
         fields: dict[str, Any],
         epsilon: float,
     ) -> list[tuple[Any, ...]]:
-        from geodp.plugins import plugin
         from geodp.privacy.noise import SimulatedNoise
-        from geodp.visits.count_scores import absolute_errors, relative_errors, top_venues
+        from geodp.registry import plugin
+        from geodp.tables.visits.count_scores import absolute_errors, relative_errors, top_venues
 
         settings = {key: value for key, value in fields.items() if key != "kind"}
         if settings.get("cap") == "longest":

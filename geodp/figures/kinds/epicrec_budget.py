@@ -12,8 +12,8 @@ from geodp.figures.kinds import POINT_COLUMNS, FigureKind, Making
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.device.history.catalogue import Catalogue
     from geodp.figures.figure_file import FigureFile
+    from geodp.tables.visits.catalogue import Catalogue
 
 ERROR = "error of a random public history"
 STOP = "budget at which the search stops"
@@ -87,7 +87,7 @@ class EpicRecBudget(FigureKind):
     def _catalogue(self) -> Catalogue:
         import numpy as np
 
-        from geodp.device.history.catalogue import Catalogue
+        from geodp.tables.visits.catalogue import Catalogue
 
         rng = np.random.default_rng(9)
         table = np.zeros((self.items, self.categories))

@@ -40,8 +40,8 @@ class EpicRecNoise(FigureKind):
         import pandas as pd
 
         from geodp.device.history._calibration import load
-        from geodp.device.history.catalogue import golden_catalogue
         from geodp.device.history.epicrec import EpicRec
+        from geodp.tables.visits.catalogue import golden_catalogue
 
         member = golden_catalogue().membership
         rows: list[tuple[str, str, float, int, float]] = []

@@ -13,8 +13,8 @@ from geodp.figures.kinds._count_tables import CountFigure
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.visits.modelled_visits import ModelledVisits
-    from geodp.visits.visit_sets import VisitSets
+    from geodp.tables.visits.modelled_visits import ModelledVisits
+    from geodp.tables.visits.visit_sets import VisitSets
 
 SCALES = ("literal", "corrected")
 

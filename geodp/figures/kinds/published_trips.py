@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.geometry import Region
-    from geodp.trajectories.table import Trajectories
+    from geodp.tables.trajectories.table import Trajectories
 
 
 class PublishedTrips(FigureKind):
@@ -61,7 +61,7 @@ class PublishedTrips(FigureKind):
     @field_validator("y")
     @classmethod
     def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        from geodp.trajectories.scores import SCORES
+        from geodp.tables.trajectories.scores import SCORES
 
         for name in value:
             if name not in SCORES:
@@ -79,7 +79,7 @@ class PublishedTrips(FigureKind):
         from geodp.curator.publications.dpt import Dpt
         from geodp.privacy.noise import SimulatedNoise
         from geodp.streams import Streams
-        from geodp.trajectories.scores import SCORES
+        from geodp.tables.trajectories.scores import SCORES
 
         real, area = self.held()
         rows: list[tuple[str, str, float, int, float]] = []
@@ -98,7 +98,7 @@ class PublishedTrips(FigureKind):
         import numpy as np
 
         from geodp.geometry import Region
-        from geodp.trajectories.generated_trips import TripSizes, generated_trips
+        from geodp.tables.trajectories.generated_trips import TripSizes, generated_trips
 
         area = Region(*self.region)
         if self.path:
@@ -110,7 +110,7 @@ class PublishedTrips(FigureKind):
         import numpy as np
         import pandas as pd
 
-        from geodp.trajectories.table import COLUMNS, Trajectories
+        from geodp.tables.trajectories.table import COLUMNS, Trajectories
 
         frame = pd.read_parquet(self.path, columns=list(self.columns)).set_axis(list(COLUMNS), axis=1)
         lon, lat = frame["lon"] * self.degrees, frame["lat"] * self.degrees

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.curator.publications._visits_publication import VisitsPublication
-    from geodp.visits.hierarchy import Hierarchy
-    from geodp.visits.histories import Histories, Venues
-    from geodp.visits.released_visits import ReleasedVisits, Replacements
+    from geodp.tables.visits.hierarchy import Hierarchy
+    from geodp.tables.visits.histories import Histories, Venues
+    from geodp.tables.visits.released_visits import ReleasedVisits, Replacements
 
 DISTANCE = "distance error DE"
 REIDENTIFIED = "people re-identified at the first guess"
@@ -83,7 +83,7 @@ class PublishedVisits(FigureKind):
         """Publish and score every line at every value."""
         import pandas as pd
 
-        from geodp.visits.hierarchy import hierarchy_of
+        from geodp.tables.visits.hierarchy import hierarchy_of
 
         histories, venues = self._loaded() if self.visits_path else self._generated()
         hierarchy = hierarchy_of(venues, self.levels)
@@ -101,7 +101,7 @@ class PublishedVisits(FigureKind):
         return pd.DataFrame(rows, columns=list(POINT_COLUMNS))
 
     def _publication(self, fields: dict[str, Any], value: float) -> VisitsPublication:
-        from geodp.plugins import find
+        from geodp.registry import find
 
         plain = {key: entry for key, entry in fields.items() if key not in ("kind", "people")}
         cls: Any = find(str(fields.get("kind", "prilocation")), "publication")
@@ -118,8 +118,8 @@ class PublishedVisits(FigureKind):
 
         from geodp.privacy.noise import SimulatedNoise
         from geodp.streams import Streams
-        from geodp.visits.reidentification import matched
-        from geodp.visits.visit_scores import count_error, distance_errors
+        from geodp.tables.visits.reidentification import matched
+        from geodp.tables.visits.visit_scores import count_error, distance_errors
 
         noise = SimulatedNoise(Streams(repeat).generator("figure.noise"))
         released, truth = item.release_with_truth(histories, venues, noise)
@@ -134,8 +134,8 @@ class PublishedVisits(FigureKind):
     def _generated(self) -> tuple[Histories, Venues]:
         import numpy as np
 
-        from geodp.visits.generated_histories import Sizes, generated_histories
-        from geodp.visits.histories import Venues
+        from geodp.tables.visits.generated_histories import Sizes, generated_histories
+        from geodp.tables.visits.histories import Venues
 
         sizes = Sizes(people=self.people, visits=self.mean_visits, venues=self.venues, cities=self.cities)
         histories, venues = generated_histories(sizes, np.random.default_rng(12))
@@ -146,7 +146,7 @@ class PublishedVisits(FigureKind):
         """Join visits, venues and levels by the name of the venue."""
         import numpy as np
 
-        from geodp.visits.histories import Histories, Venues
+        from geodp.tables.visits.histories import Histories, Venues
 
         name, levels = self.venue_column, list(self.levels)
         places = _table(self.places_path, [name, "lon", "lat"]).drop_duplicates(name)
@@ -172,7 +172,7 @@ class PublishedVisits(FigureKind):
 
 def _first_people(histories: Histories, number: int) -> Histories:
     """Return the histories of the first people alone."""
-    from geodp.visits.histories import Histories
+    from geodp.tables.visits.histories import Histories
 
     if number >= len(histories.people):
         return histories
@@ -185,7 +185,7 @@ def _table(path: str, columns: list[str]) -> pd.DataFrame:
 
     import pandas as pd
 
-    from geodp.world.columns_file import column_names, require_columns
+    from geodp.tables.columns_file import column_names, require_columns
 
     require_columns(Path(path), {f"column {name}": name for name in columns}, column_names(Path(path)))
     frame = pd.read_parquet(path) if path.endswith(".parquet") else pd.read_csv(path)

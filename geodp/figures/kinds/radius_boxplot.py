@@ -71,7 +71,7 @@ class RadiusBoxplot(FigureKind):
 
         from geodp.metrics._protocol import first_plans
         from geodp.runs.run import run
-        from geodp.scenario import load_scenario
+        from geodp.scenario.schema import load_scenario
 
         changes = making.settings.filled(making.data).get("changes", self.changes)
         method = {"server.assignment.model": MODELS[model], "server.assignment.reward": reward}

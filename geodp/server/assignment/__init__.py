@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from geodp.messages import Offer, Task
-from geodp.plugins import Plugin
+from geodp.public.messages import Offer, Task
+from geodp.registry import Plugin
 from geodp.server.view import ServerView
 
 

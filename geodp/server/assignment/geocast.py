@@ -9,13 +9,13 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from geodp.acceptance import Acceptance
-from geodp.messages import Offer, Rectangle, Task
-from geodp.release import Cells, Points
+from geodp.public.acceptance import Acceptance
+from geodp.public.messages import Offer, Rectangle, Task
+from geodp.public.release import Cells, Points
 from geodp.server.assignment import Assignment
-from geodp.server.believed_counts import BelievedCounts, believed_as_released, effective_counts
 from geodp.server.cell_graph import cell_graph
 from geodp.server.density_from_points import density_from_points
+from geodp.server.effective_counts import BelievedCounts, believed_as_released, effective_counts
 from geodp.server.geocast_growth import Grown, Growth
 from geodp.server.reward_shares import funded
 from geodp.server.view import ServerView

@@ -13,10 +13,10 @@ from pydantic import Field
 
 from geodp.errors import UsageError
 from geodp.geometry import Array
-from geodp.messages import Offer, Task
-from geodp.release import Points
+from geodp.public.messages import Offer, Task
+from geodp.public.release import Points
 from geodp.server.assignment import Assignment
-from geodp.server.blurred_willingness import blurred_willingness
+from geodp.server.expected_acceptance import blurred_willingness
 from geodp.server.reward_shares import funded
 from geodp.server.view import ServerView
 

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from geodp.acceptance import Acceptance
-from geodp.acceptance.tanh_reward import TanhReward
 from geodp.errors import UsageError
 from geodp.geometry import Array
-from geodp.messages import Offer, Task
-from geodp.release import Cells, Points
+from geodp.public.acceptance import Acceptance
+from geodp.public.acceptance.tanh_reward import TanhReward
+from geodp.public.messages import Offer, Task
+from geodp.public.release import Cells, Points
 from geodp.server.assignment import Assignment
 from geodp.server.density_from_points import density_from_points
 from geodp.server.noise_aware import Belief, noise_aware_belief

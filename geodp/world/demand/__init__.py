@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from geodp.geometry import Array, Region
-from geodp.plugins import Plugin
-from geodp.world.first_rows import FirstRows
+from geodp.registry import Plugin
+from geodp.tables.first_rows import FirstRows
 from geodp.world.population import Population
 
 

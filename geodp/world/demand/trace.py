@@ -10,19 +10,26 @@ from typing import ClassVar, Self
 import numpy as np
 from pydantic import Field
 
-from geodp.bounds import MOST_TASKS
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
-from geodp.notices import notice
-from geodp.published_file import require_as_published
-from geodp.world import columns_file
+from geodp.storage.published_file import require_as_published
+from geodp.tables import columns_file
+from geodp.tables.first_rows import FirstRows, row_count
+from geodp.tables.notices import notice
+from geodp.tables.point_column import point_column
+from geodp.tables.positions_file import (
+    Columns,
+    anchored_path,
+    given_path,
+    look_at_positions,
+    read_positions,
+    read_times,
+)
+from geodp.tables.time_columns import DAY_S, counts_from_1970, day_of, midnight_of
+from geodp.tables.usual_columns import field_column
+from geodp.world.bounds import MOST_TASKS
 from geodp.world.demand import Arrivals, Demand
-from geodp.world.first_rows import FirstRows, row_count
-from geodp.world.point_column import point_column
 from geodp.world.population import Population
-from geodp.world.positions_file import Columns, anchored_path, given_path, look_at_positions, read_positions, read_times
-from geodp.world.time_columns import DAY_S, counts_from_1970, day_of, midnight_of
-from geodp.world.usual_columns import field_column
 
 
 class Trace(Demand):

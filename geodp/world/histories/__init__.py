@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from geodp.geometry import Region
-from geodp.plugins import Plugin
-from geodp.visits.histories import Histories, Venues
-from geodp.world.first_rows import FirstRows
+from geodp.registry import Plugin
+from geodp.tables.first_rows import FirstRows
+from geodp.tables.visits.histories import Histories, Venues
 from geodp.world.population import Population
 
 

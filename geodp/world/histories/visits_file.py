@@ -10,16 +10,16 @@ from pydantic import Field
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.notices import notice
-from geodp.published_file import require_as_published
-from geodp.visits.histories import CATEGORY_MARK, Histories, Names, Venues
-from geodp.visits.venue_file import read_venues
-from geodp.world import columns_file
-from geodp.world.first_rows import FirstRows, row_count
+from geodp.storage.published_file import require_as_published
+from geodp.tables import columns_file
+from geodp.tables.first_rows import FirstRows, row_count
+from geodp.tables.notices import notice
+from geodp.tables.positions_file import anchored_path, given_path
+from geodp.tables.usual_columns import field_column
+from geodp.tables.visits.histories import CATEGORY_MARK, Histories, Names, Venues
+from geodp.tables.visits.venue_file import read_venues
 from geodp.world.histories import VisitHistories
 from geodp.world.population import Population
-from geodp.world.positions_file import anchored_path, given_path
-from geodp.world.usual_columns import field_column
 
 
 class VisitsFile(VisitHistories):

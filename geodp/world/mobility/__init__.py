@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from geodp.geometry import Region
-from geodp.plugins import Plugin
-from geodp.world.first_rows import FirstRows
+from geodp.registry import Plugin
+from geodp.tables.first_rows import FirstRows
 from geodp.world.motion import Motion
 from geodp.world.population import Population
 

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from geodp.bounds import GREATEST_SPEED_MPS, LEAST_SPEED_MPS, SO_FAST
 from geodp.geometry import Array, Region
 from geodp.model import bounded
+from geodp.world.bounds import GREATEST_SPEED_MPS, LEAST_SPEED_MPS, SO_FAST
 from geodp.world.mobility import Mobility
 from geodp.world.mobility._blocks import Places, blocks, distance_m, rounded
 from geodp.world.motion import Ids, Motion, joined

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.notices import notice
+from geodp.tables.notices import notice
 from geodp.world.mobility import Mobility
 from geodp.world.motion import Floats, Motion
 from geodp.world.population import Population

@@ -11,20 +11,20 @@ from pydantic import Field
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.notices import notice
-from geodp.trajectories.cleaning import applied, without_jumps
-from geodp.trajectories.reading import read_trajectories
-from geodp.trajectories.table import COLUMNS, Integers, Mask, Trajectories
-from geodp.world import columns_file
-from geodp.world.first_rows import FirstRows
+from geodp.tables import columns_file
+from geodp.tables.first_rows import FirstRows
+from geodp.tables.notices import notice
+from geodp.tables.point_column import point_column
+from geodp.tables.positions_file import Columns, anchored_path, look_at_positions
+from geodp.tables.time_columns import DAY_S, day_of, midnight_of, usual_midnight
+from geodp.tables.trajectories.cleaning import applied, without_jumps
+from geodp.tables.trajectories.reading import read_trajectories
+from geodp.tables.trajectories.table import COLUMNS, Integers, Mask, Trajectories
+from geodp.tables.usual_columns import named_columns
 from geodp.world.mobility import Mobility
 from geodp.world.motion import Motion
-from geodp.world.point_column import point_column
 from geodp.world.population import Population
-from geodp.world.positions_file import Columns, anchored_path, look_at_positions
-from geodp.world.time_columns import DAY_S, day_of, midnight_of, usual_midnight
 from geodp.world.trips import ReplayedMotion, worker_names
-from geodp.world.usual_columns import named_columns
 
 
 class Replay(Mobility):

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from geodp.geometry import Region
 from geodp.model import bounded
-from geodp.trajectories.generated_trips import TripSizes, generated_trips
+from geodp.tables.trajectories.generated_trips import TripSizes, generated_trips
 from geodp.world.population import Population
 from geodp.world.sources import Source
 

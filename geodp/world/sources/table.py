@@ -11,17 +11,17 @@ from pydantic import Field
 
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
-from geodp.notices import notice
-from geodp.published_file import require_as_published
-from geodp.world import columns_file
-from geodp.world.first_rows import MOST_LOOKED_AT, FirstRows
+from geodp.storage.published_file import require_as_published
+from geodp.tables import columns_file
+from geodp.tables.first_rows import MOST_LOOKED_AT, FirstRows
+from geodp.tables.notices import notice
+from geodp.tables.point_column import point_column
+from geodp.tables.positions_file import Columns, Positions, anchored_path, given_path, look_at_positions, read_positions
+from geodp.tables.time_columns import counts_from_1970, day_of, midnight_of, usual_midnight, wall_clock
+from geodp.tables.usual_columns import candidates, field_column
 from geodp.world.motion import Ids, Motion
-from geodp.world.point_column import point_column
 from geodp.world.population import Population
-from geodp.world.positions_file import Columns, Positions, anchored_path, given_path, look_at_positions, read_positions
 from geodp.world.sources import Source
-from geodp.world.time_columns import counts_from_1970, day_of, midnight_of, usual_midnight, wall_clock
-from geodp.world.usual_columns import candidates, field_column
 
 
 class Table(Source):

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from geodp.curator.mechanisms import Snapshot
 from geodp.geometry import Region
-from geodp.privacy.guarantee import Neighbours
 from geodp.privacy.noise import SimulatedNoise
+from geodp.public.guarantee import Neighbours
 
 REGION = Region(-122.5135, 37.7113, -122.3627, 37.8327)
 

@@ -6,8 +6,8 @@ from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms.adaptive_grid import AdaptiveGrid, TwoLevels
 from geodp.errors import DataError
 from geodp.geometry import Grid, Region
-from geodp.plugins import PublicFacts
-from geodp.privacy.guarantee import Neighbours
+from geodp.public.guarantee import Neighbours
+from geodp.registry import PublicFacts
 from tests.curator.mechanisms.crowds import REGION, RecordingNoise, crowd, noise, without_first
 
 GRID = Grid(0.0, 0.0, 1000.0, 1000.0, 1, 1)
@@ -109,7 +109,7 @@ def test_agreement_lowers_the_error_of_cells_and_of_their_sums() -> None:
 
 
 def truth(taken: Snapshot, levels: TwoLevels) -> np.ndarray:
-    from geodp.release import locate_in_two_levels
+    from geodp.public.release import locate_in_two_levels
 
     cell = locate_in_two_levels(levels.coarse, levels.per_side, levels.first, taken.x_m, taken.y_m)
     return np.bincount(cell, minlength=levels.fine_count.size)
@@ -167,7 +167,7 @@ def test_too_many_cells_are_refused_with_advice() -> None:
 
 def test_an_empty_and_a_one_person_cell_are_divided_alike() -> None:
     """The audited decision alone; a sound mechanism survives with probability 0.95, and with this seed for certain."""
-    from geodp.privacy.audit.auditor import audit_cases
+    from geodp.audit.auditor import audit_cases
 
     mechanism = AdaptiveGrid(epsilon=0.4)
     case = next(case for case in mechanism.audit_cases() if "whether it is divided" in case.name)

@@ -5,9 +5,9 @@ from scipy import stats
 from geodp import plugin
 from geodp.curator.mechanisms import Snapshot
 from geodp.geometry import Region
-from geodp.plugins import PublicFacts
-from geodp.privacy.guarantee import Neighbours, Unit
 from geodp.privacy.noise import SimulatedNoise
+from geodp.public.guarantee import Neighbours, Unit
+from geodp.registry import PublicFacts
 
 REGION = Region(-122.5135, 37.7113, -122.3627, 37.8327)
 

@@ -7,9 +7,9 @@ from geodp import plugin
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms._decomposition import Decomposition
 from geodp.geometry import Region
-from geodp.plugins import PublicFacts, plugins
-from geodp.privacy.guarantee import Neighbours, Unit
-from geodp.release import Cells
+from geodp.public.guarantee import Neighbours, Unit
+from geodp.public.release import Cells
+from geodp.registry import PublicFacts, plugins
 from tests.curator.mechanisms.crowds import REGION, RecordingNoise, crowd, noise, without_first
 
 KINDS = sorted(kind for kind, cls in plugins("mechanism").items() if issubclass(cls, Decomposition))

@@ -4,9 +4,9 @@ from pydantic import ValidationError
 
 from geodp import plugin
 from geodp.curator.mechanisms import Snapshot
-from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import SimulatedNoise
-from geodp.release import Cells, Contours
+from geodp.public.guarantee import Unit
+from geodp.public.release import Cells, Contours
 from tests.curator.mechanisms.crowds import REGION, RecordingNoise, crowd, noise
 
 

@@ -5,7 +5,7 @@ from geodp import plugin
 from geodp.curator.mechanisms._lattice_table import Boxes, LatticeTable
 from geodp.curator.mechanisms._tree_counts import consistent
 from geodp.curator.mechanisms.quadtree import Quadtree
-from geodp.plugins import PublicFacts
+from geodp.registry import PublicFacts
 from tests.curator.mechanisms.crowds import RecordingNoise, crowd, noise, without_first
 
 

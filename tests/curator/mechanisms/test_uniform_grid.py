@@ -3,8 +3,8 @@ import pytest
 from scipy import stats
 
 from geodp import plugin
-from geodp.plugins import PublicFacts
-from geodp.privacy.guarantee import Neighbours, Unit
+from geodp.public.guarantee import Neighbours, Unit
+from geodp.registry import PublicFacts
 from tests.curator.mechanisms.crowds import REGION, RecordingNoise, crowd, noise
 
 

@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pytest
 
+from geodp.audit.kinds import audit_kind
 from geodp.curator.publications.fourier_counts import FourierCounts, transformed
 from geodp.curator.publications.laplace_counts import LaplaceCounts
 from geodp.curator.publications.uniform import Uniform
 from geodp.curator.publications.zeros import Zeros
 from geodp.errors import NotReleasable
-from geodp.privacy.audit.kinds import audit_kind
-from geodp.privacy.guarantee import Neighbours, Unit
 from geodp.privacy.noise import SimulatedNoise
-from tests.visits.tables import long_tailed, table
+from geodp.public.guarantee import Neighbours, Unit
+from tests.tables.visits.tables import long_tailed, table
 
 
 def noise(seed: int = 0, *, releasable: bool = False) -> SimulatedNoise:

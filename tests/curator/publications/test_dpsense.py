@@ -5,12 +5,12 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from geodp.curator.publications._dpsense_audit import law_of_theta, sizes_of
+from geodp.audit.kinds import audit_kind
+from geodp.audit.pairs.dpsense import law_of_theta, sizes_of
 from geodp.curator.publications._threshold import kept_visits, normalised, quality, thresholds
 from geodp.curator.publications.dpsense import FACTORS, DPSense
-from geodp.privacy.audit.kinds import audit_kind
 from geodp.privacy.noise import SimulatedNoise
-from tests.visits.tables import long_tailed, table
+from tests.tables.visits.tables import long_tailed, table
 
 SUBSETS = [row for many in range(4) for row in combinations(range(3), many)]
 

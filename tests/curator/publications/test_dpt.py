@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from geodp.curator.publications._dpt_audit import Witness
+from geodp.audit.auditor import audit_cases
+from geodp.audit.certify import certified_epsilon
+from geodp.audit.pairs.trips import Witness
 from geodp.curator.publications.dpt import Dpt
-from geodp.curator.synthesis.purse import Purse
+from geodp.curator.synthesis.epsilon_parts import Purse
 from geodp.curator.synthesis.tree_synthesis import TreeModel
 from geodp.curator.synthesis.trip_synthesis import TripModel
 from geodp.errors import DataError, NotReleasable
-from geodp.privacy.audit.auditor import audit_cases
-from geodp.privacy.audit.certify import certified_epsilon
-from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import SimulatedNoise
-from geodp.trajectories.table import Trajectories, nobody
+from geodp.public.guarantee import Unit
+from geodp.tables.trajectories.table import Trajectories, nobody
 from tests.curator.synthesis.small_town import TOWN, polyline, trips
 
 VARIANTS = ("geodp", "dpt", "grid_markov", "ngram")
@@ -196,7 +196,7 @@ def test_with_a_large_epsilon_lengths_starts_and_times_are_the_empirical_ones() 
 
 def test_with_a_large_epsilon_trips_keep_their_lengths_ends_and_densities() -> None:
     """Every score is what two halves of the same data would give, or better; discretisation is all that is left."""
-    from geodp.trajectories.scores import density_jsd, diameter_jsd, length_jsd, path_length_ratio, trip_jsd
+    from geodp.tables.trajectories.scores import density_jsd, diameter_jsd, length_jsd, path_length_ratio, trip_jsd
 
     world = trips(people=400)
     released = Dpt(epsilon=1e9, unit="trajectory").release(world, TOWN, simulated())

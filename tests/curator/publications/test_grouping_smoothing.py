@@ -6,6 +6,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
+from geodp.audit.kinds import audit_kind
 from geodp.curator.publications._grouping import (
     best_width,
     estimated_errors,
@@ -17,10 +18,9 @@ from geodp.curator.publications._grouping import (
 )
 from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 from geodp.errors import NotReleasable, UsageError
-from geodp.privacy.audit.kinds import audit_kind
 from geodp.privacy.noise import SimulatedNoise
-from geodp.visits.visit_sets import VisitSets, visit_sets
-from tests.visits.tables import long_tailed, table
+from geodp.tables.visits.visit_sets import VisitSets, visit_sets
+from tests.tables.visits.tables import long_tailed, table
 
 
 def noise(seed: int = 0) -> SimulatedNoise:

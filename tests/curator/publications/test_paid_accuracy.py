@@ -11,11 +11,11 @@ import pytest
 from geodp.curator.publications._counts_publication import NoisyCounts
 from geodp.curator.publications._paid_accuracy import KNOWN_WITHIN, OwnNoise, own_noise_error
 from geodp.curator.publications._row_sizes import RowSizes, bin_edges, size_histogram
-from geodp.plugins import plugin
 from geodp.privacy.noise import SimulatedNoise
-from geodp.visits.visit_sets import VisitSets
-from tests.visits.judged_sets import REAL, judged_sets, real_set
-from tests.visits.tables import table
+from geodp.registry import plugin
+from geodp.tables.visits.visit_sets import VisitSets
+from tests.tables.visits.judged_sets import REAL, judged_sets, real_set
+from tests.tables.visits.tables import table
 
 METHODS: dict[str, dict[str, Any]] = {
     "laplace": {"kind": "laplace_counts"},

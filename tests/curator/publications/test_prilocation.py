@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import geodp
+from geodp.audit.auditor import audit_cases
+from geodp.audit.exact import exact_epsilon
+from geodp.audit.kinds import audit_kind, noise_by_name
+from geodp.audit.pairs.prilocation import exact_law, toy_profiles, toy_town, worst_visit
 from geodp.curator.publications._clusters import around, public_clusters
-from geodp.curator.publications._prilocation_audit import exact_law, toy_profiles, toy_town, worst_visit
 from geodp.curator.publications._selection import slots_of
 from geodp.curator.publications.k_anonymous_visits import KAnonymousVisits, groups_of
 from geodp.curator.publications.prilocation import PriLocation
 from geodp.errors import DataError, NotReleasable, UsageError
-from geodp.privacy.audit.auditor import audit_cases
-from geodp.privacy.audit.exact import exact_epsilon
-from geodp.privacy.audit.kinds import audit_kind, noise_by_name
-from geodp.privacy.guarantee import Unit
 from geodp.privacy.noise import SimulatedNoise
-from geodp.visits.generated_histories import Sizes, generated_histories
-from geodp.visits.hierarchy import hierarchy_of
-from geodp.visits.histories import Histories, Venues
-from geodp.visits.reidentification import matched
-from geodp.visits.visit_scores import distance_error, same_unit_share
+from geodp.public.guarantee import Unit
+from geodp.tables.visits.generated_histories import Sizes, generated_histories
+from geodp.tables.visits.hierarchy import hierarchy_of
+from geodp.tables.visits.histories import Histories, Venues
+from geodp.tables.visits.reidentification import matched
+from geodp.tables.visits.visit_scores import distance_error, same_unit_share
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from geodp.geometry import Region
-from geodp.trajectories.generated_trips import TripSizes, generated_trips
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.generated_trips import TripSizes, generated_trips
+from geodp.tables.trajectories.table import Trajectories
 
 TOWN = Region(-0.03, -0.03, 0.03, 0.03)
 """6.7 km by 6.7 km."""

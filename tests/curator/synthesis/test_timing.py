@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from geodp.curator.synthesis.purse import Purse
+from geodp.curator.synthesis.epsilon_parts import Purse
 from geodp.curator.synthesis.timing import DEPARTURES, PACES, noisy_timing
 from geodp.privacy.noise import SimulatedNoise
-from geodp.trajectories.table import Trajectories
+from geodp.tables.trajectories.table import Trajectories
 
 HOUR_S = 3600.0
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from geodp.curator.synthesis.epsilon_parts import Purse
 from geodp.curator.synthesis.mapping import END, tokens_of
 from geodp.curator.synthesis.prefix_tree import PrefixTrees, grown, level_parts
-from geodp.curator.synthesis.purse import Purse
 from geodp.curator.synthesis.reference_systems import ReferenceSystems
 from geodp.curator.synthesis.walks import Direction, walked
 from geodp.privacy.noise import SimulatedNoise

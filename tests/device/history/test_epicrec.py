@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 import geodp
+from geodp.audit.kinds import audit_kind
 from geodp.device.history import ProtectedHistory
 from geodp.device.history._budget_choice import Search, error_curve, quantified_epsilon, stops
 from geodp.device.history._calibration import calibrated_scales, load, undominated
 from geodp.device.history._consent import consent_of
 from geodp.device.history._fitting import box_least_squares, pattern_numbers
-from geodp.device.history.catalogue import Catalogue, golden_catalogue
 from geodp.device.history.epicrec import EpicRec
 from geodp.errors import BudgetSpent, DataError, NotReleasable, UsageError
-from geodp.privacy.audit.kinds import audit_kind
-from geodp.privacy.guarantee import Unit
 from geodp.privacy.ledger import Ledger
 from geodp.privacy.noise import SimulatedNoise
+from geodp.public.guarantee import Unit
+from geodp.tables.visits.catalogue import Catalogue, golden_catalogue
 
 SHARES = np.array([30, 28, 20, 15, 12, 11, 10, 8, 8, 6, 5, 5, 4, 4, 3, 3, 2, 2]) / 100
 

@@ -11,9 +11,9 @@ from geodp.display.layers.density import DensityLayer
 from geodp.display.page import Page
 from geodp.display.surfaces import surface
 from geodp.geometry import Grid
-from geodp.privacy.guarantee import Guarantee, Neighbours, Trust, Unit
-from geodp.release import AdaptiveCells
-from geodp.runs.run_folder import RunFolder
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.public.release import AdaptiveCells
+from geodp.run_folder.folder import RunFolder
 from tests.display.conftest import Made
 
 

@@ -13,8 +13,8 @@ from geodp.display.layers.offers import OffersLayer
 from geodp.display.map import build_map
 from geodp.display.packing import contents
 from geodp.display.page import Page
-from geodp.release import Cells
-from geodp.runs.run_folder import RunFolder
+from geodp.public.release import Cells
+from geodp.run_folder.folder import RunFolder
 from tests.display.conftest import Browser
 from tests.small import small
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from geodp.display.layers.offers import OffersLayer
 from geodp.display.page import Page
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_a_sample_is_drawn_and_the_caption_says_of_how_many(plain: RunFolder) -> None:

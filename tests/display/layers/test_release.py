@@ -9,8 +9,8 @@ import shapely
 from geodp.display.layers import release as module
 from geodp.display.layers.release import ReleaseLayer
 from geodp.display.page import Page
-from geodp.release import Contours
-from geodp.runs.run_folder import RunFolder
+from geodp.public.release import Contours
+from geodp.run_folder.folder import RunFolder
 from tests.display.conftest import Made
 
 

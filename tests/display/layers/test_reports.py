@@ -11,9 +11,9 @@ import pytest
 import geodp
 from geodp.display.map import build_map
 from geodp.display.packing import contents
-from geodp.plugins import plugin
-from geodp.release import Points
-from geodp.runs.run_folder import RunFolder
+from geodp.public.release import Points
+from geodp.registry import plugin
+from geodp.run_folder.folder import RunFolder
 from tests.small import small
 
 LAYERS = ["region", "release", "estimate", "cells", "density", "reports", "tasks", "offers", "report_errors", "guesses"]

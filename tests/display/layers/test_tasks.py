@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from geodp.display.layers.tasks import TasksLayer
 from geodp.display.page import Page
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def drawn(run: RunFolder) -> Page:

@@ -6,7 +6,7 @@ import numpy as np
 
 from geodp.display.layers.trips import TripsLayer
 from geodp.display.page import Page
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_a_trip_ends_at_its_task_and_is_as_long_as_it_was(plain: RunFolder) -> None:

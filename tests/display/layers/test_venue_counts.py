@@ -6,8 +6,8 @@ import pytest
 import geodp
 from geodp.display.page import Page
 from geodp.display.venue_marks import class_edges
-from geodp.plugins import plugin
-from geodp.runs.run_folder import RunFolder
+from geodp.registry import plugin
+from geodp.run_folder.folder import RunFolder
 from tests.small import small
 
 

@@ -17,8 +17,8 @@ from geodp.display.map import build_map
 from geodp.display.page import Page
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import UsageError
+from geodp.run_folder.folder import RunFolder
 from geodp.runs.run import run
-from geodp.runs.run_folder import RunFolder
 from tests.small import small
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from geodp.display.layers.workers import WorkersLayer
 from geodp.display.page import Page
-from geodp.runs.run_folder import RunFolder
+from geodp.run_folder.folder import RunFolder
 
 
 def test_rows_are_workers_and_columns_are_times(plain: RunFolder) -> None:

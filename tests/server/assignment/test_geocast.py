@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from geodp.acceptance.linear import Linear
 from geodp.geometry import Region
-from geodp.messages import Offer, Task
-from geodp.release import Cells, Points
+from geodp.public.acceptance.linear import Linear
+from geodp.public.messages import Offer, Task
+from geodp.public.release import Cells, Points
 from geodp.server.assignment import geocast
 from geodp.server.assignment.geocast import Geocast
 from geodp.server.view import ServerView

@@ -4,11 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from geodp.acceptance.tanh_reward import TanhReward
 from geodp.errors import UsageError
-from geodp.messages import Task
-from geodp.privacy.guarantee import Guarantee
-from geodp.release import Points
+from geodp.public.acceptance.tanh_reward import TanhReward
+from geodp.public.guarantee import Guarantee
+from geodp.public.messages import Task
+from geodp.public.release import Points
 from geodp.server.assignment import nearest_report
 from geodp.server.assignment.nearest_report import NearestReport
 from geodp.server.view import ServerView

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import geodp.server
-from geodp.acceptance import Acceptance
-from geodp.acceptance.linear import Linear
-from geodp.acceptance.tanh_reward import TanhReward
-from geodp.acceptance.zipf import Zipf
 from geodp.errors import UsageError
 from geodp.geometry import Region
-from geodp.messages import Offer, Task
-from geodp.plugins import plugin
-from geodp.release import Cells
+from geodp.public.acceptance import Acceptance
+from geodp.public.acceptance.linear import Linear
+from geodp.public.acceptance.tanh_reward import TanhReward
+from geodp.public.acceptance.zipf import Zipf
+from geodp.public.messages import Offer, Task
+from geodp.public.release import Cells
+from geodp.registry import plugin
 from geodp.server.assignment import reward_radius
 from geodp.server.assignment.reward_radius import RewardRadius
 from geodp.server.view import ServerView
@@ -70,15 +70,15 @@ def test_reasons_are_words_of_the_event_log() -> None:
 
 def test_the_servers_modules_import_public_modules_only() -> None:
     public = (
-        "geodp.release",
-        "geodp.messages",
+        "geodp.public.release",
+        "geodp.public.messages",
         "geodp.geometry",
-        "geodp.plugins",
+        "geodp.registry",
         "geodp.model",
         "geodp.errors",
-        "geodp.acceptance",
-        "geodp.privacy.guarantee",
-        "geodp.privacy.channels",
+        "geodp.public.acceptance",
+        "geodp.public.guarantee",
+        "geodp.public.channels",
         "geodp.server",
     )
     for path in Path(geodp.server.__file__).parent.rglob("*.py"):

@@ -9,7 +9,7 @@ from scipy import stats
 
 from geodp.errors import DataError
 from geodp.geometry import Grid, Region
-from geodp.plugins import plugin
+from geodp.registry import plugin
 from geodp.world.demand import Arrivals
 from geodp.world.population import Population
 from tests.world.places import angle_shaped, box, uniform_population

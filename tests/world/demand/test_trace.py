@@ -5,8 +5,8 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.notices import gathered
-from geodp.plugins import plugin
+from geodp.registry import plugin
+from geodp.tables.notices import gathered
 from geodp.world.demand import Arrivals
 from tests.world.places import uniform_population
 

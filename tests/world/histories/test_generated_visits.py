@@ -5,8 +5,8 @@ import pytest
 from pydantic import ValidationError
 
 from geodp.geometry import Region
-from geodp.visits.hierarchy import hierarchy_of
-from geodp.visits.histories import Histories, Venues
+from geodp.tables.visits.hierarchy import hierarchy_of
+from geodp.tables.visits.histories import Histories, Venues
 from geodp.world.histories.generated_visits import GeneratedVisits
 from geodp.world.population import Population
 

@@ -7,8 +7,8 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.notices import gathered
-from geodp.visits.histories import Histories, Venues
+from geodp.tables.notices import gathered
+from geodp.tables.visits.histories import Histories, Venues
 from geodp.world.histories.visits_file import VisitsFile
 from geodp.world.population import Population
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from geodp.geometry import Region
-from geodp.plugins import plugin
+from geodp.registry import plugin
 from geodp.world.motion import Motion
 from geodp.world.population import Population
 from tests.world.places import angle_shaped, box, uniform_population

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from geodp.geometry import Grid, Region
-from geodp.plugins import plugin
+from geodp.registry import plugin
 from geodp.world.motion import Motion
 from tests.world.places import angle_shaped, box, uniform_population
 

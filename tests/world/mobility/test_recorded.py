@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from geodp.errors import DataError
-from geodp.plugins import plugin
+from geodp.registry import plugin
 from geodp.world.motion import Motion
 from geodp.world.population import Population
 from tests.world.places import box, uniform_population

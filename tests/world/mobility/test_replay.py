@@ -7,9 +7,9 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.plugins import plugin
-from geodp.trajectories.table import Trajectories
-from geodp.trajectories.writing import write_trajectories
+from geodp.registry import plugin
+from geodp.tables.trajectories.table import Trajectories
+from geodp.tables.trajectories.writing import write_trajectories
 from geodp.world.population import Population
 from geodp.world.trips import ReplayedMotion, trips_of
 

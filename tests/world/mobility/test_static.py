@@ -1,6 +1,6 @@
 import numpy as np
 
-from geodp.plugins import plugin
+from geodp.registry import plugin
 from tests.world.places import box, uniform_population
 
 

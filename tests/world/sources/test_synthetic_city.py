@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from geodp.geometry import Grid, Region
-from geodp.plugins import plugin
+from geodp.registry import plugin
 from geodp.world.population import Population
 from geodp.world.sources._city_layout import draw_layout
 from tests.world.places import angle_shaped, box

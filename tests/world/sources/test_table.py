@@ -9,8 +9,8 @@ import pytest
 
 from geodp.errors import DataError, UsageError
 from geodp.geometry import Region
-from geodp.notices import gathered
-from geodp.plugins import plugin
+from geodp.registry import plugin
+from geodp.tables.notices import gathered
 from geodp.world.population import Population
 
 REGION = Region(10.0, 50.0, 10.2, 50.1)

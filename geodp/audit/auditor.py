@@ -1,0 +1,232 @@
+"""The auditor: draws outputs on neighbouring inputs and reports what it can certify against the claim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodp.audit.certify import Array
+from geodp.audit.coarse import coarse
+from geodp.audit.events import Finding, scanned_events, stated_event
+from geodp.audit.exact import ROUNDING_SLACK, exact_epsilon
+from geodp.audit.histogram import histogram_events
+from geodp.audit.lattice import TESTS as RAW_BIT_TESTS
+from geodp.audit.lattice import raw_bit_events
+from geodp.audit.transcript import CannotFollow, spent_along
+from geodp.errors import GeodpError, UsageError
+from geodp.privacy.audit_case import AuditCase, CheckedCase, ExactCase, TranscriptCase
+from geodp.privacy.noise import Noise
+
+LEAST_SAMPLES = 1000
+_EVENT_TESTS = 5  # the stated event; two scanned thresholds; two held-out histograms
+
+
+@dataclass(frozen=True)
+class PairAudit:
+    """What was found out about one pair of inputs."""
+
+    name: str
+    claimed: float
+    findings: tuple[Finding, ...]
+    """Tests that count."""
+    raw_bits: tuple[Finding, ...]
+    """Tests on raw bits; they are among `findings` too where they count."""
+    exact: float | None
+    """Epsilon of the exact channel, for a finite mechanism."""
+    transcript: float | None = None
+    """The most that the release itself asked of this pair, question by question."""
+
+    @property
+    def best(self) -> Finding:
+        """The finding that certifies most; the exact channel and the transcript count when they refute.
+
+        Otherwise they are only what the mechanism says of itself, and what was drawn is the better witness.
+        """
+        if self.exact is not None and self._exact_refutes:
+            return Finding("exact channel", "either", self.exact)
+        if self.transcript is not None and self._transcript_refutes:
+            return Finding("transcript", "either", self.transcript)
+        return max(self.findings, key=lambda finding: finding.certified, default=Finding("none", "either", 0.0))
+
+    @property
+    def certified(self) -> float:
+        """Epsilon certainly spent on this pair."""
+        return self.best.certified
+
+    @property
+    def share(self) -> float:
+        """What is certainly spent, as a share of the claim."""
+        if self.claimed == 0:
+            return math.inf if self.certified > 0 else 0.0
+        return self.certified / self.claimed
+
+    @property
+    def share_asked(self) -> float:
+        """What the release itself asked, as a share of the claim."""
+        return (self.transcript or 0.0) / max(self.claimed, 1e-300)
+
+    @property
+    def raw_bits_certified(self) -> float:
+        """Epsilon that the last bits alone certainly spend, whether they count or not."""
+        return max((finding.certified for finding in self.raw_bits), default=0.0)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether more is certainly spent than was claimed."""
+        drawn = any(finding.certified > self.claimed for finding in self.findings)
+        return drawn or self._exact_refutes or self._transcript_refutes
+
+    @property
+    def _exact_refutes(self) -> bool:
+        return self.exact is not None and self.exact > self.claimed + ROUNDING_SLACK
+
+    @property
+    def _transcript_refutes(self) -> bool:
+        return self.transcript is not None and self.transcript > self.claimed * (1 + ROUNDING_SLACK) + ROUNDING_SLACK
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The result of one audit; alpha was split over all its pairs and tests."""
+
+    kind: str
+    samples: int
+    """Outputs drawn on either input of every pair (0: only exact checks)."""
+    confidence: float
+    pairs: tuple[PairAudit, ...]
+    raw_bits_bind: bool = False
+    not_followed: tuple[str, ...] = ()
+    """What could not be followed, and is checked by no exact law instead: samples alone speak about it."""
+
+    @property
+    def worst(self) -> PairAudit | None:
+        """The audited pair: the one with the most certified for what is claimed (None: nothing is claimed)."""
+        return max(self.pairs, key=lambda pair: (pair.refuted, pair.share), default=None)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether any pair refutes the claim."""
+        return any(pair.refuted for pair in self.pairs)
+
+
+NoiseFor = Callable[[str], Noise]
+"""Returns an independent source of noise for a named part of an audit."""
+
+
+def audit_cases(
+    kind: str, cases: Sequence[AuditCase], noise_for: NoiseFor, *, samples: int = 100_000, confidence: float = 0.95
+) -> Audit:
+    """Audit the cases of one mechanism together.
+
+    Parameters
+    ----------
+    kind
+        Name of what is audited.
+    cases
+        Worst neighbouring inputs, as the mechanism names them.
+    noise_for
+        Noise for each named case; independent between cases.
+    samples
+        Outputs drawn on each input of each case.
+    confidence
+        Probability, at least, with which a true claim survives.
+    """
+    require_sound(samples, confidence)
+    alpha = (1 - confidence) / max(len(cases), 1)
+    pairs = []
+    bind = False
+    for index, case in enumerate(cases):
+        noise = noise_for(f"{kind}.{index}.{case.name}")
+        number = samples if case.most is None else min(samples, case.most)
+        with_, without = (drawn(case, noise, present, number) for present in (True, False))
+        pairs.append(examine(case, with_, without, alpha=alpha, raw_bits_bind=noise.releasable))
+        bind = bind or noise.releasable
+    return Audit(kind, samples, confidence, tuple(pairs), bind)
+
+
+def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor) -> tuple[list[PairAudit], list[TranscriptCase]]:
+    """Check pairs that need no samples, and no share of alpha: followed ones and exact laws.
+
+    Returns what was found out, and the cases that could not be followed: their noise is drawn apart from what it hides.
+    """
+    pairs: list[PairAudit] = []
+    apart: list[TranscriptCase] = []
+    for index, case in enumerate(cases):
+        if isinstance(case, ExactCase):
+            pairs.append(PairAudit(case.name, case.claimed, (), (), exact_epsilon(*case.laws())))
+            continue
+        try:
+            spent = spent_along(case, noise_for(f"followed.{index}.{case.name}"))
+        except CannotFollow:
+            apart.append(case)
+        else:
+            pairs.append(PairAudit(case.name, case.claimed, (), (), None, spent))
+    return pairs, apart
+
+
+def require_sound(samples: int, confidence: float) -> None:
+    """Refuse settings with which an audit would say nothing."""
+    if samples < LEAST_SAMPLES:
+        raise UsageError(f"--samples must be at least {LEAST_SAMPLES}, got {samples}: fewer certify next to nothing")
+    if not 0 < confidence < 1:
+        raise UsageError(f"--confidence must lie between 0 and 1 (such as 0.95), got {confidence:g}")
+
+
+def drawn(case: AuditCase, noise: Noise, present: bool, samples: int) -> Array:
+    """Draw outputs and check that there are as many as asked for."""
+    outputs = np.asarray(case.draw(noise, present, samples), dtype=np.float64)
+    if outputs.ndim not in (1, 2) or len(outputs) != samples:
+        raise GeodpError(f"audit case '{case.name}': {samples} outputs were due, got an array of shape {outputs.shape}")
+    return outputs
+
+
+def examine(case: AuditCase, with_: Array, without: Array, *, alpha: float, raw_bits_bind: bool) -> PairAudit:
+    """Run every test on the outputs of one pair; a true claim survives them all with probability 1 - alpha."""
+    pair = (with_, without)
+    samples = PairSamples(
+        with_=with_,
+        without=without,
+        scores=_both(case.score, pair),
+        threshold=case.threshold,
+        delta=case.delta,
+        raw=pair if case.raw is None else _both(case.raw, pair),
+    )
+    findings, raw_bits = samples.findings(alpha=alpha, raw_bits_bind=raw_bits_bind)
+    exact = None if case.exact is None else exact_epsilon(*case.exact(), delta=case.delta)
+    return PairAudit(case.name, case.claimed, findings, raw_bits, exact)
+
+
+def _both(function: Callable[[Array], Array], pair: tuple[Array, Array]) -> tuple[Array, Array]:
+    return np.asarray(function(pair[0]), dtype=np.float64), np.asarray(function(pair[1]), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class PairSamples:
+    """Outputs on two neighbouring inputs, with their scores."""
+
+    with_: Array
+    without: Array
+    scores: tuple[Array, Array]
+    threshold: float
+    delta: float = 0.0
+    raw: tuple[Array, Array] | None = None
+    """Doubles whose bits are examined (None: none are)."""
+
+    def findings(self, *, alpha: float, raw_bits_bind: bool = False) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+        """Return the findings that count, and those on raw bits.
+
+        Tests on raw bits take a share of alpha only where they count; elsewhere they are reported with the same share.
+        """
+        each = alpha / (_EVENT_TESTS + (RAW_BIT_TESTS if raw_bits_bind else 0))
+        high, low, threshold = coarse(*self.scores, np.array([self.threshold]))
+        with_, without = coarse(self.with_, self.without)
+        events = (
+            stated_event(high, low, float(threshold[0]), alpha=each, delta=self.delta),
+            *scanned_events(high, low, alpha=each, delta=self.delta),
+            *histogram_events(with_, without, alpha=each, delta=self.delta),
+        )
+        bits = () if self.raw is None else tuple(raw_bit_events(*self.raw, alpha=each, delta=self.delta))
+        return (*events, *bits) if raw_bits_bind else events, bits

@@ -1,0 +1,147 @@
+"""Auditing plug-ins by their kind: which ones claim something, and how their fields are set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import ValidationError
+
+from geodp.audit.auditor import Audit, NoiseFor, PairAudit, audit_cases, check_cases, require_sound
+from geodp.audit.sampled import MOST_SAMPLED, sampled_release
+from geodp.errors import ScenarioError, UsageError
+from geodp.model import did_you_mean
+from geodp.privacy.audit_case import CheckedCase
+from geodp.privacy.noise import Noise, SimulatedNoise, noise_source
+from geodp.public.guarantee import Unit
+from geodp.registry import Plugin, plugins
+from geodp.streams import Streams
+
+FAMILIES = ("mechanism", "device", "history", "publication")
+"""Families whose plug-ins touch private data."""
+RANDOM_NEIGHBOURS = 8
+"""Random pairs of every variant."""
+
+
+def auditable_kinds() -> dict[str, type[Plugin]]:
+    """Return every kind that names audit cases, of every family that touches private data."""
+    return {kind: cls for family in FAMILIES for kind, cls in plugins(family).items() if hasattr(cls, "audit_cases")}
+
+
+def audit_kind(
+    kind: str,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    mode: str = "simulate",
+    samples: int = 100_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    neighbours: int = RANDOM_NEIGHBOURS,
+) -> Audit:
+    """Audit one kind with some of its fields set (dotted for nested ones).
+
+    Chosen pairs are sampled and followed, and `neighbours` random ones of every variant are followed or their exact
+    laws compared; with fields set, of the kind as it is set. `mode` is where the noise comes from: `simulate` follows
+    from the seed, `release` is OpenDP's and has none.
+    """
+    plugin = build(kind, settings or {})
+    noise_for = noise_by_name(mode, seed)
+    require_sound(samples, confidence)
+    chosen = plugin.audit_cases()
+    checked = [] if claims_nothing(plugin) else [*_chosen(plugin), *_random(plugin, settings, seed, neighbours)]
+    pairs, apart = check_cases(checked, lambda name: noise_for(f"{kind}.{name}"))
+    sampled = [sampled_release(case, noise_for(f"{kind}.pilot.{case.name}")) for case in apart[:MOST_SAMPLED]]
+    audit = audit_cases(kind, [*chosen, *sampled], noise_for, samples=samples, confidence=confidence)
+    missing = [case.name for case in apart] if plugin.audited_by == "following" else []
+    if not claims_nothing(plugin) and not any(_checked(plugin, pair) for pair in (*audit.pairs, *pairs)):
+        missing.append(f"nothing of it: no pair is checked by {plugin.audited_by}")
+    return replace(audit, pairs=(*audit.pairs, *pairs), not_followed=tuple(missing))
+
+
+def claims_nothing(plugin: Any) -> bool:
+    """Tell whether a plug-in promises nothing: then there is nothing to refute."""
+    return bool(plugin.guarantee().unit is Unit.NOTHING)
+
+
+def _chosen(plugin: Any) -> list[CheckedCase]:
+    return list(plugin.transcript_cases()) if hasattr(plugin, "transcript_cases") else []
+
+
+def _random(plugin: Any, settings: Mapping[str, Any] | None, seed: int, count: int) -> list[CheckedCase]:
+    """Return random neighbours of the plug-in as it is set or, with nothing set, of all its variants."""
+    found: list[CheckedCase] = []
+    for name, variant in ({"": plugin} if settings else variants_of(plugin)).items():
+        rng = Streams(seed).generator(f"audit.neighbours.{plugin.kind}.{name}")
+        cases = variant.random_cases(rng, count) if hasattr(variant, "random_cases") else []
+        found += [replace(case, name=f"{name}: {case.name}" if name else case.name) for case in cases]
+    return found
+
+
+def _checked(plugin: Any, pair: PairAudit) -> bool:
+    return pair.transcript is not None or (plugin.audited_by != "following" and pair.exact is not None)
+
+
+def variants_of(plugin: Any) -> dict[str, Any]:
+    """Return a plug-in and its variants whose promise holds: every choice of one field, and of `unit` with another.
+
+    Choices are fields that list their values (`Literal`) or are true or false.
+    """
+    fields = {name: _choices(field.annotation) for name, field in type(plugin).model_fields.items()}
+    others = {name: [value for value in values if value != getattr(plugin, name)] for name, values in fields.items()}
+    updates: list[dict[str, Any]] = [{name: value} for name, values in others.items() for value in values]
+    updates += [{"unit": unit, **more} for unit in others.get("unit", []) for more in updates if "unit" not in more]
+    found = {"": plugin}
+    for update in updates:
+        try:
+            idle = plugin.model_copy(update=update).idle_fields()  # another variant reads them: they are left out
+            whole = {name: getattr(plugin, name) for name in fields if name not in idle}
+            variant = type(plugin).model_validate({**whole, **update})
+        except ValidationError:
+            continue
+        promise = variant.guarantee()
+        if promise.holds and promise.unit is not Unit.NOTHING:
+            found[", ".join(f"{name}: {value}" for name, value in update.items())] = variant
+    return found
+
+
+def _choices(annotation: Any) -> list[Any]:
+    if annotation is bool:
+        return [False, True]
+    return list(get_args(annotation)) if get_origin(annotation) is Literal else []
+
+
+def noise_by_name(mode: str, seed: int) -> NoiseFor:
+    """Return a source of independent noise for each named part of an audit."""
+    if mode == "simulate":
+        streams = Streams(seed)
+        return lambda name: SimulatedNoise(streams.generator(f"audit.{name}"))
+    source: Noise = noise_source(mode)
+    return lambda _: source
+
+
+def build(kind: str, settings: Mapping[str, Any]) -> Any:
+    """Build the plug-in of a kind, with errors for people when there is none or when a field is wrong."""
+    from geodp.scenario.file import set_path
+
+    fields: dict[str, Any] = {}
+    for dotted, value in settings.items():
+        set_path(fields, dotted, value)
+    try:
+        return _find(kind).model_validate(fields)
+    except ValidationError as error:
+        lines = [(".".join(str(part) for part in line["loc"]), line["msg"]) for line in error.errors(include_url=False)]
+        raise ScenarioError(f"audit {kind}", lines) from None
+
+
+def _find(kind: str) -> type[Plugin]:
+    known = auditable_kinds()
+    if kind in known:
+        return known[kind]
+    others = plugins()
+    if kind in others:
+        raise UsageError(
+            f"'{kind}' is a {others[kind].family}: it touches no private data and has nothing to audit. "
+            f"Kinds to audit: {', '.join(known)}."
+        )
+    raise UsageError(f"no mechanism called '{kind}'.{did_you_mean(kind, known)} Kinds to audit: {', '.join(known)}.")

@@ -1,0 +1,103 @@
+"""Snapshots on which whole releases are followed, question by question, with one worker more, less, or elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.geometry import Region
+from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
+from geodp.privacy.noise import Noise
+from geodp.public.guarantee import Neighbours
+
+if TYPE_CHECKING:
+    from geodp.curator.mechanisms import Mechanism
+
+_TOWN = Region(-0.02, -0.02, 0.02, 0.02)
+_EXPECTED = 60.0
+Place = tuple[float, float]
+
+
+def followed_releases(mechanism: Mechanism) -> list[TranscriptCase]:
+    """Return pairs of snapshots: a worker in the crowd, one in an empty corner, the only one, and one who moved."""
+    rng = np.random.default_rng(0)
+    crowd = [(float(x), float(y)) for x, y in rng.normal((-400.0, 300.0), 250.0, (40, 2))]
+    corner: Place = (_TOWN.box_m[2] - 1.0, _TOWN.box_m[1] + 1.0)
+    pairs = {
+        "a worker in the crowd": ([crowd[0], *crowd], crowd, Neighbours.ADD_REMOVE),
+        "a worker in an empty corner": ([corner, *crowd], crowd, Neighbours.ADD_REMOVE),
+        "the only worker": ([corner], [], Neighbours.ADD_REMOVE),
+        "a worker who moved": ([*crowd, crowd[0]], [*crowd, corner], Neighbours.REPLACE),
+    }
+    tried = {"": mechanism, f" (ε = {LARGE_EPSILON:g})": mechanism.with_epsilon(LARGE_EPSILON)}
+    return [
+        TranscriptCase(
+            name + at, method.guarantee(neighbours).epsilon, partial(_released, method, with_, without, neighbours)
+        )
+        for at, method in tried.items()
+        for name, (with_, without, neighbours) in pairs.items()
+    ]
+
+
+def random_releases(mechanism: Mechanism, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
+    """Return pairs of random snapshots: one worker more anywhere, or one who moved; any public number, any ε."""
+    found = []
+    for number in range(count):
+        crowd = _random_places(rng, int(rng.choice([0, 1, 2, 7, 40])))
+        one, other = _random_places(rng, 2, near=crowd)
+        moved = bool(rng.random() < 0.3)
+        neighbours = Neighbours.REPLACE if moved else Neighbours.ADD_REMOVE
+        at = int(rng.integers(len(crowd) + 1))
+        with_ = [*crowd[:at], one, *crowd[at:]]
+        without = [*crowd[:at], other, *crowd[at:]] if moved else crowd
+        epsilon = float(rng.choice([mechanism.guarantee().epsilon, LARGE_EPSILON, 10 ** rng.uniform(-2, 1)]))
+        method = mechanism.with_epsilon(epsilon)
+        expected = float(rng.choice([1.0, _EXPECTED, 1e4]))
+        release = partial(_released, method, with_, without, neighbours, expected=expected)
+        name = f"random snapshot {number + 1} of {len(crowd)}, one {'moved' if moved else 'more'} (ε = {epsilon:.3g})"
+        found.append(TranscriptCase(name, method.guarantee(neighbours).epsilon, release, runs=1))
+    return found
+
+
+def _random_places(rng: np.random.Generator, count: int, near: Sequence[Place] = ()) -> list[Place]:
+    """Return places anywhere, in one spot, on the edge, in a corner, or where somebody is already."""
+    west, south, east, north = _TOWN.box_m
+    spot = rng.uniform((west, south), (east, north))
+    found: list[Place] = []
+    for _ in range(count):
+        how = rng.integers(5)
+        x, y = rng.uniform((west, south), (east, north))
+        if how == 1:
+            x, y = np.clip(rng.normal(spot, 150.0), (west, south), (east, north))
+        elif how == 2:
+            x = west
+        elif how == 3:
+            x, y = east - 1.0, north - 1.0
+        elif how == 4 and near:
+            x, y = near[int(rng.integers(len(near)))]
+        found.append((float(x), float(y)))
+    return found
+
+
+def _released(
+    mechanism: Mechanism,
+    with_: list[Place],
+    without: list[Place],
+    neighbours: Neighbours,
+    noise: Noise,
+    present: bool,
+    *,
+    expected: float = _EXPECTED,
+) -> list[npt.ArrayLike]:
+    from geodp.curator.mechanisms import Snapshot
+
+    places = np.array(with_ if present else without).reshape(-1, 2)
+    snapshot = Snapshot(0.0, places[:, 0], places[:, 1], _TOWN, expected, neighbours)
+    released = mechanism.release(snapshot, noise)
+    values = [getattr(released, field.name) for field in fields(released)]
+    return [value for value in values if isinstance(value, np.ndarray | float | int | tuple)]

@@ -1,0 +1,113 @@
+"""The command `geodp audit`: one kind, all kinds, or a finished run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from geodp.audit.auditor import Audit, require_sound
+from geodp.audit.kinds import audit_kind, auditable_kinds, build
+from geodp.audit.report import as_dict, text_of
+from geodp.errors import NotReleasable, UsageError
+from geodp.model import did_you_mean
+
+VIEWS = ("releases", "server")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for on the command line."""
+
+    kind: str | None = None
+    everything: bool = False
+    run: Path | None = None
+    view: str | None = None
+    settings: Mapping[str, Any] | None = None
+    samples: int = 100_000
+    confidence: float = 0.95
+    seed: int | None = None
+    mode: str = "simulate"
+    trust_plugins: bool = False
+    """Whether the plug-in files that a run names are loaded."""
+    sampled_only: bool = False
+    """Take samples for enough where a release cannot be followed."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One audit, said and written down."""
+
+    text: str
+    values: dict[str, Any]
+    refuted: bool
+    """Whether it found something: more spent than claimed, or releases that nobody could follow."""
+
+
+def outcomes(request: Request) -> Iterator[Outcome]:
+    """Check the request, then audit one thing after the other."""
+    _check(request)
+    if request.run is not None:
+        yield from _run_outcomes(request, request.run)
+        return
+    for kind in list(auditable_kinds()) if request.everything else [str(request.kind)]:
+        yield _kind_outcome(request, kind)
+
+
+def _kind_outcome(request: Request, kind: str) -> Outcome:
+    settings: Any = {"samples": request.samples, "confidence": request.confidence, "seed": request.seed or 0}
+    try:
+        audit = audit_kind(kind, request.settings, mode=request.mode, **settings)
+    except NotReleasable as error:
+        if not request.everything:
+            raise UsageError(f"{error}\nIn mode 'release' there is nothing of it to audit.") from error
+        nothing = as_dict(Audit(kind, 0, request.confidence, ()))
+        return Outcome(f"{kind}: for simulation only, not audited in mode 'release'.", nothing, refuted=False)
+    found = audit.refuted or (bool(audit.not_followed) and not request.sampled_only)
+    return replace(_told(audit), refuted=found)
+
+
+def _check(request: Request) -> None:
+    """Refuse requests that make no sense, before anything is drawn."""
+    asked = [request.kind is not None, request.everything, request.run is not None]
+    if sum(asked) != 1:
+        raise UsageError("give one of: a KIND, --all, or --run DIR")
+    require_sound(request.samples, request.confidence)
+    if request.settings and request.kind is None:
+        raise UsageError("--set goes with one KIND: it sets the fields of that plug-in")
+    if request.view is not None and request.run is None:
+        raise UsageError("--view goes with --run DIR")
+    if request.view is not None and request.view not in VIEWS:
+        raise UsageError(
+            f"no view called '{request.view}'.{did_you_mean(request.view, VIEWS)} Views: {', '.join(VIEWS)}."
+        )
+    if request.mode == "release" and request.seed is not None:
+        raise UsageError("noise in release mode has no seed: leave --seed out")
+    if request.mode == "release" and request.run is not None:
+        raise UsageError("a run is simulated: --mode release goes with a KIND or --all")
+    if request.kind is not None:
+        build(request.kind, request.settings or {})
+
+
+def _run_outcomes(request: Request, path: Path) -> Iterator[Outcome]:
+    from geodp.audit.run_audit import audit_releases
+    from geodp.audit.server_view import estimate_server_view
+    from geodp.run_folder.folder import RunFolder
+
+    run = RunFolder(path, trust_plugins=request.trust_plugins)
+    settings: Any = {"samples": request.samples, "confidence": request.confidence, "seed": request.seed or 0}
+    for name, arm in (run.arms or {"": run}).items():
+        if request.view == "server":
+            estimate = estimate_server_view(arm, **settings)
+            told = Outcome(estimate.text(), estimate.as_dict(), refuted=False)
+        else:
+            told = _told(audit_releases(arm, **settings))
+            told.values["view"] = "releases"
+        if name:
+            told.values["arm"] = name
+        yield Outcome(f"{name}: {told.text}" if name else told.text, told.values, told.refuted)
+
+
+def _told(audit: Audit) -> Outcome:
+    return Outcome(text_of(audit), as_dict(audit), audit.refuted)

@@ -1,0 +1,129 @@
+"""The commands of `geodp datasets`; everything heavy is imported inside a command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from geodp.cli.console import overrides, say
+from geodp.errors import DataError
+
+if TYPE_CHECKING:
+    from geodp.tables.loaders import Loader
+
+app = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+
+TOWN = "-8.70,41.10,-8.55,41.20"
+"""A box as large as a town: 12.5 by 11 km."""
+Source = Annotated[Path, typer.Argument(metavar="FILE", help="The file (or folder) as it was published.")]
+Format = Annotated[
+    str | None, typer.Option("--format", metavar="KIND", help="Loader to use [default: by the file's name].")
+]
+LoaderFields = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="FIELD=VALUE", help="Set a field of the loader, e.g. user_column=uid."),
+]
+Folder = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write; it appears whole or not at all.")]
+As = Annotated[str, typer.Option("--as", metavar="ENDING", help="parquet or csv.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing folder of tables.")]
+
+
+@app.command("list")
+def list_() -> None:
+    """List known data sets: what they are, how to get them, their format and columns."""
+    from geodp.datasets.catalogue import known_datasets
+
+    _say([known_datasets()])
+
+
+@app.command()
+def make(
+    out: Folder,
+    people: Annotated[int, typer.Option(min=1, help="Number of people.")] = 1000,
+    visits: Annotated[int, typer.Option(min=1, help="Mean number of visits of a person.")] = 150,
+    venues: Annotated[int, typer.Option(min=1, help="Number of venues.")] = 5000,
+    trips: Annotated[int, typer.Option(min=0, help="Make up so many trips on streets instead of visits.")] = 0,
+    points: Annotated[int, typer.Option(min=2, help="Mean number of fixes of a trip.")] = 20,
+    region: Annotated[str, typer.Option(metavar="W,S,E,N", help="Where trips are made up, degrees.")] = TOWN,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same files.")] = 0,
+    ending: As = "parquet",
+    force: Force = False,
+) -> None:
+    """Make up visits and the list of their venues, with a hierarchy and categories; or trips on streets."""
+    from geodp.datasets.folder import require_ending
+    from geodp.datasets.make import make_trips, make_visits
+    from geodp.tables.visits.generated_histories import Sizes
+
+    if trips:
+        from geodp.publish.public_inputs import parse_region, require_sound
+        from geodp.tables.trajectories.generated_trips import TripSizes
+
+        driven = TripSizes(people=people, trips=trips, points=trips * points, days=max(1, trips // people // 6))
+        where = parse_region(region)
+        require_sound(where)
+        _say(
+            f"wrote {path}"
+            for path in make_trips(out, driven, where, seed=seed, ending=require_ending(ending), force=force)
+        )
+        return
+    sizes = Sizes(people=people, visits=visits, venues=venues)
+    written = make_visits(out, sizes, seed=seed, ending=require_ending(ending), force=force)
+    _say(f"wrote {path}" for path in written)
+
+
+@app.command()
+def convert(
+    file: Source,
+    out: Folder,
+    kind: Format = None,
+    settings: LoaderFields = None,
+    ending: As = "parquet",
+    force: Force = False,
+) -> None:
+    """Turn a published file into tables: visits and their venues, or trajectories."""
+    from geodp.datasets.convert import convert as convert_file
+    from geodp.datasets.folder import require_ending
+
+    loader = _loader(file, kind, settings)
+    done = convert_file(file, loader, out, ending=require_ending(ending), force=force)
+    _say([f"{done.dropped.kept:,} of {done.dropped.rows:,} rows kept, read as {loader.kind}."])
+    _say([*done.dropped.lines(), *(f"wrote {path}" for path in done.files)])
+    if loader.loads == "visits":
+        _say(["The list of venues holds those that were visited: it is public only where the data set is."])
+
+
+@app.command()
+def describe(
+    file: Source,
+    kind: Format = None,
+    settings: LoaderFields = None,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write it as JSON, too.")] = None,
+) -> None:
+    """Say what a file holds: rows, users, venues, times, box, rows per user, and what is left out. Private numbers."""
+    import json
+
+    from geodp.datasets.describe import describe as describe_file
+    from geodp.datasets.describe import text_of
+    from geodp.run_folder.folder import write_text
+
+    values = describe_file(file, _loader(file, kind, settings))
+    _say([text_of(values)])
+    if json_file is not None:
+        write_text(json_file, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _loader(file: Path, kind: str | None, settings: list[str] | None) -> Loader:
+    """Return the loader for a file that is there: before anything is said about its format."""
+    from geodp.datasets.catalogue import loader_for
+
+    if not file.exists():
+        raise DataError(f"{file}: no such file or folder. Nothing was written.")
+    return loader_for(file, kind, overrides(settings))
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        say(line)

@@ -1,0 +1,229 @@
+"""The steps that every kind of publication shares, in the order that keeps people safe.
+
+Check the request, read the private data, settle the public inputs, rehearse without data, open the files, ask the
+ledger, and only then draw noise and write. Up to the ledger's answer nothing is charged; from then on the charge
+stays, whatever happens: noise that may have been drawn is paid for.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from geodp.errors import BudgetSpent, DataError, GeodpError, NotReleasable, OutputError
+from geodp.geometry import Region
+from geodp.privacy.ledger import ANY_TIME, Account, chargeable
+from geodp.privacy.ledger_file import LedgerFile
+from geodp.privacy.noise import Noise, SimulatedNoise, noise_source, require_releasable
+from geodp.public.guarantee import Guarantee
+from geodp.publish.outputs import Table, write_table
+from geodp.publish.public_inputs import PublicInputs
+from geodp.publish.request import NOTHING_DONE, Request
+from geodp.publish.staging import Staging, put_right
+from geodp.publish.statement import Accuracy, Spent, Statement
+from geodp.tables.notices import gathered, releasing
+
+if TYPE_CHECKING:
+    from geodp.display.page import Page
+
+log = logging.getLogger("geodp")
+T = TypeVar("T")
+_UNTOLD = "something went wrong. What it was may follow from private data: --mode simulate tells it."
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """Noisy data, ready to be written; `releasable` says where their noise came from."""
+
+    table: Table
+    accuracy: Accuracy
+    releasable: bool
+    draw_map: Callable[[Page], None]
+    """Draws what was published (and nothing else) on a page."""
+
+
+class Plan(ABC):
+    """One publication, read and checked: what it promises, and how it is drawn."""
+
+    mechanism: str
+    """Kind of the mechanism."""
+    fields: dict[str, object]
+    """Its settings, all public."""
+    region: Region
+    guarantee: Guarantee
+    """What is promised about one unit (a report, a person)."""
+    per_person: Guarantee
+    """What it costs each person, hence what the ledger is asked for."""
+    parts: Mapping[str, float] = MappingProxyType({})
+    """Parts of ε that the ledger shows one by one, with ε of each."""
+    together: str = ""
+    """Says what is promised about all rows of one person, where that differs from one unit."""
+    not_hidden: tuple[str, ...] = ()
+    """What the output shows on purpose."""
+    remarks: tuple[str, ...] = ()
+    """Facts about the private data, told when simulating only."""
+
+    @abstractmethod
+    def rehearse(self, noise: Noise) -> None:
+        """Go through the motions on no data at all: whatever is wrong with the settings fails here, free of charge."""
+
+    @abstractmethod
+    def draw(self, noise: Noise) -> Product:
+        """Draw the noise; called once, after the ledger has agreed."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was done, in words and as files."""
+
+    text: str
+    files: tuple[Path, ...]
+    statement: Statement
+    warnings: tuple[str, ...] = field(default=())
+
+
+def publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) -> Outcome:
+    """Publish what a kind prepares, or change nothing but (from the ledger's yes on) the ledger."""
+    if request.releasing:
+        # Nothing is said and nothing is guessed, by libraries neither: it would follow from private data.
+        with releasing(), warnings.catch_warnings(action="ignore"):
+            return _published(request, prepare)
+    with gathered() as noticed:
+        outcome = _published(request, prepare)
+    return replace(outcome, warnings=(*outcome.warnings, *noticed))
+
+
+def _published(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) -> Outcome:
+    put_right(request.out, request.guarantee_path)
+    request.check()
+    noise = noise_source(request.mode, seed=request.seed)
+    if request.releasing:
+        require_releasable(noise, str(request.out))
+    inputs = PublicInputs(request.releasing)
+    plan = _prepared(request, inputs, prepare)
+    guarantee, per_person = inputs.honest(plan.guarantee), inputs.honest(plan.per_person)
+    if request.releasing and not guarantee.holds:
+        raise NotReleasable(
+            f"{plan.mechanism} as asked for promises nothing that holds ({guarantee.why_not}), so it is for simulation "
+            f"only. {NOTHING_DONE}"
+        )
+    plan.rehearse(_rehearsal_noise(noise))
+    with Staging(request.out, request.guarantee_path, force=request.force) as files:
+        spent = _charge(request, plan, chargeable(guarantee, per_person))
+        product = _after_the_charge(lambda: plan.draw(noise), request, spent)
+        statement = Statement(request, plan, inputs, guarantee, per_person, product, spent)
+        _after_the_charge(lambda: write_product(product, statement, files), request, spent)
+    written = [request.out, request.guarantee_path]
+    if request.map is not None:
+        written.append(_write_map(request.map, plan, product, statement))
+    text = statement.text(written, () if request.releasing else plan.remarks)
+    warnings = [*inputs.warnings, *([request.old_ledger] if request.old_ledger else [])]
+    return Outcome(text, tuple(written), statement, tuple(warnings))
+
+
+def _prepared(request: Request, inputs: PublicInputs, prepare: Callable[[Request, PublicInputs], Plan]) -> Plan:
+    """Read and check; an error about the data ends with what was not done."""
+    try:
+        return prepare(request, inputs)
+    except DataError as error:
+        told = str(error)
+        if NOTHING_DONE in told:
+            raise
+        raise DataError(f"{told if told.endswith(('.', '?')) else told + '.'} {NOTHING_DONE}") from error
+    except GeodpError:
+        raise
+    except Exception:
+        if not request.releasing:
+            raise
+        raise GeodpError(f"{request.source.name}: {_UNTOLD} {NOTHING_DONE}") from None
+
+
+def write_product(product: Product, statement: Statement, files: Staging) -> None:
+    """Write the output and its guarantee; simulated noise never leaves as a release."""
+    request = statement.request
+    if request.releasing and not product.releasable:
+        raise NotReleasable(
+            f"{request.out} was made with simulated noise, which is predictable from the seed and leaks through "
+            "floating point: it must not be published as a release."
+        )
+    write_table(files.partial(request.out), product.table, suffix_of=request.out, stamp=statement.stamp())
+    statement.write(files.partial(request.guarantee_path), files.partial(request.out))
+    files.commit()
+
+
+def _rehearsal_noise(noise: Noise) -> Noise:
+    """Return noise for a rehearsal on no data: it stands for the real one and costs no draws of it."""
+    return SimulatedNoise(np.random.default_rng(0), releasable=noise.releasable, mode=noise.mode)
+
+
+def _charge(request: Request, plan: Plan, asked: tuple[Guarantee, Account] | None) -> Spent | None:
+    """Ask the ledger; when this returns, the charge is on the disk. What promises nothing has nothing to charge."""
+    if asked is None:
+        return None
+    (promise, account), path = asked, request.ledger_path
+    scope = "everyone" if request.releasing else "everyone, simulated"
+    try:
+        with LedgerFile(path, budget_epsilon=request.budget, account=account).opened() as ledger:
+            row = ledger.charge(
+                promise,
+                time_s=time.time(),
+                mechanism=plan.mechanism,
+                scope=scope,
+                account=account,
+                parts=plan.parts,
+                period=ANY_TIME,  # no public setting says of which time the data are
+            )
+            return Spent(path, account, row.epsilon, row.total, ledger.remaining(account, period=ANY_TIME))
+    except OutputError as error:
+        hint = "" if request.ledger is not None else f" Name a ledger elsewhere: --ledger FILE. {NOTHING_DONE}"
+        raise OutputError(f"{error}{hint}") from error
+    except BudgetSpent as short:
+        raise BudgetSpent(
+            short.requested,
+            short.remaining,
+            what="ε per metre" if account is Account.METRIC else "ε",
+            advice=f"{short.advice} {NOTHING_DONE}",
+        ) from None
+
+
+def _after_the_charge(step: Callable[[], T], request: Request, spent: Spent | None) -> T:
+    """Run a step whose failure leaves the charge standing, and say so."""
+    stays = (
+        ""
+        if spent is None
+        else f"\nThe charge of ε = {spent.charged:g} stays in {spent.path}, since noise may have been drawn."
+    )
+    try:
+        return step()
+    except OSError as error:
+        raise OutputError(
+            f"{request.out}: could not be written ({error.strerror or error}); no part of it was left behind.{stays}"
+        ) from error
+    except NotReleasable:
+        raise
+    except Exception as error:
+        if request.releasing:
+            raise GeodpError(f"{request.out}: nothing was written: {_UNTOLD}{stays}") from None
+        raise GeodpError(f"{request.out}: nothing was written: {str(error) or type(error).__name__}{stays}") from error
+    except BaseException:
+        if stays:
+            log.warning("%s: interrupted.%s", request.out, stays)
+        raise
+
+
+def _write_map(path: Path, plan: Plan, product: Product, statement: Statement) -> Path:
+    from geodp.publish.released_map import write_released_map
+
+    try:
+        return write_released_map(path, plan.region, product.draw_map, statement)
+    except Exception as error:
+        raise OutputError(f"{statement.request.out} was published, but its map was not written: {error}") from error

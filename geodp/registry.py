@@ -1,0 +1,356 @@
+"""Plug-ins: one frozen class per file, registered by being defined, found by its `kind`.
+
+A family is a room: the package named in `ROOMS` holds its base class (in `__init__.py`) and one file
+per plug-in. Looking a kind up imports the room's files, so nothing has to be listed twice.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+import sys
+import traceback
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+from pydantic import (
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    ValidationInfo,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+
+from geodp.errors import UsageError
+from geodp.model import Model, did_you_mean
+from geodp.storage.files import is_regular
+
+
+class StandInMaker(Protocol):
+    """What makes a stand-in for a plug-in whose file was not loaded."""
+
+    def build(self, kind: str, family: str, fields: Mapping[str, Any]) -> Plugin:
+        """Return a stand-in with the settings of a plug-in of that kind."""
+
+
+ROOMS = {
+    "loader": "geodp.tables.loaders",
+    "source": "geodp.world.sources",
+    "mobility": "geodp.world.mobility",
+    "histories": "geodp.world.histories",
+    "demand": "geodp.world.demand",
+    "acceptance": "geodp.public.acceptance",
+    "device": "geodp.device",
+    "history": "geodp.device.history",
+    "mechanism": "geodp.curator.mechanisms",
+    "publication": "geodp.curator.publications",
+    "assignment": "geodp.server.assignment",
+    "attack": "geodp.attacks",
+    "metric": "geodp.metrics",
+    "layer": "geodp.display.layers",
+    "figure": "geodp.figures.kinds",
+}
+
+PLACES = {
+    "source": "workers.source",
+    "mobility": "workers.mobility",
+    "histories": "workers.histories",
+    "acceptance": "workers.acceptance",
+    "demand": "tasks.demand",
+    "device": "device.mechanism",
+    "history": "device.history",
+    "mechanism": "curator.mechanism",
+    "assignment": "server.assignment",
+    "publication": "publish",
+    "attack": "attacks",
+    "layer": "map.layers",
+}
+"""Where a scenario names the plug-ins of a family."""
+
+USER_MODULE = "geodp_user_plugin_"
+"""How the modules of users' own plug-in files are called."""
+_registered: dict[str, type[Plugin]] = {}
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """What everyone knows before a run: the only things from which a default may be derived.
+
+    `mean_reward` is W / E|T|, `expected_tasks` is E|T|, both from the scenario, never from the data.
+    """
+
+    expected_workers: float
+    expected_tasks: float
+    mean_reward: float
+    minimum_reward: float
+    width_m: float
+    height_m: float
+    sensitivity: float = 1.0
+    """Change of a released count that must stay hidden: 1 for adding or removing one worker, 2 in all for replacing."""
+
+    @property
+    def area_m2(self) -> float:
+        """Area of the region's bounding box."""
+        return self.width_m * self.height_m
+
+
+class Plugin(Model):
+    """Base of every plug-in. Fields are YAML keys; every field has a default.
+
+    The first docstring line is what `geodp list` prints. A section *Guarantee* says what is hidden, from
+    whom and at what budget; a section *Reference* names paper, section and equation.
+    """
+
+    family: ClassVar[str]
+    kind: ClassVar[str]
+    reads: ClassVar[frozenset[str]] = frozenset()
+    """Kinds of release this plug-in can work from: points, cells, contours, visits, counts, trajectories."""
+    releases: ClassVar[frozenset[str]] = frozenset()
+    """Kinds of release this plug-in produces."""
+    audited_by: ClassVar[str] = "following"
+    """How `geodp audit` checks it beside samples: its releases are followed question by question, or it names pairs
+    with exact laws instead: `channel` (the law of a report) or `enumeration` (all outputs of small inputs)."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        if "kind" not in cls.__dict__:
+            return  # an abstract base: a family, or a shared half of several plug-ins
+        other = _registered.get(cls.kind)
+        if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise UsageError(
+                f"two plug-ins are called '{cls.kind}': {other.__module__}.{other.__qualname__} and "
+                f"{cls.__module__}.{cls.__qualname__}. Rename one of them."
+            )
+        missing = [name for name, field in cls.model_fields.items() if field.is_required()]
+        if missing:
+            raise UsageError(f"plug-in '{cls.kind}': give every field a default; missing: {', '.join(missing)}")
+        _registered[cls.kind] = cls
+
+    @model_serializer(mode="wrap")
+    def _with_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {"kind": self.kind, **handler(self)}
+
+    def idle_fields(self) -> dict[str, str]:
+        """Return the fields that have no effect as the others are set, each with the reason.
+
+        One that is stated all the same is refused, unless it says what it would be anyway: a resolved scenario writes
+        every default out.
+        """
+        return {}
+
+    @model_validator(mode="after")
+    def _refuse_idle_fields(self) -> Self:
+        idle = {name: why for name, why in self.idle_fields().items() if name in self.model_fields_set}
+        fields = type(self).model_fields
+        stated = [name for name in idle if getattr(self, name) != fields[name].get_default(call_default_factory=True)]
+        if stated:
+            raise ValueError("; ".join(f"{name} has no effect {idle[name]}: leave it out" for name in stated))
+        return self
+
+    def settings_in_force(self) -> dict[str, Any]:
+        """Return kind and fields as plain values, without those that have no effect: what a statement may list."""
+        idle = self.idle_fields()
+        return {name: value for name, value in self.model_dump(mode="json").items() if name not in idle}
+
+    def resolve(self, facts: PublicFacts) -> Self:  # noqa: ARG002 - subclasses read the facts
+        """Return a copy in which defaults that depend on public facts are written out."""
+        return self
+
+    @classmethod
+    def headline(cls) -> str:
+        """Return the first line of the docstring: what the plug-in does."""
+        return (inspect.getdoc(cls) or "").partition("\n")[0]
+
+    @classmethod
+    def section(cls, title: str) -> str:
+        """Return one titled section of the docstring as a single line ('' when absent)."""
+        doc = inspect.getdoc(cls) or ""
+        found = re.search(rf"^{title}\n-+\n(.*?)(?=\n\n[A-Z][\w ]*\n-+\n|\Z)", doc, re.S | re.M)
+        return " ".join(found.group(1).split()) if found else ""
+
+
+P = TypeVar("P", bound=Plugin)
+
+
+@cache
+def room(family: str) -> None:
+    """Import every file of a family's room, so that its plug-ins are registered."""
+    if family not in ROOMS:
+        raise UsageError(f"no family called '{family}'.{did_you_mean(family, ROOMS)} Families: {', '.join(ROOMS)}.")
+    package = importlib.import_module(ROOMS[family])
+    for module in pkgutil.iter_modules(package.__path__):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+
+
+def plugins(family: str | None = None) -> dict[str, type[Plugin]]:
+    """Return the plug-ins of one family, or of all, by kind in alphabetical order."""
+    for name in ROOMS if family is None else [family]:
+        room(name)
+    return {kind: cls for kind, cls in sorted(_registered.items()) if family is None or cls.family == family}
+
+
+def find(kind: str, family: str | None = None) -> type[Plugin]:
+    """Return the class of a kind, or raise with the nearest known name."""
+    known = plugins(family)
+    if kind in known:
+        return known[kind]
+    elsewhere = next((other for other in PLACES if other != family and kind in plugins(other)), None)
+    if family in PLACES and elsewhere is not None:
+        raise UsageError(f"'{kind}' is a {elsewhere}: it belongs under {PLACES[elsewhere]}, not here.")
+    what = family or "plug-in"
+    hint = did_you_mean(kind, known)
+    if not hint:
+        hint = f" Known: {', '.join(known)}." if known else f" No {what} exists in this version."
+    raise UsageError(f"no {what} called '{kind}'.{hint}")
+
+
+def plugin(kind: str, family: str | None = None, /, **fields: Any) -> Any:
+    """Build the plug-in `kind` from its fields: `geodp.plugin("contour", epsilon=0.3)`."""
+    return find(kind, family).model_validate(fields)
+
+
+class Slot:
+    """Marks a scenario field that holds a plug-in of one family: validates it, and describes it in the schema."""
+
+    def __init__(self, family: str, default: str | None = None, *, only: str | None = None) -> None:
+        self.family = family
+        self.default = default
+        self.only = only
+        """Class attribute that must be true of a plug-in here (None: any plug-in of the family will do)."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def build(value: Any, info: ValidationInfo) -> Any:
+            return self.build(value, info.context)
+
+        return core_schema.with_info_before_validator_function(build, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self,
+        schema: CoreSchema,
+        handler: GetJsonSchemaHandler,
+    ) -> dict[str, Any]:
+        return {"anyOf": [_kind_schema(cls) for cls in self._fitting().values()] or [{"type": "object"}]}
+
+    def _find(self, kind: str) -> type[Plugin]:
+        cls = find(kind, self.family)
+        if self.only is not None and not getattr(cls, self.only, False):
+            raise UsageError(f"'{kind}' cannot be used here. Use one of: {', '.join(self._fitting())}.")
+        return cls
+
+    def _fitting(self) -> dict[str, type[Plugin]]:
+        """Return the plug-ins that may stand here."""
+        known = plugins(self.family)
+        return {kind: cls for kind, cls in known.items() if self.only is None or getattr(cls, self.only, False)}
+
+    def build(self, value: Any, stand_ins: StandInMaker | None = None) -> Any:
+        """Build the plug-in from what the YAML holds: a mapping with `kind`, or the kind alone.
+
+        Parameters
+        ----------
+        value
+            What stands in the YAML, or a plug-in that is built already.
+        stand_ins
+            What stands in for a kind that is not known (default: that is an error).
+        """
+        if value is None or isinstance(value, Plugin):
+            return value
+        if isinstance(value, str):
+            value = {"kind": value}
+        if not isinstance(value, dict):
+            raise ValueError(f"must be a mapping with a key 'kind', got {value!r}")  # noqa: TRY004 - for pydantic
+        fields = dict(value)
+        kind = fields.pop("kind", self.default)
+        if kind is None:
+            raise ValueError(f"needs a key 'kind': one of {', '.join(plugins(self.family))}")
+        if stand_ins is not None and str(kind) not in plugins(self.family):
+            return stand_ins.build(str(kind), self.family, fields)
+        try:
+            cls = self._find(str(kind))
+        except UsageError as error:
+            line = PydanticCustomError("geodp", "{text}", {"text": str(error)})
+            details = InitErrorDetails(type=line, loc=("kind",), input=kind)
+            raise ValidationError.from_exception_data(self.family, [details]) from None
+        return cls.model_validate(fields, context=stand_ins)
+
+
+def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
+    """Return a schema with its definitions written out where they are used, so that it can be part of another."""
+    if isinstance(schema, list):
+        return [_inlined(part, definitions) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if isinstance(schema.get("$ref"), str):
+        return _inlined(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    return {key: _inlined(part, definitions) for key, part in schema.items() if key != "$defs"}
+
+
+def _kind_schema(cls: type[Plugin]) -> dict[str, Any]:
+    whole = cls.model_json_schema()
+    schema: dict[str, Any] = _inlined(whole, whole.get("$defs", {}))
+    schema["title"] = cls.kind
+    schema["description"] = cls.headline()
+    schema["properties"] = {"kind": {"const": cls.kind}, **schema.get("properties", {})}
+    schema["required"] = ["kind"]
+    return schema
+
+
+def require_file(path: Path) -> None:
+    """Raise unless a plug-in file is there."""
+    if not is_regular(path):
+        raise UsageError(f"plugins: no file {path.resolve()}")
+
+
+def load_file(path: Path) -> None:
+    """Run a user's own plug-in file once, which registers the classes it defines."""
+    path = path.resolve()
+    name = f"{USER_MODULE}{path.stem}_{zlib.crc32(str(path).encode()):08x}"
+    if name in sys.modules:
+        return
+    require_file(path)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"plugins: {path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except UsageError:
+        del sys.modules[name]
+        raise
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise UsageError(f"plugins: {blamed(error, path) or path}") from error
+
+
+def blamed(error: BaseException, loading: Path | None = None) -> str | None:
+    """Say where in a user's own plug-in file an error arose: file, line, function and the error itself.
+
+    None where no line of such a file (or of the one that is being loaded) had a part in it.
+    """
+    found: tuple[str, int | None, str, BaseException] | None = None
+    link: BaseException | None = error
+    while link is not None:
+        for frame, line in traceback.walk_tb(link.__traceback__):
+            if str(frame.f_globals.get("__name__", "")).startswith(USER_MODULE):
+                found = (frame.f_code.co_filename, line, frame.f_code.co_name, link)
+        if isinstance(link, SyntaxError) and link.filename == str(loading):
+            found = (str(loading), link.lineno, "<module>", link)
+        link = link.__cause__ or link.__context__  # SimPy rebuilds errors, and keeps the first one as the cause
+    if found is None:
+        return None
+    file, number, function, raised = found
+    where = "" if function == "<module>" else f", in {function}"
+    text = raised.msg if isinstance(raised, SyntaxError) else str(raised)
+    return f"the plug-in {file} failed in line {number}{where}: {type(raised).__name__}: {text}".rstrip(": ")

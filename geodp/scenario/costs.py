@@ -1,0 +1,91 @@
+"""What a scenario will charge each person: its schedule of releases, and what is published at its end."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from geodp.curator.publications import Publication
+from geodp.privacy._exact_sums import limit_units, units
+from geodp.privacy._spending import Period, touches
+from geodp.privacy.ledger import Account, chargeable
+from geodp.public.guarantee import Guarantee, Neighbours, Unit, plus
+
+if TYPE_CHECKING:
+    from geodp.curator.mechanisms import Mechanism
+    from geodp.scenario.schema import Scenario
+    from geodp.scenario.sections import Budget
+
+Charges = list[tuple[Period, float]]
+"""First and last moment of the data (seconds), and epsilons."""
+
+
+def publication_cost(item: Publication, scenario: Scenario) -> Guarantee:
+    """Return what a publication costs each person, in the neighbour relation that the curator counts in."""
+    return _as_counted(item.cost(), scenario)
+
+
+def publication_charge(item: Publication, scenario: Scenario) -> tuple[Guarantee, Account] | None:
+    """Return what the ledger is asked for a publication: per person, or per visit or trip where that has no bound."""
+    asked = chargeable(item.guarantee(), publication_cost(item, scenario))
+    return None if asked is None else (_as_counted(asked[0], scenario), asked[1])
+
+
+def published_charges(scenario: Scenario, *, metric: bool = False) -> Charges:
+    """Return what publications about the whole run charge: epsilon, or (metric) epsilon per metre."""
+    costs = [publication_cost(item, scenario) for item in scenario.publish]
+    wanted = [cost for cost in costs if cost.unit is not Unit.NOTHING and (cost.unit is Unit.POINT) == metric]
+    return [(whole_run(scenario), cost.epsilon) for cost in wanted]
+
+
+def whole_run(scenario: Scenario) -> Period:
+    """Return the time that publications tell about: they count in every window and day of the run."""
+    return (0.0, scenario.duration_s)
+
+
+def scheduled_charges(scenario: Scenario, mechanism: Mechanism) -> Charges:
+    """Return what the curator's releases charge ([] when nothing is promised, so nothing is charged)."""
+    epsilon = mechanism.guarantee().epsilon
+    moments = paid_times(scenario, mechanism) if math.isfinite(epsilon) else []
+    return [((time_s, time_s), epsilon) for time_s in moments]
+
+
+def paid_times(scenario: Scenario, mechanism: Mechanism) -> list[float]:
+    """Return when releases look at people; those that are worked out from earlier ones cost nothing."""
+    return [time_s for number, time_s in enumerate(scenario.release_times()) if mechanism.measures(number)]
+
+
+def in_force(scenario: Scenario) -> Mechanism | None:
+    """Return the curator's mechanism with the ε that each of its releases has, after `budget.split`.
+
+    An even split gives every release that looks at people the same share of what publications leave of the budget.
+    """
+    curator = scenario.curator
+    if curator is None:
+        return None
+    mechanism, budget = curator.mechanism, curator.budget
+    if budget.split != "even" or budget.epsilon is None or mechanism.guarantee().unit is Unit.NOTHING:
+        return mechanism
+    published = [epsilon for _, epsilon in published_charges(scenario)]
+    left = budget.epsilon - plus(0.0, *published)
+    releases = budget.busiest(paid_times(scenario, mechanism), scenario.start_s)
+    if left <= 0 or releases == 0:
+        return mechanism
+    share = left / releases
+    paid = sum(units(epsilon) for epsilon in published)
+    while paid + releases * units(share) > limit_units(budget.epsilon):  # the ledger's own sum
+        share = math.nextafter(share, 0.0)
+    return mechanism.with_epsilon(share)
+
+
+def _as_counted(promise: Guarantee, scenario: Scenario) -> Guarantee:
+    replaces = scenario.curator is not None and scenario.curator.neighbours is Neighbours.REPLACE
+    return promise.for_replacement() if replaces and promise.neighbours is Neighbours.ADD_REMOVE else promise
+
+
+def costliest(budget: Budget, charges: Charges, start_s: float) -> float | None:
+    """Return the most that one run, day or window of these charges costs (None: there are none)."""
+    window = budget.allowance(start_s).window
+    spans = {span for (begin_s, _), _ in charges for span in window.spans((begin_s, begin_s), ())}
+    sums = [plus(*(epsilon for period, epsilon in charges if touches(period, span))) for span in spans]
+    return max(sums, default=None)

@@ -1,0 +1,197 @@
+"""What `geodp check` says about a scenario that is fine: its promise, its budget, its noise and its size."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from dataclasses import replace
+
+from geodp.errors import BudgetSpent
+from geodp.privacy.ledger import Account, Allowance, Ledger
+from geodp.public.guarantee import Guarantee, Neighbours, Unit, plus, times
+from geodp.scenario.checks import unwritten_curator
+from geodp.scenario.costs import Charges, paid_times, publication_cost, published_charges
+from geodp.scenario.estimate import Estimate, estimated, looked_at_files
+from geodp.scenario.file import arms
+from geodp.scenario.schema import Scenario
+
+
+def report(scenario: Scenario, source: str, *, trust_plugins: bool = False) -> str:
+    """Describe a valid scenario before it is run; `trust_plugins` as it was read."""
+    lines = [f"{source}: ok"]
+    lines += [f"  curator  {text}"] if (text := unwritten_curator(scenario)) else []
+    resolved = {name: arm.resolved() for name, arm in arms(scenario, trust_plugins=trust_plugins).items()}
+    for name, arm in resolved.items():
+        lines += [f"\narm {name}"] if name else []
+        lines += [f"  {label:<9} {text}" for label, text in _facts(arm)]
+    lines += [""] if scenario.compare else []
+    lines += [f"  {label:<9} {text}" for label, text in _needs(scenario, list(resolved.values()))]
+    return "\n".join(lines)
+
+
+def _needs(scenario: Scenario, resolved: list[Scenario]) -> list[tuple[str, str]]:
+    """Say what the data files are like, and what a run takes: all arms together."""
+    files, _ = looked_at_files(scenario)
+    each = [estimated(arm, files) for arm in resolved]
+    needed = Estimate(sum(one.seconds for one in each), max(one.bytes for one in each))
+    return [*(("data", file.sentence()) for file in files), ("needs", needed.sentence())]
+
+
+def _facts(scenario: Scenario) -> list[tuple[str, str]]:
+    return [
+        ("promise", _promise(scenario)),
+        *_histories(scenario),
+        *_published(scenario),
+        *_budget(scenario),
+        *_noise(scenario),
+        ("size", _size(scenario)),
+    ]
+
+
+def _histories(scenario: Scenario) -> list[tuple[str, str]]:
+    """Say what phones promise about histories, what their reports cost per item, and what people allow."""
+    mechanism, reports = scenario.device.history, scenario.device.history_reports
+    if mechanism is None:
+        return []
+    promise, budget = mechanism.guarantee(), scenario.device.budget.epsilon_per_item
+    text = f"{mechanism.kind}, on the phone: {promise.sentence()}"
+    if promise.unit is not Unit.NOTHING:
+        text += f" {reports} reports cost ε {times(promise.epsilon, reports):g} per item"
+        text += "." if budget is None else f", of a budget of ε {budget:g} per item."
+    choices = mechanism.choices_text()
+    return [("history", text)] + ([("consent", choices)] if choices else [])
+
+
+def _published(scenario: Scenario) -> list[tuple[str, str]]:
+    """Say what each publication promises, and what it costs each person."""
+    lines = []
+    for item in scenario.publish:
+        promise, cost = item.guarantee(), publication_cost(item, scenario)
+        text = f"{item.kind}, once at the end: {promise.sentence()}"
+        if cost.holds and (cost.unit is not promise.unit or cost.epsilon != promise.epsilon):
+            per = " per metre" if cost.unit is Unit.POINT else ""
+            what = "trips" if promise.unit is Unit.TRAJECTORY else "visits"
+            text += f" It costs each person ε {cost.epsilon:g}{per}: at most {item.most_contributions()} {what} each."
+        elif promise.holds and not cost.holds:
+            text += " " + item.together()
+        lines.append(("publish", text))
+    return lines
+
+
+def _promise(scenario: Scenario) -> str:
+    parts = []
+    if scenario.device.mechanism.kind != "none" or scenario.phones_report:
+        parts.append("On the phone: " + scenario.report_guarantee().sentence())
+    if scenario.curator is None:
+        return (
+            " ".join(parts)
+            or "No location is published: there is nothing to promise, and answering is all that workers disclose."
+        )
+    guarantee = scenario.curator.mechanism.guarantee(scenario.curator.neighbours, scenario.curator.counts)
+    return " ".join([*parts, "Each release: " + guarantee.sentence()])
+
+
+def _budget(scenario: Scenario) -> list[tuple[str, str]]:
+    curator = scenario.curator
+    lines = _device_budget(scenario)
+    if curator is None:
+        return lines
+    guarantee = curator.mechanism.guarantee(curator.neighbours, curator.counts)
+    paid, published = paid_times(scenario, curator.mechanism), published_charges(scenario)
+    scheduled = len(paid)
+    if guarantee.unit is Unit.NOTHING:
+        return [*lines, ("budget", f"{scheduled} releases, none of them private: no budget applies")]
+    budget = curator.budget.epsilon or math.inf
+    affordable = _accepted(curator.budget.allowance(scenario.start_s), guarantee, paid, published)
+    total = plus(times(guarantee.epsilon, affordable) if affordable else 0.0, *(epsilon for _, epsilon in published))
+    more = "".join(f" + ε {epsilon:g} published" for _, epsilon in published)
+    text = (
+        f"{affordable} releases × ε {guarantee.epsilon:g}{more} = {both_relations(total, guarantee)} per person over "
+        "the run"
+    )
+    text += f", of a budget of ε {budget:g}"
+    text += "" if curator.budget.lasts() == "over the run" else f" {curator.budget.lasts()}"
+    if affordable < scheduled:
+        text += f"; the schedule has {scheduled} releases, afterwards: {curator.budget.when_spent}"
+    if scheduled < len(scenario.release_times()):
+        text += (
+            f"; {len(scenario.release_times()) - scheduled} more releases are worked out from these and cost nothing"
+        )
+    return [*lines, ("budget", text)]
+
+
+def _accepted(allowance: Allowance, guarantee: Guarantee, times_s: list[float], published: Charges) -> int:
+    """Return how many of the scheduled releases the ledger will accept, with what is published booked before."""
+    ledger, accepted = Ledger(budgets={Account.CENTRAL: allowance}), 0
+    for period, epsilon in published:
+        ledger.charge(replace(guarantee, epsilon=epsilon), time_s=period[1], mechanism="", period=period)
+    for time_s in times_s:
+        with contextlib.suppress(BudgetSpent):
+            ledger.charge(guarantee, time_s=time_s, mechanism="")
+            accepted += 1
+    return accepted
+
+
+def _device_budget(scenario: Scenario) -> list[tuple[str, str]]:
+    """Say what reports cost each person; this account is never added to a curator's."""
+    guarantee = scenario.report_guarantee()
+    scheduled = len(scenario.release_times())
+    if guarantee.unit is Unit.NOTHING or not scheduled:
+        return []
+    budget = scenario.device.budget.epsilon_per_m or math.inf
+    affordable = min(scheduled, int(budget / guarantee.epsilon + 1e-9))
+    text = (
+        f"{affordable} reports × ε {guarantee.epsilon:g} = ε {affordable * guarantee.epsilon:g} per metre and person "
+        f"over the run, of a budget of ε {budget:g} per metre"
+    )
+    if affordable < scheduled:
+        text += f"; the schedule has {scheduled} reports, afterwards: {scenario.device.budget.when_spent}"
+    together = guarantee.together(affordable, f"All {affordable:,} reports of one phone") if affordable else ""
+    return [("budget", text), *([("together", together)] if together else [])]
+
+
+def both_relations(epsilon: float, guarantee: Guarantee) -> str:
+    """Print a central epsilon for both neighbour relations: a known list of workers makes the second one honest."""
+    if guarantee.neighbours is Neighbours.REPLACE:
+        return f"ε {epsilon:g} (replace)"
+    return f"ε {epsilon:g} (add/remove), {2 * epsilon:g} (replace)"
+
+
+def _noise(scenario: Scenario) -> list[tuple[str, str]]:
+    curator = scenario.curator
+    if curator is None:
+        return _report_noise(scenario)
+    noise = curator.mechanism.expected_noise(curator.neighbours)
+    if noise is None:
+        return [("noise", f"not stated by {curator.mechanism.kind}")]
+    cell_m = getattr(curator.mechanism, "cell_m", None)
+    if cell_m is None:  # counts that agree with others have less noise than those they are made from
+        return [("noise", f"±{noise:.3g} workers per released count on average, or less")]
+    area = scenario.area
+    mean = (curator.expected_workers or 0.0) * cell_m**2 / area.area_m2
+    text = (
+        f"±{noise:.3g} workers per cell on average, where a cell ({cell_m:g} m) holds {mean:.3g} of the expected "
+        f"{curator.expected_workers:g}"
+    )
+    if noise > mean:
+        text += "; THE NOISE EXCEEDS THE COUNT: use larger cells or a larger epsilon"
+    return [("noise", text)]
+
+
+def _report_noise(scenario: Scenario) -> list[tuple[str, str]]:
+    channel = scenario.device.mechanism.channel() if scenario.phones_report else None
+    if channel is None:
+        return []
+    return [("noise", f"reports lie {math.sqrt(2 * channel.variance_m2):,.0f} m from the truth (root mean square)")]
+
+
+def _size(scenario: Scenario) -> str:
+    workers = scenario.expected_workers()
+    tasks = scenario.expected_tasks()
+    what = "rounds of reports" if scenario.phones_report else "releases"
+    people = "an unstated number of" if workers is None else f"{workers:,.0f}"
+    return (
+        f"about {people} workers, {tasks:,.0f} tasks, {len(scenario.release_times())} {what}, "
+        f"{math.ceil(scenario.duration_s / scenario.server.batch_s) - 1} batches of offers in "
+        f"{scenario.duration_s / 3600:g} h"
+    )

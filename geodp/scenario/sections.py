@@ -1,0 +1,248 @@
+"""The sections of a scenario: who works, what is asked, what runs on phones, what is published, how it is drawn."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, SerializeAsAny, field_validator, model_validator
+
+from geodp.curator.mechanisms import Mechanism
+from geodp.device import Device
+from geodp.device.history import HistoryDevice
+from geodp.display.layers import Layer
+from geodp.geometry import region_problems
+from geodp.model import Model, bounded
+from geodp.privacy.ledger import Allowance
+from geodp.public.acceptance import Acceptance
+from geodp.public.guarantee import Neighbours
+from geodp.registry import Slot
+from geodp.server.assignment import Assignment
+from geodp.world.bounds import GREATEST_SPEED_MPS, LEAST_INTERVAL_S, LEAST_SPEED_MPS, SO_FAST, SO_SHORT
+from geodp.world.demand import Demand
+from geodp.world.histories import VisitHistories
+from geodp.world.mobility import Mobility
+from geodp.world.sources import Source
+
+DEFAULT_LAYERS = (
+    "region",
+    "cluster_areas",
+    "release",
+    "estimate",
+    "cells",
+    "reports",
+    "tasks",
+    "offers",
+    "growth",
+    "trips",
+    "true_places",
+    "told_places",
+    "released_places",
+    "replacements",
+    "report_errors",
+    "guesses",
+    "workers",
+)
+
+
+def _default(kind: str, family: str) -> Any:
+    """Return a field whose default is the plug-in `kind` with its own defaults."""
+    return Field(default_factory=lambda: Slot(family).build(kind))
+
+
+class Box(Model):
+    """The public area: a box in degrees, or a file of polygons."""
+
+    west: float | None = None
+    """Western edge, degrees of longitude."""
+    south: float | None = None
+    """Southern edge, degrees of latitude."""
+    east: float | None = None
+    """Eastern edge, degrees of longitude."""
+    north: float | None = None
+    """Northern edge, degrees of latitude."""
+    file: str | None = None
+    """GeoJSON or GeoParquet file whose polygons make up the region (instead of a box)."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        edges = (self.west, self.south, self.east, self.north)
+        if self.file is not None:
+            if any(edge is not None for edge in edges):
+                raise ValueError("give either a box (west, south, east, north) or a file, not both")
+            return self
+        if any(edge is None for edge in edges):
+            raise ValueError("needs west, south, east and north (degrees), or a file of polygons")
+        problems = region_problems(*(float(edge or 0.0) for edge in edges))
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+
+class Workers(Model):
+    """The people who carry phones."""
+
+    source: Annotated[SerializeAsAny[Source], Slot("source", "synthetic_city")] = _default("synthetic_city", "source")
+    """Where workers come from."""
+    mobility: Annotated[SerializeAsAny[Mobility], Slot("mobility", "static")] = _default("static", "mobility")
+    """How they move."""
+    histories: Annotated[SerializeAsAny[VisitHistories] | None, Slot("histories")] = None
+    """Where they have been, for what is published or told about visits; default: `generated_visits` where needed."""
+    acceptance: Annotated[SerializeAsAny[Acceptance], Slot("acceptance", "tanh_reward")] = _default(
+        "tanh_reward", "acceptance"
+    )
+    """How willing they truly are."""
+    travel_speed_mps: float = bounded(SO_FAST, default=4.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
+    """Speed on the way to a task, metres per second."""
+
+
+class Reward(Model):
+    """The money."""
+
+    total: float | None = Field(default=None, gt=0)
+    """W: what all tasks together may cost; default 10 per expected task."""
+    minimum: float | None = Field(default=None, ge=0)
+    """w0: below it nobody works; default a tenth of the mean reward W / E|T|."""
+
+
+class Tasks(Model):
+    """The work."""
+
+    demand: Annotated[SerializeAsAny[Demand], Slot("demand", "poisson")] = _default("poisson", "demand")
+    """When and where tasks arise."""
+    reward: Reward = Field(default_factory=Reward)
+    """What may be paid."""
+    patience_s: float = bounded(SO_SHORT, default=900.0, ge=LEAST_INTERVAL_S)
+    """A task not accepted after this time is given up, seconds."""
+    workers_per_task: int = Field(default=1, ge=1, le=100)
+    """Workers whom a task needs at the same time; they share its reward evenly. More than one: `geocast` only."""
+
+
+class DeviceBudget(Model):
+    """How much the phones may spend."""
+
+    epsilon_per_m: float | None = Field(default=None, gt=0)
+    """Epsilon per metre per person over the whole run; default: exactly what the schedule of reports costs."""
+    epsilon_per_item: float | None = Field(default=None, gt=0)
+    """Epsilon per item of a person's history over the whole run, for what phones tell about histories; default: exactly
+    what their reports cost."""
+    when_spent: Literal["stop", "reuse_last", "fail"] = "reuse_last"
+    """Afterwards: `stop` (the server has nothing to plan from), `reuse_last` reports, or `fail` the run."""
+
+
+class DeviceSection(Model):
+    """What the phone does before anything leaves it."""
+
+    mechanism: Annotated[SerializeAsAny[Device], Slot("device", "none")] = _default("none", "device")
+    """Mechanism on the phone."""
+    report_every_s: float = bounded(SO_SHORT, default=600.0, ge=LEAST_INTERVAL_S)
+    """Without a curator phones report to the server at 0, this, twice this, … before the end, seconds. (With one they
+    report to it whenever it releases.)"""
+    budget: DeviceBudget = Field(default_factory=DeviceBudget)
+    """What may be spent on reports."""
+    memoise_m: float | None = Field(default=None, gt=0)
+    """Without a curator: in a cell of this side where a phone has reported before, it repeats its answer, metres. The
+    noise cannot be averaged away, but who returns to a cell gives that away. Default: every report is drawn anew."""
+    history: Annotated[SerializeAsAny[HistoryDevice] | None, Slot("history")] = None
+    """What phones tell about the places their owners have been to, by consent; default: nothing."""
+    history_reports: int = bounded("each is a file", default=1, ge=1, le=1000)
+    """How often during the run phones tell about histories, which grow: the last time at its end. Costs add up."""
+
+
+class Budget(Model):
+    """How much the curator may spend."""
+
+    epsilon: float | None = Field(default=None, gt=0)
+    """Epsilon per person over the run (or day, or window); default: exactly what the release schedule costs."""
+    per: Literal["run", "day"] = "run"
+    """How long it must last: the whole `run`, or each calendar `day`, after which it is there anew."""
+    window_s: float | None = bounded(SO_SHORT, default=None, ge=LEAST_INTERVAL_S)
+    """Instead: at most epsilon in any window of so many seconds (w-event privacy)."""
+    split: Literal["given", "even"] = "given"
+    """How it is shared out: each release has the mechanism's own ε (`given`), or all releases of a run, day or window
+    that look at people get the same share of epsilon (`even`)."""
+    when_spent: Literal["stop", "reuse_last", "fail"] = "reuse_last"
+    """Afterwards: `stop` (the server has nothing to plan from), `reuse_last` release, or `fail` the run."""
+
+    @model_validator(mode="after")
+    def _one_window(self) -> Self:
+        if self.split == "even" and self.epsilon is None:
+            raise ValueError("split: even shares out epsilon: give the budget's epsilon")
+        if self.per == "day" and self.window_s is not None:
+            raise ValueError("a budget lasts per day or per window: give per: day or window_s, not both")
+        return self
+
+    def allowance(self, start_s: float) -> Allowance:
+        """Return the budget as the ledger takes it; the run starts at a time of day."""
+        return Allowance(self.epsilon, self.per, self.window_s, midnight_s=-start_s)
+
+    def busiest(self, times_s: list[float], start_s: float) -> int:
+        """Return how many of these releases at most share one run, day or window."""
+        window = self.allowance(start_s).window
+        spans = [span for time_s in times_s for span in window.spans((time_s, time_s), ())]
+        return max((sum(low < time_s <= high for time_s in times_s) for low, high in set(spans)), default=0)
+
+    def lasts(self) -> str:
+        """Say over which time the budget must last."""
+        if self.window_s is not None:
+            return f"in any {self.window_s:g} s"
+        return "per day" if self.per == "day" else "over the run"
+
+
+class CuratorSection(Model):
+    """The trusted cellular provider."""
+
+    mechanism: Annotated[SerializeAsAny[Mechanism], Slot("mechanism", "contour")] = _default("contour", "mechanism")
+    """What is published about where workers are."""
+    release_every_s: float = bounded(SO_SHORT, default=600.0, ge=LEAST_INTERVAL_S)
+    """Releases happen at 0, this, twice this, … before the end, seconds."""
+    budget: Budget = Field(default_factory=Budget)
+    """What may be spent."""
+    expected_workers: float | None = Field(default=None, gt=0)
+    """Public estimate of the number of workers, for floors and grid sizes; never the true number. Default: the
+    source's stated count, rounded to one significant figure."""
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    """`add_remove` one worker (sensitivity 1), or `replace` one worker's position (2)."""
+    counts: Literal["all", "idle"] = "all"
+    """Whom releases count: all workers, or those without a task."""
+
+    @field_validator("neighbours", mode="before")
+    @classmethod
+    def _a_central_relation(cls, value: Any) -> Any:
+        if value not in ("add_remove", "replace"):
+            raise ValueError(f"must be 'add_remove' or 'replace', got {value!r}")
+        return value
+
+
+class ServerSection(Model):
+    """The untrusted spatial-crowdsourcing server."""
+
+    mode: Literal["server_assigned", "worker_selected"] = "server_assigned"
+    """`server_assigned`: offers go to a circle around the task; `worker_selected`: tasks are posted for all, and
+    workers take the nearest one they like (circles are not used)."""
+    assignment: Annotated[SerializeAsAny[Assignment], Slot("assignment", "reward_radius")] = _default(
+        "reward_radius", "assignment"
+    )
+    """How offers are planned."""
+    assumed_acceptance: Annotated[SerializeAsAny[Acceptance] | None, Slot("acceptance")] = None
+    """The willingness the server believes in; default: the true model."""
+    batch_s: float = bounded(SO_SHORT, default=60.0, ge=LEAST_INTERVAL_S)
+    """Offers are planned every so many seconds, for all tasks that arrived since."""
+    answer_window_s: float = bounded(SO_SHORT, default=30.0, ge=LEAST_INTERVAL_S)
+    """Workers answer within this time; then the curator picks one of those who accepted, uniformly."""
+    reoffers: int = bounded("patience ends before", default=0, ge=0, le=1000)
+    """How often a task nobody accepted is offered again, to a wider circle."""
+    completion_rounding_s: float = bounded(SO_SHORT, default=300.0, ge=LEAST_INTERVAL_S)
+    """The server learns completion times rounded up to a multiple of this, seconds."""
+
+
+class MapSection(Model):
+    """How the run is drawn."""
+
+    layers: tuple[Annotated[SerializeAsAny[Layer], Slot("layer")], ...] = Field(
+        default_factory=lambda: tuple(Slot("layer").build(kind) for kind in DEFAULT_LAYERS), max_length=100
+    )
+    """Layers, from bottom to top."""
+    basemap: str = "none"
+    """`none` (graticule), `osm` (online tiles, asked for only when chosen), or a GeoJSON file drawn beneath."""
+    max_points: int = bounded("a page cannot hold more", default=5000, gt=0, le=1_000_000)
+    """At most so many things are drawn per layer."""

@@ -1,0 +1,159 @@
+"""How many workers the server may count on in each cell, given a noisy count and the public law of its noise.
+
+`effective` counts are those that give the right chance of "nobody accepts" on average: with N the true number in a
+cell, E[(1 - p)^N | noisy count] = (1 - p)^n_eff. Because refusals multiply, a lack of workers hurts more than a surplus
+helps, so n_eff is below the mean; and where the count is mostly noise, n_eff falls back to what cells hold in general.
+
+The prior is empirical Bayes: a gamma law about what the cells around suggest, with the variation that all cells show
+beyond the noise, and a small share of something wider. It reads the release alone: post-processing, at no cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from geodp.geometry import Array
+from geodp.public.release import Cells, Contours, DensityEstimate
+from geodp.server.cell_graph import CellGraph, cell_graph, counts_and_noise
+
+_LEAST_VARIATION = 0.05  # coefficient of variation of the prior when the release shows none
+_HEAVY_SHARE = 0.05  # of the prior's heavy tail
+_LARGEST_PROBABILITY = 0.9  # beyond it (1 - p)^N asks only whether a cell is empty, and a line would mislead
+_FAR = 500.0  # beyond it the incomplete gamma function is its asymptotic series
+_LEAST_OF_MEAN = 0.01  # no place is believed to be emptier than this share of the mean
+_LEAST_SHAPE = 0.02  # of the gamma law: a prior that says "nearly all cells are empty" cannot be told from this one
+
+
+@dataclass(frozen=True, eq=False)
+class BelievedCounts:
+    """Count of each cell as a line in the probability of acceptance: `at_zero` - `fall` · p."""
+
+    at_zero: list[float]
+    fall: list[float]
+
+
+def believed_as_released(release: Cells) -> BelievedCounts:
+    """Believe the noisy counts; negative ones count as none."""
+    count, _ = counts_and_noise(release)
+    return BelievedCounts(np.maximum(count, 0.0).tolist(), [0.0] * count.size)
+
+
+@lru_cache(maxsize=4)
+def effective_counts(release: Cells, probability: float) -> BelievedCounts:
+    """Return effective counts, exact at p = 0 and at the given probability (at most 0.9), and on a line between."""
+    probability = min(probability, _LARGEST_PROBABILITY)
+    count, variance = counts_and_noise(release)
+    noisy = variance > 0
+    at_zero, at_p = np.maximum(count, 0.0), np.maximum(count, 0.0)
+    if noisy.any():
+        # Smoothed counts share their noise with the cells around, which therefore cannot vouch for them.
+        smoothed = isinstance(release, Contours | DensityEstimate)
+        prior = prior_of_counts(count, variance, release.area_m2, None if smoothed else cell_graph(release))
+        refusal = -float(np.log1p(-probability))
+        noise = np.sqrt(np.where(noisy, variance, 1.0) / 2)
+        small = 1e-4 * refusal
+        at_zero = np.where(noisy, -log_mean_refusal(count, noise, prior, small) / small, at_zero)
+        at_p = np.where(noisy, -log_mean_refusal(count, noise, prior, refusal) / refusal, at_p)
+    fall = np.maximum(at_zero - at_p, 0.0) / probability
+    return BelievedCounts(at_zero.tolist(), fall.tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Gamma:
+    """A gamma law of the true count of each cell, and its share in a mixture."""
+
+    shape: float
+    scale: Array | float
+    share: float = 1.0
+
+
+def prior_of_counts(count: Array, variance: Array, area: Array, graph: CellGraph | None) -> tuple[Gamma, Gamma]:
+    """Return the law of true counts that fits noisy ones: about the mean of the cells around, with a common variation.
+
+    Without a graph the mean is that of the whole release.
+
+    A small share of it has tails heavier than the noise: without them a cell that stands out would be taken for noise,
+    however far it stands out.
+    """
+    total = max(float(count.sum()), float(np.sqrt(variance.sum()))) / float(area.sum())
+    mean, error = total * area, np.zeros(count.size)
+    if graph is not None:
+        mean, error = surrounding_mean(count, variance, area, graph)
+    weight = 1 / (mean**2 + variance)  # else a few crowded cells would speak for all
+    spread, square = float(weight @ ((count - mean) ** 2 - variance - error)), float(weight @ mean**2)
+    shape = square / max(spread, _LEAST_VARIATION**2 * square)
+    shape = float(np.clip(shape, _LEAST_SHAPE, 1 / _LEAST_VARIATION**2))
+    heavy = max(float(count.max()), 4 * float(np.sqrt(variance.max() / 2)), 1e-9)
+    return Gamma(shape, mean / shape, 1 - _HEAVY_SHARE), Gamma(1.0, heavy, _HEAVY_SHARE)
+
+
+def surrounding_mean(count: Array, variance: Array, area: Array, graph: CellGraph) -> tuple[Array, Array]:
+    """Return how many workers each cell would hold at the density of the cells around it, and the error of that.
+
+    Around are the cells within two steps, without the cell itself: its own noise must not vouch for it. How much the
+    density around tells, against that of the whole release, is what it has told about the other cells (regression).
+    """
+    from scipy import sparse
+
+    size = count.size
+    parts: Any = (np.ones(len(graph.neighbour)), graph.neighbour, graph.first)
+    touch: Any = sparse.csr_array(parts, shape=(size, size))
+    near: Any = ((touch + touch @ touch) > 0).astype(np.float64)
+    near.setdiag(0.0)
+    around = np.asarray(near @ area)
+    some = np.where(around > 0, around, 1.0)
+    total = max(float(count.sum()), float(np.sqrt(variance.sum()))) / float(area.sum())
+    density = np.where(around > 0, (near @ count) / some, total)
+    noise = np.where(around > 0, (near @ variance) / some**2, 0.0)
+    even, offset = total * area, (density - total) * area
+    weight = 1 / (variance + even**2 + (density * area) ** 2)
+    scale = float(weight @ offset**2)
+    share = float(np.clip(weight @ (offset * (count - even)) / scale, 0.0, 1.0)) if scale > 0 else 0.0
+    return np.maximum(even + share * offset, _LEAST_OF_MEAN * even), share**2 * noise * area**2
+
+
+def log_mean_refusal(count: Array, noise: Array, prior: Sequence[Gamma], refusal: float) -> Array:
+    """Return ln E[exp(-refusal · N) | count] for N from the prior and count = N + Laplace(noise), by closed form.
+
+    The posterior of N is a sum of N^(shape-1) exp(-N/scale - |N - count|/noise). Below the count such a term is an
+    incomplete gamma integral with a rate that may be negative (Kummer's function), above it an ordinary one.
+    """
+    return _log_mixture(count, noise, prior, refusal) - _log_mixture(count, noise, prior, 0.0)
+
+
+def _log_mixture(count: Array, noise: Array, prior: Sequence[Gamma], refusal: float) -> Array:
+    from scipy.special import gammaln
+
+    parts = [
+        np.log(part.share)
+        - gammaln(part.shape)
+        - part.shape * np.log(part.scale)
+        + _log_mass(count, noise, part.shape, 1 / part.scale + refusal)
+        for part in prior
+    ]
+    return np.asarray(np.logaddexp.reduce(parts))
+
+
+def _log_mass(count: Array, noise: Array, shape: float, rate: Array | float) -> Array:
+    """Return ln ∫₀^∞ N^(shape-1) exp(-rate·N - |N - count|/noise) dN."""
+    from scipy.special import gammaincc, gammaln, hyp1f1
+
+    above, below = rate + 1 / noise, rate - 1 / noise
+    positive = np.maximum(count, 0.0)
+    x, z = above * positive, -below * positive
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        far = (shape - 1) * np.log(x) - x + np.log1p((shape - 1) / x)  # Γ(a, x) for large x, where it underflows
+        tail = np.where(x > _FAR, far, np.log(gammaincc(shape, x)) + gammaln(shape)) - shape * np.log(above)
+        # 1F1(a; a+1; z) = e^z 1F1(1; a+1; -z): the form with a negative argument neither overflows nor cancels
+        kummer = np.where(
+            z > 0,
+            z + np.log(hyp1f1(1.0, shape + 1, -np.maximum(z, 0.0))),
+            np.log(hyp1f1(shape, shape + 1, np.minimum(z, 0.0))),
+        )
+        head = np.where(count > 0, shape * np.log(positive) - np.log(shape) + kummer - count / noise, -np.inf)
+    return np.asarray(np.logaddexp(head, tail + count / noise))

@@ -1,0 +1,220 @@
+"""Believable trips without any data: people on a street network, with homes, habits, rush hours and red lights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.errors import UsageError
+from geodp.geometry import Array, Region
+from geodp.tables.trajectories.streets import Integers, Streets, street_network, trace
+from geodp.tables.trajectories.table import Trajectories
+
+DAY_S = 86_400.0
+_HOUR_S = 3_600.0
+_FAVOURITES = 3  # places a person returns to, beside home
+_TRAFFICS = 3  # states of traffic, each with its own quickest ways
+_TRAFFIC_SPREAD = 0.25
+_RED_LIGHT = 0.25  # probability at a crossing
+_RED_LIGHT_S = 15.0
+_GPS_M = 4.0  # standard deviation of a fix, east and north
+_LEAST_STAY_S = 300.0
+_CANDIDATES = 4  # a place to go now and then is one of this many popular ones, near ones preferred
+_NEAR_M = 2_500.0
+_CENTRES = 5
+_EVENLY = 0.15  # share of the pull that is spread over the whole city
+
+
+@dataclass(frozen=True)
+class TripSizes:
+    """How many of everything, and what kind of trips."""
+
+    people: int = 400
+    trips: int = 4_000
+    points: int = 80_000
+    """Points of all trips together."""
+    days: int = 1
+    habit: float = 0.6
+    """Probability that a trip goes home or to a favourite place; 0 for taxis, who go where their fares want."""
+    block_m: float = 250.0
+    """Distance between streets (m)."""
+    places: int = 400
+    """Places where trips begin and end."""
+
+    def __post_init__(self) -> None:
+        if min(self.people, self.trips, self.days) < 1 or self.places < 2:
+            raise UsageError("generated trips need at least one person, one trip, one day and two places")
+        if self.points < 2 * self.trips:
+            raise UsageError(f"{self.trips:,} trips need at least {2 * self.trips:,} points, got {self.points:,}")
+        if not 0 <= self.habit <= 1 or self.block_m <= 0:
+            raise UsageError("habit must lie between 0 and 1, and block_m above 0")
+
+
+TAXI_TRIPS = TripSizes(people=500, trips=15_771, points=298_156, days=14, habit=0.0)
+"""As many trips and points as a much used set of taxi trips."""
+BRINKHOFF_TRIPS = TripSizes(people=10_000, trips=10_000, points=576_762, habit=0.6)
+"""As many as a much used set of trips of Brinkhoff's generator: one trip each."""
+
+
+def generated_trips(sizes: TripSizes, region: Region, rng: np.random.Generator) -> Trajectories:
+    """Draw trips in a region: from place to place by the quickest way of the day's traffic, fixed evenly in time.
+
+    Popular places are many in a few centres; people live everywhere, return home and to favourites, and go to near
+    popular places otherwise. Departures follow two rush hours; a person's trips never overlap. Times count from the
+    midnight that begins the first day.
+    """
+    streets = street_network(region, rng, sizes.block_m)
+    city = _City.drawn(streets, region, sizes, rng)
+    person, origin, target = _itineraries(city, sizes, rng)
+    first, x_m, y_m, time_s = _ways(streets, city.node, origin, target, rng)
+    first, x_m, y_m, time_s = _fixes(first, x_m, y_m, time_s, sizes.points, rng)
+    x_m, y_m = _fuzzed(region, x_m, y_m, rng)
+    duration_s = time_s[first[1:] - 1]  # every way begins at 0
+    departure_s = _departures(person, duration_s, sizes, rng)
+    names = np.array([f"person-{i:05d}" for i in range(sizes.people)], dtype=np.object_)
+    return Trajectories(names, first, person, time_s + np.repeat(departure_s, np.diff(first)), x_m, y_m)
+
+
+@dataclass(frozen=True, eq=False)
+class _City:
+    """Places on the streets: where trips begin and end, how popular each is and how many live there."""
+
+    node: Integers
+    """Crossing of each place."""
+    x_m: Array
+    y_m: Array
+    pull: Array
+    homes: Array
+
+    @classmethod
+    def drawn(cls, streets: Streets, region: Region, sizes: TripSizes, rng: np.random.Generator) -> _City:
+        reach_m = min(region.width_m, region.height_m)
+        centre = rng.integers(streets.size, size=_CENTRES)
+        weight, width = rng.exponential(1.0, _CENTRES) + 0.3, reach_m * rng.uniform(0.05, 0.15, _CENTRES)
+        distance_m = np.hypot(
+            streets.x_m[:, None] - streets.x_m[centre], streets.y_m[:, None] - streets.y_m[centre]
+        )  # fmt: skip
+        pull = (weight * np.exp(-((distance_m / width) ** 2) / 2)).sum(axis=1)
+        pull = (1 - _EVENLY) * pull / pull.sum() + _EVENLY / streets.size
+        count = min(sizes.places, streets.size)
+        node = np.sort(rng.choice(streets.size, count, replace=False, p=np.sqrt(pull) / np.sqrt(pull).sum()))
+        own = np.sqrt(pull[node]) * rng.lognormal(0.0, 0.8, count)  # the other half of the pull: some are famous
+        homes = rng.lognormal(0.0, 0.5, count)
+        return cls(node, streets.x_m[node], streets.y_m[node], own / own.sum(), homes / homes.sum())
+
+    def popular(self, count: int, rng: np.random.Generator) -> Integers:
+        return rng.choice(self.node.size, count, p=self.pull)
+
+    def from_here(self, here: Integers, rng: np.random.Generator) -> Integers:
+        """Draw somewhere else to go: one of some popular places, near ones preferred."""
+        options = self.popular(here.size * _CANDIDATES, rng).reshape(here.size, _CANDIDATES)
+        away_m = np.hypot(self.x_m[options] - self.x_m[here][:, None], self.y_m[options] - self.y_m[here][:, None])
+        liking = np.where(options == here[:, None], 0.0, np.exp(-away_m / _NEAR_M)) + 1e-12
+        chance = np.cumsum(liking, axis=1)
+        pick = (rng.random(here.size)[:, None] * chance[:, -1:] > chance).sum(axis=1)
+        there = options[np.arange(here.size), pick]
+        return np.asarray(np.where(there == here, (there + 1) % self.node.size, there), dtype=np.int64)
+
+
+def _itineraries(
+    city: _City, sizes: TripSizes, rng: np.random.Generator
+) -> tuple[Integers, Integers, Integers]:  # fmt: skip
+    """Draw who goes from where to where, sorted by person, in the order in which they go."""
+    share = rng.lognormal(0.0, 0.6, sizes.people)
+    least = min(1, sizes.trips // sizes.people)
+    number = least + rng.multinomial(sizes.trips - least * sizes.people, share / share.sum())
+    home = rng.choice(city.node.size, sizes.people, p=city.homes)
+    known = np.column_stack([home, *(city.from_here(home, rng) for _ in range(_FAVOURITES))])
+    first = np.append(0, np.cumsum(number))
+    origin, target = np.empty((2, sizes.trips), dtype=np.int64)
+    here = home.copy()
+    for ordinal in range(int(number.max())):
+        going = np.flatnonzero(number > ordinal)
+        trip = first[going] + ordinal
+        fares = rng.random(going.size) >= sizes.habit
+        if sizes.habit == 0:
+            here[going] = city.popular(going.size, rng)
+        usual = known[going, rng.integers(0, known.shape[1], going.size)]
+        usual = np.where(usual == here[going], home[going], usual)
+        there = np.where(fares | (usual == here[going]), city.from_here(here[going], rng), usual)
+        origin[trip], target[trip] = here[going], there
+        here[going] = there
+    return np.repeat(np.arange(sizes.people), number), origin, target
+
+
+def _ways(
+    streets: Streets, node: Integers, origin: Integers, target: Integers, rng: np.random.Generator
+) -> tuple[Integers, Array, Array, Array]:
+    """Return the crossings of every trip with the time since its departure, red lights and own pace included."""
+    traffic = rng.integers(0, _TRAFFICS, origin.size)
+    following = np.concatenate([streets.quickest(node, rng, _TRAFFIC_SPREAD) for _ in range(_TRAFFICS)])
+    first, passed = trace(following, node[origin], traffic * node.size + target)
+    count = np.diff(first)
+    leg_s = np.zeros(passed.size)
+    leg_s[1:] = streets.travel_s(passed[:-1], passed[1:])
+    leg_s *= np.repeat(rng.lognormal(0.0, 0.2, origin.size), count)
+    leg_s += np.where(rng.random(passed.size) < _RED_LIGHT, rng.exponential(_RED_LIGHT_S, passed.size), 0.0)
+    leg_s[first[:-1]] = 0.0
+    total = np.cumsum(leg_s)
+    return first, streets.x_m[passed], streets.y_m[passed], total - np.repeat(total[first[:-1]], count)
+
+
+def _fixes(
+    first: Integers, x_m: Array, y_m: Array, time_s: Array, points: int, rng: np.random.Generator
+) -> tuple[Integers, Array, Array, Array]:
+    """Fix every trip evenly in time, `points` times altogether; trips begin and end somewhere along a street."""
+    trips = first.size - 1
+    last = first[1:] - 1
+    first_leg_s, last_leg_s = time_s[first[:-1] + 1], time_s[last] - time_s[last - 1]
+    begin_s = rng.random(trips) * np.minimum(0.8 * first_leg_s, time_s[last] / 4)
+    end_s = time_s[last] - rng.random(trips) * np.minimum(0.8 * last_leg_s, time_s[last] / 4)
+    duration_s = np.maximum(end_s - begin_s, 1.0)
+    count = 2 + _shared_out(points - 2 * trips, duration_s)
+    offset = np.append(0, np.cumsum(count))
+    rank = np.arange(points) - np.repeat(offset[:-1], count)
+    since_s = rank * np.repeat(duration_s / (count - 1), count)
+    # One line through all trips: each begins where the one before cannot reach, so a single search serves all.
+    shift_s = np.arange(trips) * (time_s.max() + 10.0)
+    along_s = time_s + np.repeat(shift_s, np.diff(first))
+    at_s = np.repeat(shift_s + begin_s, count) + since_s
+    return offset, np.interp(at_s, along_s, x_m), np.interp(at_s, along_s, y_m), since_s
+
+
+def _shared_out(total: int, weight: Array) -> Integers:
+    """Share a number out in proportion to weights, in whole numbers that add up to it."""
+    edges = np.floor(np.cumsum(weight) / weight.sum() * total + 0.5)
+    edges[-1] = total
+    return np.asarray(np.diff(edges, prepend=0.0), dtype=np.int64)
+
+
+def _fuzzed(region: Region, x_m: Array, y_m: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Add the error of a satellite fix; one that would leave the region stays on the street."""
+    seen_x, seen_y = x_m + rng.normal(0, _GPS_M, x_m.size), y_m + rng.normal(0, _GPS_M, y_m.size)
+    inside = region.contains(seen_x, seen_y)
+    seen_x, seen_y = np.where(inside, seen_x, x_m), np.where(inside, seen_y, y_m)
+    if region.polygon is None:
+        return region.clamp(seen_x, seen_y)
+    return seen_x, seen_y
+
+
+def _departures(
+    person: Integers, duration_s: Array, sizes: TripSizes, rng: np.random.Generator
+) -> npt.NDArray[np.float64]:  # fmt: skip
+    """Draw when trips depart, around two rush hours; a person's next trip waits for the last one's end."""
+    peak = rng.choice(3, person.size, p=[0.4, 0.4, 0.2])
+    hour = np.choose(
+        peak,
+        [rng.normal(8.5, 1.2, person.size), rng.normal(17.5, 1.8, person.size), rng.uniform(6, 23, person.size)],
+    )
+    wanted_s = rng.integers(0, sizes.days, person.size) * DAY_S + np.clip(hour, 0.0, 23.9) * _HOUR_S
+    wanted_s = wanted_s[np.lexsort((wanted_s, person))]  # each person's departures ascend, as their trips do
+    first = np.searchsorted(person, np.arange(sizes.people + 1))
+    number, free_s = np.diff(first), np.zeros(sizes.people)
+    for ordinal in range(int(number.max())):
+        going = np.flatnonzero(number > ordinal)
+        trip = first[going] + ordinal
+        wanted_s[trip] = np.maximum(wanted_s[trip], free_s[going])
+        free_s[going] = wanted_s[trip] + duration_s[trip] + _LEAST_STAY_S
+    return np.asarray(np.round(wanted_s), dtype=np.float64)

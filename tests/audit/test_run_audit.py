@@ -1,0 +1,186 @@
+import json
+import shutil
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodp.audit import canaries
+from geodp.audit.canaries import play
+from geodp.audit.run_audit import audit_releases, ledger_spend, repeated
+from geodp.audit.server_view import estimate_server_view
+from geodp.cli.main import main
+from geodp.curator.mechanisms import Snapshot
+from geodp.curator.mechanisms.contour import Contour
+from geodp.privacy.noise import Noise, SimulatedNoise
+from geodp.public.release import Cells
+from geodp.run_folder.folder import RunFolder
+from geodp.runs.run import run
+from geodp.storage.manifest import read_manifest, seal
+from tests.audit.zoo import EPSILON, count_case, log_ratio, sound_count
+from tests.small import small
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("runs") / "small"
+    run(small({"curator.mechanism.cell_m": 200}), path, draw_map=False)
+    return path
+
+
+def audited(path: Path, *words: str) -> tuple[int, Any]:
+    file = path.parent / f"{path.name}.json"
+    with pytest.raises(SystemExit) as stop:
+        main(["audit", "--run", str(path), "--json", str(file), "--quiet", *words])
+    return int(stop.value.code or 0), json.loads(file.read_text())
+
+
+def test_the_releases_of_a_run_are_not_refuted_and_certify_most_of_what_was_spent(folder: Path) -> None:
+    code, result = audited(folder, "--samples", "50000")
+    assert code == 0
+    assert result["claimed"] == 1.5  # three releases at 0.5, as in the ledger
+    assert result["view"] == "releases"
+    assert 1.2 < result["certified"] <= 1.5
+
+
+def test_a_ledger_that_charged_too_little_is_refuted(folder: Path, tmp_path: Path) -> None:
+    cooked = tmp_path / "cooked"
+    shutil.copytree(folder, cooked)
+    rows = pd.read_parquet(cooked / "ledger.parquet")
+    rows.iloc[:1].to_parquet(cooked / "ledger.parquet")
+    seal(cooked, read_manifest(cooked))
+    code, result = audited(cooked, "--samples", "20000")
+    assert code == 1
+    assert (result["claimed"], result["refuted"]) == (0.5, True)
+
+
+def test_replaced_positions_are_audited_between_two_cells(tmp_path: Path) -> None:
+    changes = {"curator.neighbours": "replace", "curator.mechanism.cell_m": 200, "curator.release_every_s": 1800}
+    run(small(changes), tmp_path / "replace", draw_map=False)
+    audit = audit_releases(RunFolder(tmp_path / "replace"), samples=50_000)
+    assert audit.worst is not None
+    assert audit.worst.claimed == 0.5
+    assert 0.42 < audit.worst.certified <= 0.5
+
+
+def test_reports_counted_by_a_curator_pass_through_the_phones(tmp_path: Path) -> None:
+    changes = {"device.mechanism.kind": "planar_laplace", "curator.mechanism.cell_m": 400}
+    run(small(changes), tmp_path / "both", draw_map=False)
+    audit = audit_releases(RunFolder(tmp_path / "both"), samples=10_000)
+    assert audit.worst is not None
+    assert audit.worst.claimed == 1.5
+    assert audit.worst.certified < 1.0  # the canary's report often falls into another cell
+    assert not audit.refuted
+
+
+def test_phones_that_report_by_themselves_are_audited_over_all_their_reports(tmp_path: Path) -> None:
+    changes = {"curator": None, "device.mechanism.kind": "planar_laplace", "server.assignment.kind": "nearest_report"}
+    run(small(changes), tmp_path / "local", draw_map=False)
+    opened = RunFolder(tmp_path / "local")
+    audit = audit_releases(opened, samples=20_000)
+    assert audit.worst is not None
+    assert audit.worst.claimed == pytest.approx(6.0)  # three reports about places at ε·d = 2
+    assert 4.0 < audit.worst.certified <= 6.0
+    estimate = estimate_server_view(opened, samples=1000)
+    assert (estimate.releases, estimate.offers, estimate.outcome_nats_max) == (0, 0, 0.0)
+    assert "by name are left out" in estimate.assumes
+
+
+def test_exact_counts_claim_nothing(tmp_path: Path) -> None:
+    run(small({"curator.mechanism.kind": "no_privacy"}), tmp_path / "open", draw_map=False)
+    assert audit_releases(RunFolder(tmp_path / "open")).pairs == ()
+
+
+def test_arms_of_a_comparison_are_audited_one_by_one(tmp_path: Path) -> None:
+    arms = {"fine": {"curator.mechanism.cell_m": 300}, "open": {"curator.mechanism.kind": "no_privacy"}}
+    run(small({"compare": arms}), tmp_path / "arms", draw_map=False)
+    code, results = audited(tmp_path / "arms", "--samples", "2000")
+    assert code == 0
+    assert [(row["arm"], row["claimed"]) for row in results] == [("fine", 1.5), ("open", None)]
+
+
+def test_where_cells_are_no_grid_there_is_one_canary_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plot = Contour.release
+
+    def loose(self: Contour, snapshot: Snapshot, noise: Noise) -> Cells:
+        drawn = plot(self, snapshot, noise)
+        return Cells(**{field.name: getattr(drawn, field.name) for field in fields(Cells)})
+
+    monkeypatch.setattr(Contour, "release", loose)
+    monkeypatch.setattr(canaries, "MOST_ONE_BY_ONE", 3000)
+    run(small({"curator.mechanism.epsilon": 2, "curator.release_every_s": 1800}), tmp_path / "loose", draw_map=False)
+    audit = audit_releases(RunFolder(tmp_path / "loose"))
+    assert 1300 < audit.samples < 1700  # the coins of 3,000 redraws of one release, not the 100,000 asked for
+    assert audit.worst is not None
+    assert 1.2 < audit.worst.certified <= audit.worst.claimed == 2.0
+
+
+def test_trials_are_drawn_anew_and_independently(folder: Path) -> None:
+    """The run's own noise plays no part: neither redraw equals the other or the run."""
+    opened = RunFolder(folder)
+    first, second = (
+        play(opened, np.random.default_rng(seed), SimulatedNoise(np.random.default_rng(seed)), 500) for seed in (1, 2)
+    )
+    assert not np.intersect1d(first.rest.ravel(), second.rest.ravel()).size
+    assert abs(float(np.corrcoef(first.rest[:, 0], first.rest[:, 1])[0, 1])) < 0.2  # six standard deviations
+
+
+def test_the_likelihood_ratio_is_one_on_average_without_the_canary(folder: Path) -> None:
+    """E[f(z|in)/f(z|out) | out] = 1, and its inverse with the canary: the game is played with the law it assumes."""
+    trials = play(RunFolder(folder), np.random.default_rng(3), SimulatedNoise(np.random.default_rng(3)), 50_000)
+    odds = np.exp(np.where(trials.inside, -trials.log_ratio, trials.log_ratio))
+    for side in (odds[trials.inside], odds[~trials.inside]):
+        assert abs(side.mean() - 1) < 5 * side.std() / np.sqrt(side.size)  # false alarm 6e-7
+
+
+def test_the_server_sees_more_than_the_releases_and_nothing_is_claimed(folder: Path) -> None:
+    code, result = audited(folder, "--view", "server", "--samples", "20000")
+    assert code == 0
+    assert (result["claimed"], result["refuted"], result["view"]) == (None, False, "server")
+    leakage = result["leakage"]
+    assert leakage["ledger_epsilon"] == 1.5
+    assert leakage["certified_releases"] <= 1.5
+    assert result["certified"] > 1.5, "whoever takes a task gives her name, which no epsilon of the releases covers"
+    assert 0 < leakage["named_share"] < 1
+    assert 0 < leakage["outcome_nats_mean"] < leakage["outcome_nats_max"]
+    assert 0.6 < leakage["guess_right"] < 1
+
+
+def test_the_estimate_says_what_it_is(folder: Path) -> None:
+    text = estimate_server_view(RunFolder(folder), samples=2000).text()
+    for words in ("N = 2000", "nothing: releases have a guarantee, the protocol has none", "assumed"):
+        assert words in text
+
+
+def test_the_server_view_of_posted_tasks_says_that_it_overstates(tmp_path: Path) -> None:
+    run(small({"server.mode": "worker_selected"}), tmp_path / "posted", draw_map=False)
+    assert "overstates" in estimate_server_view(RunFolder(tmp_path / "posted"), samples=1000).assumes
+
+
+def test_disjoint_groups_do_not_add_up_in_the_ledger(folder: Path, tmp_path: Path) -> None:
+    cooked = tmp_path / "groups"
+    shutil.copytree(folder, cooked)
+    rows = pd.read_parquet(cooked / "ledger.parquet")
+    rows["scope"] = ["everyone", "north", "south"]
+    rows["epsilon"] = [0.5, 0.2, 0.1]
+    rows.to_parquet(cooked / "ledger.parquet")
+    seal(cooked, read_manifest(cooked))
+    assert ledger_spend(RunFolder(cooked), metric=False) == 0.7
+    assert ledger_spend(RunFolder(cooked), metric=True) == 0.0
+
+
+def test_a_series_of_outputs_spends_its_sum() -> None:
+    from geodp.audit.auditor import audit_cases
+
+    single = count_case("count", sound_count)
+    single = type(single)(**{**vars(single), "score": lambda z: log_ratio(z, 1 / EPSILON)})
+
+    def certified(claimed: float) -> bool:
+        series = repeated(single, 3, claimed=claimed)
+        return audit_cases("series", [series], lambda _: SimulatedNoise(np.random.default_rng(1))).refuted
+
+    assert certified(2.5 * EPSILON)
+    assert not certified(3 * EPSILON)

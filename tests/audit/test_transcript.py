@@ -1,0 +1,193 @@
+"""Releases followed question by question: sound ones come out at what they claim, whatever reads more is found out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from geodp.audit.auditor import Audit, audit_cases, check_cases
+from geodp.audit.report import as_dict, text_of
+from geodp.audit.transcript import spent_along
+from geodp.errors import DataError, GeodpError
+from geodp.privacy.audit_case import TranscriptCase
+from geodp.privacy.noise import Noise, SimulatedNoise
+from geodp.privacy.primitives import (
+    choose_in_bags,
+    exponential_mechanism,
+    geometric_counts,
+    laplace_counts,
+    with_laplace,
+    with_planar_geometric,
+)
+
+Release = Callable[[Noise, int], list[np.ndarray]]
+
+
+def simulated(seed: int = 0) -> SimulatedNoise:
+    return SimulatedNoise(np.random.default_rng(seed))
+
+
+def two_steps(noise: Noise, people: int) -> list[np.ndarray]:
+    """Choose one of three bins by a score that one person moves by 1 (ε = 0.4), and count in it (ε = 0.6)."""
+    scores = np.array([1.0 * people, 2.0, 0.0])
+    best = exponential_mechanism(scores, epsilon=0.4, sensitivity=1.0, noise=noise, one_directional=True)
+    secret = noise.uniform(3)
+    counts = laplace_counts(np.array([people, 5]), epsilon=0.6, sensitivity=1.0, noise=noise)
+    return [best, secret, np.maximum(counts, 0.0)]
+
+
+def spent(release: Release, *, people: int = 3) -> float:
+    case = TranscriptCase("one more", 1.0, lambda noise, present: release(noise, people + present), runs=5)
+    return spent_along(case, simulated())
+
+
+def test_a_release_costs_what_its_questions_cost_together() -> None:
+    """log e^{0.4(n+1)}/(e^{0.4(n+1)}+…) against n: the largest change of a log-probability, and |1|·0.6."""
+
+    def law(people: int) -> np.ndarray:
+        logits = 0.4 * np.array([people, 2.0, 0.0])
+        return np.asarray(logits - np.log(np.exp(logits).sum()))
+
+    assert spent(two_steps) == pytest.approx(np.abs(law(4) - law(3)).max() + 0.6)
+    assert spent(two_steps) < 1.0
+
+
+def _exact_output(noise: Noise, people: int) -> list[np.ndarray]:
+    return [*two_steps(noise, people), np.array([people > 3])]
+
+
+def _scale_of_the_data(noise: Noise, people: int) -> list[np.ndarray]:
+    return [laplace_counts(np.array([0]), epsilon=1.0, sensitivity=float(people), noise=noise)]
+
+
+def _one_question_more(noise: Noise, people: int) -> list[np.ndarray]:
+    return [noise.uniform(2) for _ in range(people)][:1]
+
+
+def _as_many_numbers_as_people(noise: Noise, people: int) -> list[np.ndarray]:
+    return [noise.uniform(people)[:1]]
+
+
+def _as_many_choices_as_people(noise: Noise, people: int) -> list[np.ndarray]:
+    return [noise.choose(np.zeros(4), people)]
+
+
+def _refused_to_many(noise: Noise, people: int) -> list[np.ndarray]:
+    if people > 3:
+        raise DataError("too many")
+    return two_steps(noise, 0)
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        _exact_output,
+        _scale_of_the_data,
+        _one_question_more,
+        _as_many_numbers_as_people,
+        _as_many_choices_as_people,
+        _refused_to_many,
+    ],
+)
+def test_what_depends_on_data_beside_the_answers_is_told_apart(release: Release) -> None:
+    assert spent(release) == math.inf
+
+
+def test_what_fails_on_both_inputs_is_an_error() -> None:
+    with pytest.raises(DataError, match="too many"):
+        spent(_refused_to_many, people=7)
+
+
+def test_choices_from_shared_scores_cost_each_time() -> None:
+    def release(noise: Noise, people: int) -> list[np.ndarray]:
+        return [noise.choose(np.array([0.1 * people, 0.0]), 7)]
+
+    one = np.log1p(np.exp(-0.1 * 3)) - np.log1p(np.exp(-0.1 * 4))
+    other = np.log1p(np.exp(0.1 * 4)) - np.log1p(np.exp(0.1 * 3))
+    assert spent(release) == pytest.approx(7 * max(one, other))
+
+
+def test_noise_apart_from_what_it_hides_cannot_be_followed() -> None:
+    with pytest.raises(GeodpError, match="apart from what it hides"):
+        spent(lambda noise, people: [people + noise.laplace(1.0, 1)])
+
+
+def test_transcripts_refute_in_an_audit_and_say_so() -> None:
+    nothing = audit_cases("mine", [], lambda _: simulated(), samples=1000)
+
+    def followed(*cases: TranscriptCase) -> Audit:
+        pairs, apart = check_cases(cases, lambda _: simulated())
+        assert not apart
+        return replace(nothing, pairs=tuple(pairs))
+
+    sound, broken = (
+        TranscriptCase(name, claimed, lambda noise, present: two_steps(noise, 3 + present))
+        for name, claimed in (("sound", 1.0), ("broken", 0.7))
+    )
+    audit = followed(sound)
+    assert not audit.refuted
+    assert "followed   ε = 0.8" in text_of(audit)
+    audit = followed(sound, broken)
+    assert audit.refuted
+    assert audit.worst is not None
+    assert (audit.worst.name, audit.worst.best.test) == ("broken", "transcript")
+    assert as_dict(audit)["pairs"] == []
+    assert as_dict(audit)["followed"][1]["asked"] == pytest.approx(audit.worst.certified)
+    unpaid = TranscriptCase("unpaid", 1.0, lambda noise, present: [np.array([present])])
+    audit = followed(unpaid)
+    assert audit.refuted
+    assert "something is read that was not paid for" in text_of(audit)
+
+
+def test_whole_counts_cost_their_change_over_the_scale() -> None:
+    def release(noise: Noise, people: int) -> list[np.ndarray]:
+        return [geometric_counts(np.array([people, 3 * people]), epsilon=0.5, sensitivity=4, noise=noise)]
+
+    assert spent(release) == pytest.approx(4 * 0.5 / 4)
+
+
+def test_every_count_may_have_a_scale_of_its_own() -> None:
+    def release(noise: Noise, people: int) -> list[np.ndarray]:
+        return [with_laplace(np.array([people, people]), np.array([2.0, 5.0]), noise)]
+
+    assert spent(release) == pytest.approx(1 / 2 + 1 / 5)
+
+
+def test_a_place_costs_its_distance_on_the_grid() -> None:
+    def release(noise: Noise, people: int) -> list[np.ndarray]:
+        column, row = np.array([3.0 * people, 7.0]), np.array([4.0 * people, 7.0])
+        return list(with_planar_geometric(column, row, epsilon_per_m=0.01, cell_m=20.0, noise=noise))
+
+    assert spent(release) == pytest.approx(5 * 0.01 * 20)
+
+
+def test_a_secret_coin_makes_a_question_cheaper() -> None:
+    def release(noise: Noise, people: int) -> list[np.ndarray]:
+        return [laplace_counts(np.array([people]), epsilon=2.0, sensitivity=1, noise=noise, taken_with=0.25)]
+
+    assert spent(release) == pytest.approx(math.log(0.75 + 0.25 * math.exp(2.0)))
+
+
+def _bags(laws: list[list[float]], bag: list[int]) -> Callable[[Noise], np.ndarray]:
+    groups = [(np.array(law), np.array([slot])) for slot, law in enumerate(laws)]
+
+    def numbers(noise: Noise) -> np.ndarray:
+        chosen = choose_in_bags(groups, np.array(bag), noise)
+        return np.bincount(2 * np.array(bag) + chosen, minlength=4)
+
+    return numbers
+
+
+def test_laws_that_a_bag_has_in_another_order_cost_nothing() -> None:
+    one, other = [0.0, 1.0], [0.0, 0.0]
+    same = _bags([one, other], [0, 0]), _bags([other, one], [0, 0])
+    assert spent(lambda noise, people: [same[people % 2](noise)]) == 0
+    moved = _bags([one, other], [0, 1]), _bags([other, one], [0, 1])
+    change = np.log([1 / (1 + math.e), math.e / (1 + math.e)]) - math.log(0.5)
+    assert spent(lambda noise, people: [moved[people % 2](noise)]) == pytest.approx(2 * np.abs(change).max())
+    more = _bags([one, other], [0, 0]), _bags([one], [0])
+    assert spent(lambda noise, people: [more[people % 2](noise)]) == math.inf
