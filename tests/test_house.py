@@ -1,6 +1,5 @@
-"""Rules of the house: who may import whom, style, and that the README and CI say the same."""
+"""Rules of the house: who may import whom, style, and that the pages and CI say the same."""
 
-import ast
 import re
 import subprocess
 import sys
@@ -8,89 +7,121 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-PUBLIC = {
-    "geodp.public.acceptance",
-    "geodp.errors",
-    "geodp.geometry",
-    "geodp.public.messages",
-    "geodp.model",
-    "geodp.registry",
-    "geodp.public.channels",
-    "geodp.public.guarantee",
-    "geodp.public.release",
+from tests.house import (
+    MOST_LOOSE,
+    PACKAGE,
+    ROOT,
+    cycles,
+    imported,
+    layers,
+    loose_modules,
+    picture,
+    room_graph,
+    rooms,
+    trespasses,
+)
+
+UNTRUSTED = {"public"}
+ALLOWED = {
+    "public": set[str](),
+    "storage": set[str](),
+    "privacy": {"public", "storage"},
+    "server": UNTRUSTED,
+    "attacks": UNTRUSTED,
 }
+"""The rooms whose imports are part of what the house promises (beside the loose modules and themselves)."""
 
 
-def imported(path: Path) -> set[str]:
-    """Return the geodp modules that a file imports, wherever in the file, relative imports resolved."""
-    package = [*path.relative_to(ROOT).with_suffix("").parts]
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level] if node.level else []
-            module = ".".join([*base, *([node.module] if node.module else [])])
-            found.add(module)
-            found |= {f"{module}.{alias.name}" for alias in node.names}
-    return {name for name in found if name.split(".")[0] == "geodp"}
+def write_package(folder: Path, files: dict[str, str]) -> Path:
+    package = folder / "geodp"
+    for name, text in files.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    return package
 
 
-def allowed(name: str, room: str) -> bool:
-    own = f"geodp.{room}"
-    public = any(name == module or name.startswith(module + ".") for module in PUBLIC)
-    parents = {"geodp", "geodp.privacy"}
-    return public or name == own or name.startswith(own + ".") or name in parents
+def test_few_modules_stand_beside_the_rooms() -> None:
+    assert len(loose_modules()) <= MOST_LOOSE
 
 
-@pytest.mark.parametrize("room", ["server", "attacks"])
-def test_the_untrusted_side_imports_public_modules_and_its_own_room_only(room: str) -> None:
-    files = list((ROOT / "geodp" / room).rglob("*.py"))
-    assert files
-    wrong = {
-        f"{path.relative_to(ROOT)}: {name}" for path in files for name in imported(path) if not allowed(name, room)
+@pytest.mark.parametrize("room", ALLOWED)
+def test_a_room_imports_what_it_may_know_and_nothing_else(room: str) -> None:
+    assert room in rooms()
+    assert trespasses(PACKAGE, room, ALLOWED[room] | loose_modules()) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from ..world import motion",
+        "import geodp.curator",
+        "from geodp import world",
+        "from geodp.world.motion import walk",
+        "from .. import world",
+    ],
+)
+@pytest.mark.parametrize(
+    "frame",
+    ["{}", "def f():\n    {}", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    {}"],
+    ids=["top", "lazy", "types"],
+)
+def test_trespassers_are_caught_wherever_they_import(tmp_path: Path, code: str, frame: str) -> None:
+    files = {
+        "__init__.py": "",
+        "errors.py": "",
+        "server/__init__.py": "from geodp.errors import E\nfrom . import spy",
+        "server/spy.py": frame.format(code),
+        "world/motion.py": "",
+        "curator/__init__.py": "",
     }
-    assert not wrong
+    package = write_package(tmp_path, files)
+    (found,) = trespasses(package, "server", {"errors", "__init__"})
+    assert found.startswith("geodp/server/spy.py: ")
 
 
-def test_public_modules_do_not_import_the_trusted_side() -> None:
-    trusted = (
-        "geodp.world",
-        "geodp.tables.loaders",
-        "geodp.device",
-        "geodp.curator",
-        "geodp.simulation",
-        "geodp.runs",
-    )
-    for module in PUBLIC:
-        path = ROOT / Path(*module.split("."))
-        files = list(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
-        for file in files:
-            if file.is_file():
-                assert not {name for name in imported(file) if name.startswith(trusted)}, file
+def test_a_circle_is_found_through_sub_packages_and_lazy_imports(tmp_path: Path) -> None:
+    files = {
+        "a/__init__.py": "",
+        "a/deep/x.py": "from ...b import y",
+        "b/y.py": "def f():\n    import geodp.c.z",
+        "c/z.py": "from geodp.a.deep import x",
+        "d/w.py": "import geodp.a.deep.x",
+        "loose.py": "",
+        "e/v.py": "import geodp.loose",
+    }
+    graph = room_graph(write_package(tmp_path, files))
+    assert cycles(graph) == [["a", "b", "c"]]
+    assert graph["e"] == {"loose"}
 
 
-@pytest.mark.parametrize("code", ["from ..world import motion", "import geodp.curator", "from geodp import world"])
-def test_the_boundary_test_catches_trespassers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
-    file = tmp_path / "geodp" / "server" / "spy.py"
-    file.parent.mkdir(parents=True)
-    file.write_text(code)
-    assert any(not allowed(name, "server") for name in imported(file))
+def test_the_package_itself_counts_when_a_room_imports_it(tmp_path: Path) -> None:
+    files = {"__init__.py": "from geodp.a.x import run", "a/x.py": "import geodp"}
+    assert cycles(room_graph(write_package(tmp_path, files))) == [["__init__", "a"]]
+
+
+def test_the_picture_has_layers_and_leaves_out_what_follows(tmp_path: Path) -> None:
+    files = {
+        "errors.py": "",
+        "low/x.py": "import geodp.errors",
+        "mid/x.py": "import geodp.low.x, geodp.errors",
+        "top/x.py": "import geodp.low.x\nimport geodp.mid.x",
+    }
+    package = write_package(tmp_path, files)
+    assert layers(room_graph(package)) == [["top"], ["mid"], ["low"], ["errors"]]
+    rows = [line for line in picture(package).splitlines() if not line.startswith("─")]
+    assert rows == ["top/       → mid/", "mid/       → low/", "low/       → errors.py", "errors.py"]
 
 
 def test_metrics_and_layers_read_the_run_folder_and_nothing_of_the_world() -> None:
     for room in ("metrics", "display"):
-        for path in (ROOT / "geodp" / room).rglob("*.py"):
+        for path in (PACKAGE / room).rglob("*.py"):
             inside = ("geodp.world", "geodp.curator", "geodp.simulation.engine", "geodp.server")
             assert not {name for name in imported(path) if name.startswith(inside)}, path
 
 
 def test_tests_mirror_the_package() -> None:
-    rooms = {path.parent.relative_to(ROOT / "geodp").parts[0] for path in (ROOT / "geodp").glob("*/*.py")}
-    tested = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
-    assert rooms - tested == set()
+    tested = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
+    assert rooms() - tested == set()
 
 
 @pytest.mark.parametrize("tool", [["ruff", "check"], ["ruff", "format", "--check"]])
