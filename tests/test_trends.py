@@ -27,7 +27,7 @@ from typing import Any
 import pytest
 
 import geodp
-from geodp.metrics._protocol import first_plans
+from geodp.metrics.protocol import first_plans
 from geodp.run_folder.folder import RunFolder
 from geodp.runs.compare import compare_runs
 

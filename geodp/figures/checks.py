@@ -15,7 +15,7 @@ import numpy as np
 from geodp.errors import GeodpError
 from geodp.figures.figure_file import TWO_LINES, Claim, FigureFile
 from geodp.metrics import Measured
-from geodp.metrics._interval import mean
+from geodp.metrics.intervals import mean
 
 if TYPE_CHECKING:
     import pandas as pd

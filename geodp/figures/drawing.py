@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geodp.metrics._interval import mean
+from geodp.metrics.intervals import mean
 from geodp.storage.files import write_whole
 from geodp.sweeps.figures import COLOURS, MARKERS, as_words, with_unit
 from geodp.sweeps.figures import STYLE as SWEEP_STYLE

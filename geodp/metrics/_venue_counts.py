@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.metrics import Measured, Metric
-from geodp.metrics._interval import mean
 from geodp.metrics._publications import measured_by, of_topic
+from geodp.metrics.intervals import mean
 
 if TYPE_CHECKING:
     import pandas as pd

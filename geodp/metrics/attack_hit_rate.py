@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
 from geodp.metrics._attacks import per_person
-from geodp.metrics._interval import mean
+from geodp.metrics.intervals import mean
 
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder

@@ -8,7 +8,7 @@ import numpy as np
 
 from geodp.metrics import Measured, Metric
 from geodp.metrics._histories import ScoredHistories, scored_histories
-from geodp.metrics._interval import mean
+from geodp.metrics.intervals import mean
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
-from geodp.metrics._interval import mean
+from geodp.metrics.intervals import mean
 
 if TYPE_CHECKING:
     import numpy as np

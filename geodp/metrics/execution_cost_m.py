@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
-from geodp.metrics._interval import total
+from geodp.metrics.intervals import total
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
-from geodp.metrics._interval import share
-from geodp.metrics._protocol import decided, plans_regions
+from geodp.metrics.intervals import share
+from geodp.metrics.protocol import decided, plans_regions
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from geodp.metrics import Measured, Metric
-from geodp.metrics._interval import mean
-from geodp.metrics._protocol import decided, plans_regions
+from geodp.metrics.intervals import mean
+from geodp.metrics.protocol import decided, plans_regions
 
 if TYPE_CHECKING:
     import pandas as pd

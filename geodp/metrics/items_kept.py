@@ -9,7 +9,7 @@ import numpy as np
 
 from geodp.metrics import Measured, Metric
 from geodp.metrics._histories import scored_histories
-from geodp.metrics._interval import mean
+from geodp.metrics.intervals import mean
 
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
-from geodp.metrics._protocol import noted
+from geodp.metrics.protocol import noted
 
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder

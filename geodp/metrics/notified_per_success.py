@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
-from geodp.metrics._protocol import decided, plans_regions
 from geodp.metrics.notified_workers import NotifiedWorkers
+from geodp.metrics.protocol import decided, plans_regions
 
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
-from geodp.metrics._interval import mean
-from geodp.metrics._protocol import decided, first_offers
+from geodp.metrics.intervals import mean
+from geodp.metrics.protocol import decided, first_offers
 
 if TYPE_CHECKING:
     import pandas as pd

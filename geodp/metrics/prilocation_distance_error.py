@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from geodp.metrics import Measured, Metric
-from geodp.metrics._interval import mean
 from geodp.metrics._publications import measured_by, of_topic
 from geodp.metrics._visits import scored
+from geodp.metrics.intervals import mean
 
 if TYPE_CHECKING:
     import pandas as pd

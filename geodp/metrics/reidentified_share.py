@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
-from geodp.metrics._interval import mean
 from geodp.metrics._publications import measured_by
 from geodp.metrics._visits import scored
+from geodp.metrics.intervals import mean
 
 if TYPE_CHECKING:
     from geodp.geometry import Array

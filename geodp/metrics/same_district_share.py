@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
-from geodp.metrics._interval import share
 from geodp.metrics._publications import measured_by
 from geodp.metrics._visits import scored, unit_level
+from geodp.metrics.intervals import share
 
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from geodp.errors import UsageError
 from geodp.metrics import Measured, Metric
-from geodp.metrics._interval import difference, mean, total
+from geodp.metrics.intervals import difference, mean, total
 from geodp.runs.measure import measurements
 from geodp.storage.csv_cells import guarded_csv
 from geodp.storage.stamp import COLUMN

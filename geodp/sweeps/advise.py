@@ -16,7 +16,7 @@ from typing import Any
 
 from geodp.errors import GeodpError, ScenarioError, UsageError
 from geodp.metrics import Measured
-from geodp.metrics._interval import mean
+from geodp.metrics.intervals import mean
 from geodp.runs.run import checksums
 from geodp.scenario.file import build_scenario, dump, read_yaml, set_path
 from geodp.scenario.schema import Scenario, load_scenario

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geodp.errors import UsageError
-from geodp.metrics._interval import mean
+from geodp.metrics.intervals import mean
 from geodp.registry import plugins
 from geodp.storage.files import write_whole
 from geodp.sweeps.sweep_file import LoadedSweep, Plot

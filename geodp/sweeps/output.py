@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from geodp._version import __version__
-from geodp.metrics._interval import mean
+from geodp.metrics.intervals import mean
 from geodp.storage.csv_cells import guarded_csv
 from geodp.storage.files import digest, write_text_whole, write_whole
 from geodp.storage.stamp import COLUMN, METADATA, SIMULATED, write_simulated

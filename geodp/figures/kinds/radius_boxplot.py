@@ -69,7 +69,7 @@ class RadiusBoxplot(FigureKind):
         """Return 2r/3 of every planned task; an infinite radius counts as the largest finite one."""
         import numpy as np
 
-        from geodp.metrics._protocol import first_plans
+        from geodp.metrics.protocol import first_plans
         from geodp.runs.run import run
         from geodp.scenario.schema import load_scenario
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geodp.metrics import Measured
-from geodp.metrics._interval import difference, mean, share, total
+from geodp.metrics.intervals import difference, mean, share, total
 
 
 def test_mean_has_the_t_interval_of_the_textbook() -> None:
