@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.house import (
     MOST_LOOSE,
@@ -148,3 +149,22 @@ def test_the_readme_has_two_commands_and_ci_calls_the_second() -> None:
     assert "scenarios/quickstart.yaml" in first
     assert "pytest" in second
     assert second in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
+def test_hooks_before_a_commit_run_the_tools_of_the_tests() -> None:
+    (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    assert local["repo"] == "local"
+    assert {tuple(hook["entry"].split()[:2]) for hook in local["hooks"]} == {
+        ("ruff", "check"),
+        ("ruff", "format"),
+        ("mypy",),
+    }
+    assert {hook["language"] for hook in local["hooks"]} == {"system"}
+
+
+@pytest.mark.parametrize("name", ["bug", "privacy", "method"])
+def test_issue_forms_ask_for_something(name: str) -> None:
+    form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / f"{name}.yml").read_text(encoding="utf-8"))
+    assert {"name", "description", "body"} <= form.keys()
+    assert any(part.get("validations", {}).get("required") for part in form["body"])
+    assert all(isinstance(word, str) for part in form["body"] for word in part["attributes"].get("options", []))
