@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from geodp.geometry import Array
 from geodp.public.acceptance import Acceptance
+from geodp.public.events import Kind, Reason
 from geodp.simulation.range_join import range_join, rectangle_join
 from geodp.streams import Streams
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from geodp.run_folder.folder import RunFolder
 
-AVAILABLE = ("unwilling", "picked", "not_picked")
+AVAILABLE = (Reason.UNWILLING, Reason.PICKED, Reason.NOT_PICKED)
 """Reasons in the event log of those who could have come; the busy, far and underpaid could not."""
 
 
@@ -55,7 +56,7 @@ class DecidedOffers:
         decided = run.tasks.index[run.tasks["outcome"].isin(["success", "failure"])]
         last = last[last.index.isin(decided)]
         events = run.events
-        asked = events[events["kind"].isin(["refusal", "acceptance"]) & events["reason"].isin(AVAILABLE)]
+        asked = events[events["kind"].isin([Kind.REFUSAL, Kind.ACCEPTANCE]) & events["reason"].isin(AVAILABLE)]
         asked = asked[asked["time_s"] >= asked["task"].map(last["time_s"])]
         row = np.asarray(last.index.get_indexer(pd.Index(asked["task"])), dtype=np.intp)
         acceptance = run.scenario.workers.acceptance

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from geodp.metrics import Measured, Metric
 from geodp.metrics.intervals import share
 from geodp.metrics.protocol import decided, plans_regions
+from geodp.public.events import REGION_FAILURES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +29,6 @@ class FailureReasons(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Count the failures by reason."""
-        from geodp.simulation.event_log import REGION_FAILURES
-
         if not plans_regions(run):
             return {}
         tasks = decided(run)

@@ -9,6 +9,7 @@ from pydantic import Field
 from geodp.metrics import Measured, Metric
 from geodp.metrics.intervals import mean
 from geodp.metrics.protocol import decided, plans_regions
+from geodp.public.events import Kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +46,7 @@ class Hop(Metric):
         if not plans_regions(run):
             return None
         events = run.events
-        asked = events[events["kind"].isin(["refusal", "acceptance"])].groupby("task")[["x_m", "y_m"]]
+        asked = events[events["kind"].isin([Kind.REFUSAL, Kind.ACCEPTANCE])].groupby("task")[["x_m", "y_m"]]
         sides = asked.max() - asked.min()
         diagonal_m: pd.Series = (sides["x_m"] ** 2 + sides["y_m"] ** 2) ** 0.5
         return diagonal_m[diagonal_m.index.isin(decided(run).index)] / (2 * self.radio_range_m)

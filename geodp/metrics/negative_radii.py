@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
 from geodp.metrics.protocol import noted
+from geodp.public.events import Note
 
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
@@ -28,4 +29,4 @@ class NegativeRadii(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Count tasks with such a radius in any round."""
-        return {self.kind: Measured(int(noted(run, "negative_radius").sum()))}
+        return {self.kind: Measured(int(noted(run, Note.NEGATIVE_RADIUS).sum()))}

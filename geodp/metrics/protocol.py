@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from geodp.public.events import Kind
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -51,8 +53,8 @@ def first_regions(run: RunFolder) -> dict[int, npt.NDArray[np.float64]]:
 def in_last_circle(run: RunFolder) -> pd.DataFrame:
     """Return the workers asked in the last round of each task: task, worker, distance_m."""
     events = run.events
-    offer_s = events[events["kind"] == "offer"].groupby("task")["time_s"].max()
-    answers = events[events["kind"].isin(["refusal", "acceptance"])]
+    offer_s = events[events["kind"] == Kind.OFFER].groupby("task")["time_s"].max()
+    answers = events[events["kind"].isin([Kind.REFUSAL, Kind.ACCEPTANCE])]
     answers = answers[answers["time_s"] >= answers["task"].map(offer_s)]
     return answers[["task", "worker", "value"]].rename(columns={"value": "distance_m"})
 

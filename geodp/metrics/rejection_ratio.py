@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from geodp.metrics import Measured, Metric
 from geodp.metrics.intervals import share
 from geodp.metrics.protocol import first_plans, plans_circles
+from geodp.public.events import Reason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,8 +41,6 @@ class RejectionRatio(Metric):
 
     def per_task(self, run: RunFolder) -> pd.Series:
         """Return 1 for a task out of reach, else 0, for each task with a radius."""
-        from geodp.simulation.event_log import Reason
-
         plans = first_plans(run)
         unplanned = [str(Reason.PURSE_EMPTY), str(Reason.NO_RELEASE)]
         radius_m = plans["uncapped_radius_m"].astype("float64").fillna(float("inf"))

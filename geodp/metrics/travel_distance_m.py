@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
 from geodp.metrics.intervals import mean
+from geodp.public.events import Kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +39,7 @@ class TravelDistance(Metric):
         import pandas as pd
 
         events = run.events
-        start = events[events["kind"] == "departure"].drop_duplicates("task", keep="last").set_index("task")
+        start = events[events["kind"] == Kind.DEPARTURE].drop_duplicates("task", keep="last").set_index("task")
         place = run.tasks.loc[start.index]
         distance_m = np.hypot(start["x_m"] - place["x_m"], start["y_m"] - place["y_m"])
         return pd.Series(distance_m, index=start.index).sort_index()

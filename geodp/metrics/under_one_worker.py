@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
 from geodp.metrics.protocol import noted
+from geodp.public.events import Note
 
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
@@ -29,4 +30,4 @@ class UnderOneWorker(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Count tasks with such a circle in any round."""
-        return {self.kind: Measured(int(noted(run, "under_one_worker").sum()))}
+        return {self.kind: Measured(int(noted(run, Note.UNDER_ONE_WORKER).sum()))}

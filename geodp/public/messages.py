@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from geodp.public.events import Reason
+
 Rectangle = tuple[float, float, float, float]
 """West, south, east and north edge, in metres; public, because it is cut from released cells."""
 
@@ -34,11 +36,10 @@ class Offer:
     density_per_m2: float
     expected_workers: float
     """Workers the server expects in the circle."""
-    unreachable: str = ""
-    """Reason why no offer is made ('' = offered): a word of `simulation.event_log.Reason`."""
+    unreachable: str = Reason.NONE
+    """Reason why no offer is made: a word of `Reason`, '' where one is."""
     notes: tuple[str, ...] = ()
-    """Oddities to count, never to hide: `negative_radius`, `under_one_worker`, `recipients_capped`,
-    `short_of_target`, `counts_mostly_noise`."""
+    """Oddities of the plan: words of `Note`."""
     recipients: tuple[str, ...] | None = None
     """Pseudonyms of those who are asked, wherever they are; None: everyone inside the circle or region is."""
     rectangles: tuple[Rectangle, ...] | None = None

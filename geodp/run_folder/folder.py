@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError, OutputError
+from geodp.public.events import Kind
 from geodp.storage.folders import held, put_back
 from geodp.storage.manifest import is_listed, is_sealed, names_in, read_manifest, replace_file, require_intact
 from geodp.storage.names import require_name
@@ -133,9 +134,9 @@ class RunFolder:
     def notified(self) -> pd.DataFrame:
         """One row per task and notified worker: task, worker, distance_m, accepted; the widest round."""
         events = self.events
-        rows = events[events["kind"].isin(["refusal", "acceptance"])]
+        rows = events[events["kind"].isin([Kind.REFUSAL, Kind.ACCEPTANCE])]
         rows = rows.drop_duplicates(["task", "worker"], keep="last")
-        return rows.assign(distance_m=rows["value"], accepted=rows["kind"] == "acceptance")[
+        return rows.assign(distance_m=rows["value"], accepted=rows["kind"] == Kind.ACCEPTANCE)[
             ["task", "worker", "distance_m", "accepted"]
         ]
 
@@ -335,18 +336,22 @@ class RunFolder:
         return read_json(self.file(name))
 
 
+_OUTCOMES = {
+    Kind.DEPARTURE: "success",
+    Kind.EXPIRY: "failure",
+    Kind.UNREACHABLE: "failure",
+    Kind.CENSORED: "censored",
+}
+
+
 def _tasks(events: pd.DataFrame) -> pd.DataFrame:
     def of(*kinds: str) -> pd.DataFrame:
         return events[events["kind"].isin(kinds)].drop_duplicates("task", keep="last").set_index("task")
 
-    tasks = of("task_arrived")[["time_s", "x_m", "y_m"]].rename(columns={"time_s": "arrived_s"})
-    left, arrived = of("departure"), of("completion")
-    ended = of("departure", "expiry", "unreachable", "censored")
-    outcome = (
-        ended["kind"]
-        .astype(str)
-        .map({"departure": "success", "expiry": "failure", "unreachable": "failure", "censored": "censored"})
-    )
+    tasks = of(Kind.TASK_ARRIVED)[["time_s", "x_m", "y_m"]].rename(columns={"time_s": "arrived_s"})
+    left, arrived = of(Kind.DEPARTURE), of(Kind.COMPLETION)
+    ended = of(*_OUTCOMES)
+    outcome = ended["kind"].astype(str).map(_OUTCOMES)
     return tasks.assign(
         outcome=outcome.reindex(tasks.index),
         reason=ended["reason"].astype(str).reindex(tasks.index),
@@ -354,8 +359,8 @@ def _tasks(events: pd.DataFrame) -> pd.DataFrame:
         worker=left["worker"].reindex(tasks.index).fillna(-1).astype("int64"),
         departed_s=left["time_s"].reindex(tasks.index),
         completed_s=arrived["time_s"].reindex(tasks.index),
-        travel_m=_per_task(events, "completion", "mean").reindex(tasks.index),
-        reward=_per_task(events, "departure", "sum").reindex(tasks.index),
+        travel_m=_per_task(events, Kind.COMPLETION, "mean").reindex(tasks.index),
+        reward=_per_task(events, Kind.DEPARTURE, "sum").reindex(tasks.index),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from geodp.metrics import Measured
+from geodp.public.events import Kind, Note, Reason
 from geodp.runs.quantity import quantity, with_interval
 from geodp.storage.markdown import as_code, as_words
 
@@ -106,10 +107,8 @@ def _blur(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
 
 
 def _budget(run: RunFolder) -> Iterator[str]:
-    from geodp.simulation.event_log import Reason
-
     events = run.events
-    refused = events.loc[events["kind"] == "release", "reason"].astype(str)
+    refused = events.loc[events["kind"] == Kind.RELEASE, "reason"].astype(str)
     reused, stopped = int((refused == Reason.REUSED_LAST).sum()), int((refused == Reason.STOPPED).sum())
     if reused:
         yield f"The budget ran out: {reused} releases were not made, and the server planned from an old one."
@@ -183,17 +182,13 @@ def _causes_in_regions(run: RunFolder) -> Iterator[str]:
 
 
 def _busy_share(run: RunFolder) -> float:
-    from geodp.simulation.event_log import Reason
-
     events = run.events
-    answers = events[events["kind"].isin(["refusal", "acceptance"])]
+    answers = events[events["kind"].isin([Kind.REFUSAL, Kind.ACCEPTANCE])]
     unavailable = answers["reason"].isin([str(Reason.BUSY), str(Reason.TAKEN)])
     return float(unavailable.mean()) if len(answers) else 0.0
 
 
 def _unreachable(run: RunFolder) -> Iterator[str]:
-    from geodp.simulation.event_log import Reason
-
     reasons = run.offers["unreachable"].fillna("")
     broke = int((reasons == str(Reason.PURSE_EMPTY)).sum())
     if broke:
@@ -243,7 +238,7 @@ def _reidentified(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str
 
 
 def _capped(run: RunFolder) -> Iterator[str]:
-    capped = run.offers["notes"].fillna("").astype(str).str.split(";").map(lambda notes: "recipients_capped" in notes)
+    capped = run.offers["notes"].fillna("").astype(str).str.split(";").map(lambda notes: Note.CAPPED in notes)
     if capped.any():
         yield (
             f"{int(capped.sum()):,} offers went to fewer workers than the target asked for: "
@@ -257,7 +252,7 @@ def _regions(run: RunFolder) -> Iterator[str]:
         return
     offers = run.offers[run.offers["unreachable"].fillna("") == ""]
     notes = offers["notes"].fillna("").astype(str).str.split(";")
-    noise = int(notes.map(lambda words: "counts_mostly_noise" in words).sum())
+    noise = int(notes.map(lambda words: Note.MOSTLY_NOISE in words).sum())
     if noise > WORTHLESS * len(offers):
         yield (
             f"**The planned success of geocast is worthless here**: in {noise:,} of {len(offers):,} regions the noise "
@@ -269,7 +264,7 @@ def _regions(run: RunFolder) -> Iterator[str]:
             f"In {noise:,} of {len(offers):,} regions the noise of the counts is larger than the workers counted on: "
             "their planned success is a guess."
         )
-    short = int(notes.map(lambda words: "short_of_target" in words).sum())
+    short = int(notes.map(lambda words: Note.SHORT_OF_TARGET in words).sum())
     if short:
         yield (
             f"{short:,} regions took in every cell within the maximum travel distance and were still planned short of "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from geodp.metrics import TOPICS, Measured, Metric
+from geodp.public.events import Reason
 from geodp.run_folder.folder import write_text
 from geodp.runs.adversary import adversary_lines
 from geodp.runs.measure import measurements
@@ -25,21 +26,21 @@ _TOPIC_TITLES = {
     "published": "What was published",
     "other": "Further",
 }
-_FATES = {
-    "": "taken by a worker",
-    "no_acceptance": "nobody accepted: all who were asked declined, or were gone when picked",
-    "nobody_in_circle": "nobody was inside the circle",
-    "nobody_in_region": "nobody was inside the region",
-    "no_acceptance_region_short_of_target": "nobody accepted, in a region that was planned short of the target",
-    "acceptors_took_other_tasks": "those who accepted took other tasks before they were picked",
-    "too_few_acceptances": "fewer workers accepted than the task needs",
-    "patience_ran_out": "patience ran out before anybody took it",
-    "target_needs_more_than_max_travel": "no offer: the target needs a circle wider than anyone travels",
-    "no_radius_reaches_target": "no offer: no circle, however wide, reaches the target",
-    "reward_exhausted": "no offer: the reward had run out",
-    "no_release_to_plan_from": "no offer: there was no release to plan from",
-    "solver_gave_no_usable_radius": "no offer: the solver gave no usable radius",
-    "undecided_at_end": "undecided when the run ended (not counted in rates)",
+_FATES: dict[str, str] = {
+    Reason.NONE: "taken by a worker",
+    Reason.NO_ACCEPTANCE: "nobody accepted: all who were asked declined, or were gone when picked",
+    Reason.NOBODY_NOTIFIED: "nobody was inside the circle",
+    Reason.NOBODY_IN_REGION: "nobody was inside the region",
+    Reason.SHORT_OF_TARGET: "nobody accepted, in a region that was planned short of the target",
+    Reason.ACCEPTORS_GONE: "those who accepted took other tasks before they were picked",
+    Reason.TOO_FEW: "fewer workers accepted than the task needs",
+    Reason.OUT_OF_PATIENCE: "patience ran out before anybody took it",
+    Reason.BEYOND_REACH: "no offer: the target needs a circle wider than anyone travels",
+    Reason.NO_RADIUS: "no offer: no circle, however wide, reaches the target",
+    Reason.PURSE_EMPTY: "no offer: the reward had run out",
+    Reason.NO_RELEASE: "no offer: there was no release to plan from",
+    Reason.BAD_RADIUS: "no offer: the solver gave no usable radius",
+    Reason.RUN_ENDED: "undecided when the run ended (not counted in rates)",
 }
 _FILES = (
     ("map.html", "the map; opens with no network"),

@@ -10,6 +10,7 @@ from typing import Any
 
 from geodp.geometry import Region
 from geodp.public.acceptance import Acceptance
+from geodp.public.events import Reason
 from geodp.public.messages import Answer, Offer, Task
 from geodp.public.release import Cells, Points
 from geodp.server.assignment import Assignment
@@ -107,7 +108,7 @@ class Server:
                 planned_success=math.nan,
                 density_per_m2=math.nan,
                 expected_workers=math.nan,
-                unreachable="" if paid else "reward_exhausted",
+                unreachable=Reason.NONE if paid else Reason.PURSE_EMPTY,
             )
             for task, paid in zip(tasks, pays, strict=True)
         ]

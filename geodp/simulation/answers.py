@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from geodp.geometry import Array
 from geodp.public.acceptance import Acceptance
+from geodp.public.events import Kind, Reason
 from geodp.public.messages import Offer, Task
-from geodp.simulation.event_log import EventLog, Kind, Reason, reason_codes
+from geodp.simulation.event_log import EventLog, reason_codes
 from geodp.simulation.range_join import range_join, rectangle_join
 from geodp.streams import Streams
 

@@ -26,6 +26,7 @@ from geodp.errors import DataError
 from geodp.geometry import Array
 from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.privacy.noise import SimulatedNoise
+from geodp.public.events import Kind, Note, Reason
 from geodp.public.guarantee import Neighbours
 from geodp.public.messages import Answer, Offer, Task
 from geodp.public.release import Cells, Points
@@ -33,7 +34,7 @@ from geodp.scenario.schema import Scenario
 from geodp.server.server import Purse, Server
 from geodp.simulation.answers import Accepted, Answers, Asked, ask_circle, ask_named, ask_region, browse_nearest
 from geodp.simulation.disclosure import Disclosure, seen_outcomes
-from geodp.simulation.event_log import EventLog, Kind, Reason
+from geodp.simulation.event_log import EventLog
 from geodp.simulation.phones import Phones
 from geodp.simulation.worker_states import Crew
 from geodp.streams import Streams
@@ -260,7 +261,7 @@ class Engine:
         x, y = self.crew.positions(self.env.now)
         tasks = [self.open[offer.task] for offer in made]
         if made[0].rectangles is not None:
-            self._short |= {offer.task: "short_of_target" in offer.notes for offer in made}
+            self._short |= {offer.task: Note.SHORT_OF_TARGET in offer.notes for offer in made}
             needed = self.scenario.tasks.workers_per_task
             return ask_region(self.answers, tasks, made, x, y, self.crew.busy, needed)
         if made[0].recipients is None:

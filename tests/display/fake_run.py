@@ -12,10 +12,11 @@ import pandas as pd
 import yaml
 
 from geodp.geometry import Grid, Region
+from geodp.public.events import Kind, Reason
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.public.release import Cells, Contours
 from geodp.run_folder.release_store import write_release
-from geodp.simulation.event_log import EventLog, Kind, Reason
+from geodp.simulation.event_log import EventLog
 
 BOX = {"west": -122.5135, "south": 37.7113, "east": -122.3627, "north": 37.8327}
 GUARANTEE = Guarantee(0.3, Unit.SNAPSHOT, Neighbours.ADD_REMOVE, Trust.CENTRAL)

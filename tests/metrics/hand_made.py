@@ -23,11 +23,12 @@ import numpy as np
 import pandas as pd
 
 from geodp.geometry import Grid
+from geodp.public.events import Kind, Reason
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.public.release import GridCells
 from geodp.run_folder.folder import RunFolder
 from geodp.run_folder.release_store import write_release
-from geodp.simulation.event_log import EventLog, Kind, Reason
+from geodp.simulation.event_log import EventLog
 
 WORKERS = 10
 GRID = Grid(-1000.0, -500.0, 1000.0, 1000.0, columns=2, rows=1)

@@ -17,8 +17,8 @@ from geodp.metrics.compactness import Compactness
 from geodp.metrics.failure_reasons import FailureReasons
 from geodp.metrics.hop import Hop
 from geodp.metrics.notified_per_success import NotifiedPerSuccess
+from geodp.public.events import REGION_FAILURES
 from geodp.run_folder.folder import RunFolder
-from geodp.simulation.event_log import REGION_FAILURES
 from tests.metrics.hand_made import SCENARIO, server_view
 
 METRICS = [CellsPerRegion(), Compactness(), FailureReasons(), Hop(), NotifiedPerSuccess()]

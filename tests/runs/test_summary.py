@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from geodp.metrics import Measured
+from geodp.public.events import Kind, Reason
 from geodp.public.guarantee import Guarantee
 from geodp.run_folder.folder import RunFolder
 from geodp.run_folder.release_store import write_release
@@ -14,7 +15,6 @@ from geodp.runs.measure import measurements, write_metrics
 from geodp.runs.promise import both_relations
 from geodp.runs.remarks import remarks
 from geodp.runs.summary import run_summary, write_summary
-from geodp.simulation.event_log import Kind, Reason
 from tests.metrics.hand_made import SCENARIO, hand_made_run, release, server_view
 
 

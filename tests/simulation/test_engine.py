@@ -10,8 +10,8 @@ import pytest
 
 import geodp
 from geodp.errors import BudgetSpent, GeodpError
+from geodp.public.events import Kind, Reason
 from geodp.run_folder.folder import RunFolder
-from geodp.simulation.event_log import Kind, Reason
 from tests.small import small
 
 

@@ -5,7 +5,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from geodp.simulation.event_log import EventLog, Kind, Reason, reason_codes
+from geodp.public.events import Kind, Reason
+from geodp.simulation.event_log import EventLog, reason_codes
 
 
 def written(path: Path, rows_in_memory: int) -> pd.DataFrame:

@@ -14,10 +14,11 @@ import pytest
 import geodp
 from geodp.audit.interaction import DecidedOffers
 from geodp.errors import GeodpError
+from geodp.public.events import REGION_FAILURES
 from geodp.run_folder.folder import RunFolder
 from geodp.scenario.schema import Scenario
 from geodp.simulation.engine import Engine, build_world
-from geodp.simulation.event_log import REGION_FAILURES, EventLog
+from geodp.simulation.event_log import EventLog
 from geodp.streams import Streams
 from geodp.world.motion import Motion
 from geodp.world.population import Population

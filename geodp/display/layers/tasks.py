@@ -9,6 +9,7 @@ import numpy as np
 from geodp.display import colours
 from geodp.display.drawing import Fact, Mark
 from geodp.display.layers import Layer
+from geodp.public.events import Kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +66,7 @@ class TasksLayer(Layer):
 def _outcomes(run: RunFolder, tasks: pd.DataFrame) -> pd.Series:
     """Return the outcome of every task, unreachable ones told apart from other failures."""
     events = run.events
-    unreachable = set(events.loc[events["kind"] == "unreachable", "task"])
+    unreachable = set(events.loc[events["kind"] == Kind.UNREACHABLE, "task"])
     outcome = tasks["outcome"].fillna("censored").astype(str)
     given_up = (outcome == "failure") & tasks.index.isin(list(unreachable))
     return outcome.mask(given_up, "unreachable")

@@ -10,6 +10,7 @@ from pydantic import Field
 from geodp.display.colours import TRAVELLING
 from geodp.display.drawing import Fact, Mark
 from geodp.display.layers import Layer
+from geodp.public.events import Kind
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
@@ -29,7 +30,7 @@ class TripsLayer(Layer):
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw every trip as a straight line; as it happens the traveller moves along it."""
         events = run.events
-        left = events[events["kind"] == "departure"].drop_duplicates("task", keep="last")
+        left = events[events["kind"] == Kind.DEPARTURE].drop_duplicates("task", keep="last")
         if left.empty:
             return
         task = run.tasks.loc[left["task"]]

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from geodp.public.acceptance import Acceptance
+from geodp.public.events import Note, Reason
 from geodp.public.messages import Offer, Rectangle, Task
 from geodp.public.release import Cells, Points
 from geodp.server.assignment import Assignment
@@ -19,13 +20,6 @@ from geodp.server.effective_counts import BelievedCounts, believed_as_released, 
 from geodp.server.geocast_growth import Grown, Growth
 from geodp.server.reward_shares import funded
 from geodp.server.view import ServerView
-
-# Words of the event log's vocabulary of reasons, which the server may not import; a test compares them.
-PURSE_EMPTY = "reward_exhausted"
-NO_RELEASE = "no_release_to_plan_from"
-NOBODY_WILLING = "target_needs_more_than_max_travel"
-SHORT = "short_of_target"
-MOSTLY_NOISE = "counts_mostly_noise"
 
 
 class Geocast(Assignment):
@@ -71,7 +65,7 @@ class Geocast(Assignment):
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
         """Decide the region of every task of a batch."""
         if view.release is None:
-            return [_no_offer(task, NO_RELEASE) for task in tasks]
+            return [_no_offer(task, Reason.NO_RELEASE) for task in tasks]
         release = view.release
         if isinstance(release, Points):
             release = density_from_points(release, view.region)
@@ -80,7 +74,10 @@ class Geocast(Assignment):
         reward = min(view.uniform_reward, view.purse / max(int(pays.sum()), 1) * (1 - 1e-12))
         rich = [task for task, paid in zip(tasks, pays, strict=True) if paid]
         offers = iter(self._planned(rich, view, release, reward) if rich else [])
-        return [next(offers) if paid else _no_offer(task, PURSE_EMPTY) for task, paid in zip(tasks, pays, strict=True)]
+        return [
+            next(offers) if paid else _no_offer(task, Reason.PURSE_EMPTY)
+            for task, paid in zip(tasks, pays, strict=True)
+        ]
 
     def _planned(self, tasks: list[Task], view: ServerView, release: Cells, reward: float) -> list[Offer]:
         x_m, y_m = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
@@ -116,10 +113,10 @@ class Geocast(Assignment):
 
     def _offer(self, task: Task, reward: float, grown: Grown, density: float, before: tuple[Rectangle, ...]) -> Offer:
         if grown.success <= 0 and not before:
-            return _no_offer(task, NOBODY_WILLING)
-        notes = [SHORT] if grown.success < self.target_success * (1 - 1e-9) else []
+            return _no_offer(task, Reason.BEYOND_REACH)
+        notes = [Note.SHORT_OF_TARGET] if grown.success < self.target_success * (1 - 1e-9) else []
         if grown.noise_variance > max(grown.workers, 0.0) ** 2:
-            notes.append(MOSTLY_NOISE)
+            notes.append(Note.MOSTLY_NOISE)
         return Offer(
             task=task.task,
             reward=reward,

@@ -13,18 +13,13 @@ from pydantic import Field
 
 from geodp.errors import UsageError
 from geodp.geometry import Array
+from geodp.public.events import Note, Reason
 from geodp.public.messages import Offer, Task
 from geodp.public.release import Points
 from geodp.server.assignment import Assignment
 from geodp.server.expected_acceptance import blurred_willingness
 from geodp.server.reward_shares import funded
 from geodp.server.view import ServerView
-
-# Words of the event log's vocabulary of reasons, which the server may not import; a test compares them.
-BEYOND_REACH = "target_needs_more_than_max_travel"
-PURSE_EMPTY = "reward_exhausted"
-NO_RELEASE = "no_release_to_plan_from"
-CAPPED = "recipients_capped"
 
 
 class NearestReport(Assignment):
@@ -49,7 +44,7 @@ class NearestReport(Assignment):
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
         """Decide whom to ask about every task of a batch."""
         if view.release is None:
-            return [_no_offer(task, NO_RELEASE) for task in tasks]
+            return [_no_offer(task, Reason.NO_RELEASE) for task in tasks]
         if not isinstance(view.release, Points):
             raise UsageError("server.assignment: 'nearest_report' reads points that phones report, set curator: null")
         minimum = max(view.minimum_reward, view.acceptance.minimum_reward or 0.0)
@@ -57,7 +52,10 @@ class NearestReport(Assignment):
         reward = min(view.uniform_reward, view.purse / max(int(pays.sum()), 1) * (1 - 1e-12))
         rich = [task for task, paid in zip(tasks, pays, strict=True) if paid]
         offers = iter(self._planned(rich, view, view.release, reward) if rich else [])
-        return [next(offers) if paid else _no_offer(task, PURSE_EMPTY) for task, paid in zip(tasks, pays, strict=True)]
+        return [
+            next(offers) if paid else _no_offer(task, Reason.PURSE_EMPTY)
+            for task, paid in zip(tasks, pays, strict=True)
+        ]
 
     def _planned(self, tasks: list[Task], view: ServerView, points: Points, reward: float) -> list[Offer]:
         wider = self.widen**view.round
@@ -89,7 +87,7 @@ class NearestReport(Assignment):
 
     def _offer(self, task: Task, reward: float, who: npt.NDArray[np.str_], success: float, points: Points) -> Offer:
         if who.size == 0:
-            return _no_offer(task, BEYOND_REACH)
+            return _no_offer(task, Reason.BEYOND_REACH)
         short = success < self.target_success * (1 - 1e-9) and points.size > who.size
         return Offer(
             task=task.task,
@@ -99,7 +97,7 @@ class NearestReport(Assignment):
             planned_success=success,
             density_per_m2=math.nan,
             expected_workers=float(who.size),
-            notes=(CAPPED,) if short else (),
+            notes=(Note.CAPPED,) if short else (),
             recipients=tuple(who.tolist()),
         )
 

@@ -14,6 +14,7 @@ from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.public.acceptance import Acceptance
 from geodp.public.acceptance.tanh_reward import TanhReward
+from geodp.public.events import Note, Reason
 from geodp.public.messages import Offer, Task
 from geodp.public.release import Cells, Points
 from geodp.server.assignment import Assignment
@@ -28,13 +29,6 @@ from geodp.server.radius import (
 )
 from geodp.server.reward_shares import by_radius, funded, within
 from geodp.server.view import ServerView
-
-# Words of the event log's vocabulary of reasons, which the server may not import; a test compares them.
-BEYOND_REACH = "target_needs_more_than_max_travel"
-NO_RADIUS = "no_radius_reaches_target"
-PURSE_EMPTY = "reward_exhausted"
-NO_RELEASE = "no_release_to_plan_from"
-BAD_RADIUS = "solver_gave_no_usable_radius"
 
 
 class RewardRadius(Assignment):
@@ -90,7 +84,7 @@ class RewardRadius(Assignment):
                 f"server assumes '{view.acceptance.kind}'. Use solver: exact."
             )
         if view.release is None:
-            return [_no_offer(task, NO_RELEASE) for task in tasks]
+            return [_no_offer(task, Reason.NO_RELEASE) for task in tasks]
         release = view.release
         if isinstance(release, Points):
             release = density_from_points(release, view.region)
@@ -98,7 +92,10 @@ class RewardRadius(Assignment):
         pays = funded([task.arrived_s for task in tasks], view.purse, minimum)
         rich = [task for task, paid in zip(tasks, pays, strict=True) if paid]
         offers = iter(self._planned(rich, view, release, minimum) if rich else [])
-        return [next(offers) if paid else _no_offer(task, PURSE_EMPTY) for task, paid in zip(tasks, pays, strict=True)]
+        return [
+            next(offers) if paid else _no_offer(task, Reason.PURSE_EMPTY)
+            for task, paid in zip(tasks, pays, strict=True)
+        ]
 
     def _planned(self, tasks: list[Task], view: ServerView, release: Cells, minimum: float) -> list[Offer]:
         """Plan the tasks that get a reward."""
@@ -161,7 +158,11 @@ class RewardRadius(Assignment):
     def _reasons(self, asked_m: Array, max_travel_m: float) -> npt.NDArray[np.str_]:
         """Return why each task is out of reach ('' where it is not)."""
         too_far = (asked_m > max_travel_m) & (self.model == "poisson")
-        return np.select([np.isinf(asked_m), asked_m <= 0, too_far], [NO_RADIUS, BAD_RADIUS, BEYOND_REACH], default="")
+        return np.select(
+            [np.isinf(asked_m), asked_m <= 0, too_far],
+            [Reason.NO_RADIUS, Reason.BAD_RADIUS, Reason.BEYOND_REACH],
+            default="",
+        )
 
     def _success(self, acceptance: Acceptance, reward: Array, radius_m: Array, belief: Belief) -> Array:
         """Return the success the model itself expects of a circle."""
@@ -179,7 +180,7 @@ def _no_offer(task: Task, reason: str) -> Offer:
 
 
 def _notes(asked_m: float, workers: float, offered: bool) -> tuple[str, ...]:
-    notes = ["negative_radius"] if asked_m < 0 else []
+    notes = [Note.NEGATIVE_RADIUS] if asked_m < 0 else []
     if offered and workers < 1:
-        notes.append("under_one_worker")
+        notes.append(Note.UNDER_ONE_WORKER)
     return tuple(notes)

@@ -6,13 +6,12 @@ import pytest
 
 from geodp.errors import UsageError
 from geodp.public.acceptance.tanh_reward import TanhReward
+from geodp.public.events import Reason
 from geodp.public.guarantee import Guarantee
 from geodp.public.messages import Task
 from geodp.public.release import Points
-from geodp.server.assignment import nearest_report
 from geodp.server.assignment.nearest_report import NearestReport
 from geodp.server.view import ServerView
-from geodp.simulation.event_log import Reason
 from tests.server.noisy_worlds import released
 from tests.server.reports import REGION, names, reported
 
@@ -93,25 +92,19 @@ def test_a_reoffer_reaches_more_workers_those_asked_before_included() -> None:
 def test_exact_reports_beyond_reach_are_not_asked() -> None:
     far = Points(0.0, "none", Guarantee.none("a test"), names(1), np.array([2500.0]), np.array([0.0]), None, 1e-7)
     offer = NearestReport().offers(TASKS[:1], view(far))[0]
-    assert (offer.recipients, offer.unreachable) == (None, nearest_report.BEYOND_REACH)
+    assert (offer.recipients, offer.unreachable) == (None, Reason.BEYOND_REACH)
 
 
 def test_without_reports_or_money_there_is_no_offer() -> None:
     points, _, _ = world()
-    assert {offer.unreachable for offer in NearestReport().offers(TASKS, view(None))} == {nearest_report.NO_RELEASE}
+    assert {offer.unreachable for offer in NearestReport().offers(TASKS, view(None))} == {Reason.NO_RELEASE}
     nobody = Points(0.0, "none", Guarantee.none("a test"), names(0), np.empty(0), np.empty(0), None, 1e-7)
-    assert NearestReport().offers(TASKS, view(nobody))[0].unreachable == nearest_report.BEYOND_REACH
+    assert NearestReport().offers(TASKS, view(nobody))[0].unreachable == Reason.BEYOND_REACH
     poor = NearestReport().offers(TASKS, view(points, purse=1.5))
-    assert [offer.unreachable for offer in poor] == ["", nearest_report.PURSE_EMPTY]
+    assert [offer.unreachable for offer in poor] == ["", Reason.PURSE_EMPTY]
     assert sum(offer.reward for offer in poor) <= 1.5
 
 
 def test_counts_are_refused_by_name() -> None:
     with pytest.raises(UsageError, match="reads points"):
         NearestReport().offers(TASKS, view(released(np.ones((2, 2)), 0.0)))  # type: ignore[arg-type]
-
-
-def test_reasons_are_words_of_the_event_log() -> None:
-    assert nearest_report.BEYOND_REACH == Reason.BEYOND_REACH
-    assert nearest_report.PURSE_EMPTY == Reason.PURSE_EMPTY
-    assert nearest_report.NO_RELEASE == Reason.NO_RELEASE

@@ -1,6 +1,4 @@
-import ast
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,20 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-import geodp.server
 from geodp.errors import UsageError
 from geodp.geometry import Region
 from geodp.public.acceptance import Acceptance
 from geodp.public.acceptance.linear import Linear
 from geodp.public.acceptance.tanh_reward import TanhReward
 from geodp.public.acceptance.zipf import Zipf
+from geodp.public.events import Reason
 from geodp.public.messages import Offer, Task
 from geodp.public.release import Cells
 from geodp.registry import plugin
-from geodp.server.assignment import reward_radius
 from geodp.server.assignment.reward_radius import RewardRadius
 from geodp.server.view import ServerView
-from geodp.simulation.event_log import Reason
 from tests.server.noisy_worlds import DENSITY_PER_M2, SIDE_M, inner_places, realised_success, released
 
 REGION = Region(-122.5, 37.7, -122.4, 37.8)
@@ -55,39 +51,6 @@ def offers(fields: dict[str, Any], tasks: list[Task], seen: ServerView) -> list[
 
 def test_it_is_found_by_its_kind() -> None:
     assert plugin("reward_radius", target_success=0.8) == RewardRadius(target_success=0.8)
-
-
-def test_reasons_are_words_of_the_event_log() -> None:
-    words = {
-        reward_radius.BEYOND_REACH: Reason.BEYOND_REACH,
-        reward_radius.NO_RADIUS: Reason.NO_RADIUS,
-        reward_radius.PURSE_EMPTY: Reason.PURSE_EMPTY,
-        reward_radius.NO_RELEASE: Reason.NO_RELEASE,
-        reward_radius.BAD_RADIUS: Reason.BAD_RADIUS,
-    }
-    assert all(word == reason.value for word, reason in words.items())
-
-
-def test_the_servers_modules_import_public_modules_only() -> None:
-    public = (
-        "geodp.public.release",
-        "geodp.public.messages",
-        "geodp.geometry",
-        "geodp.registry",
-        "geodp.model",
-        "geodp.errors",
-        "geodp.public.acceptance",
-        "geodp.public.guarantee",
-        "geodp.public.channels",
-        "geodp.server",
-    )
-    for path in Path(geodp.server.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            assert not isinstance(node, ast.ImportFrom) or node.level == 0, path
-            for name in names:
-                assert not name.startswith("geodp") or name.startswith(public), (path, name)
 
 
 # --- which combinations make sense
