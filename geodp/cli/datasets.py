@@ -55,7 +55,7 @@ def make(
     """Make up visits and the list of their venues, with a hierarchy and categories; or trips on streets."""
     from geodp.datasets.folder import require_ending
     from geodp.datasets.make import make_trips, make_visits
-    from geodp.tables.visits.generated_histories import Sizes
+    from geodp.tables.visits.generated_visits import Sizes
 
     if trips:
         from geodp.publish.public_inputs import parse_region, require_sound

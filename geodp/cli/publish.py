@@ -135,7 +135,7 @@ def visits(
     from geodp.publish.request import Request, parse_columns
     from geodp.publish.visit_reading import PARTS
     from geodp.publish.visits import PublicPlaces, publish_visits
-    from geodp.tables.visits.area_files import AreaFile
+    from geodp.tables.visits.hierarchy import AreaFile
     from geodp.tables.visits.venue_file import PARTS as LISTED
 
     fields, called = overrides(settings), parse_columns(column, PARTS)

@@ -13,7 +13,7 @@ import numpy as np
 from geodp.datasets.folder import Ending, TableFile, table_folder
 from geodp.geometry import EARTH_RADIUS_M, Array
 from geodp.tables.loaders import Dropped, Loader
-from geodp.tables.loaders._seen import Numbering
+from geodp.tables.loaders._checks import Numbering
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geodp.tables.loaders import Dropped, Loader
-from geodp.tables.loaders._seen import Numbering
+from geodp.tables.loaders._checks import Numbering
 
 if TYPE_CHECKING:
     import pyarrow as pa

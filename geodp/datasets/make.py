@@ -9,7 +9,7 @@ import numpy as np
 from geodp.datasets.folder import Ending, TableFile, table_folder
 from geodp.geometry import Region
 from geodp.tables.trajectories.generated_trips import TripSizes
-from geodp.tables.visits.generated_histories import Sizes, generated_histories
+from geodp.tables.visits.generated_visits import Sizes, generated_histories
 
 _TRIPS_AT_ONCE = 10_000
 

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
     from geodp.run_folder.published import PublishedRun
     from geodp.tables.visits.hierarchy import Hierarchy
-    from geodp.tables.visits.histories import Histories, Venues
-    from geodp.tables.visits.released_visits import ReleasedVisits, Replacements
+    from geodp.tables.visits.histories import Histories, ReleasedVisits, Replacements, Venues
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +39,7 @@ def scored(run: RunFolder, item: PublishedRun) -> ScoredVisits:
 
 def _read(run: RunFolder, item: PublishedRun) -> ScoredVisits:
     from geodp.tables.visits.hierarchy import hierarchy_of
-    from geodp.tables.visits.released_visits import ReleasedVisits, Replacements
+    from geodp.tables.visits.histories import ReleasedVisits, Replacements
 
     histories, venues, frame = run.visits, run.venues, item.released
     number = {name: place for place, name in enumerate(histories.people.tolist())}

@@ -15,6 +15,6 @@ class Mae(VenueError):
 
     def errors(self, pair: CountPair) -> Counts:
         """Return the error of every venue."""
-        from geodp.tables.visits.count_scores import absolute_errors
+        from geodp.tables.visits.visit_scores import absolute_errors
 
         return absolute_errors(pair.released, pair.true)

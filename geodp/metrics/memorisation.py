@@ -28,7 +28,7 @@ class Memorisation(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Compare every publication of trajectories with the truth."""
-        from geodp.tables.trajectories.memorisation import memorisation
+        from geodp.tables.trajectories.scores import memorisation
 
         def compared(item: PublishedRun) -> dict[str, Measured]:
             found = memorisation(run.trajectories, synthetic(run, item))

@@ -15,6 +15,6 @@ class Mre(VenueError):
 
     def errors(self, pair: CountPair) -> Counts:
         """Return the relative error of every venue."""
-        from geodp.tables.visits.count_scores import relative_errors
+        from geodp.tables.visits.visit_scores import relative_errors
 
         return relative_errors(pair.released, pair.true, pair.users)

@@ -34,7 +34,7 @@ class ReidentifiedShare(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Match published rows to people."""
-        from geodp.tables.visits.reidentification import matched
+        from geodp.tables.visits.visit_scores import matched
 
         def one(item: PublishedRun) -> dict[str, Measured]:
             found = scored(run, item)

@@ -31,7 +31,7 @@ class TopkAccuracy(Metric):
         return measured_by(run, "counts", self._score)
 
     def _score(self, item: PublishedRun) -> dict[str, Measured]:
-        from geodp.tables.visits.count_scores import top_accuracy
+        from geodp.tables.visits.visit_scores import top_accuracy
 
         pair = count_pair(item)
         return {"topk_accuracy": Measured(top_accuracy(pair.released, pair.true, self.top))}

@@ -23,7 +23,7 @@ class TopkMae(VenueError):
 
     def errors(self, pair: CountPair) -> Counts:
         """Return the errors of the most visited venues."""
-        from geodp.tables.visits.count_scores import absolute_errors, top_venues
+        from geodp.tables.visits.visit_scores import absolute_errors, top_venues
 
         best = top_venues(pair.true, self.top)
         return absolute_errors(pair.released[best], pair.true[best])

@@ -23,7 +23,7 @@ class TopkMre(VenueError):
 
     def errors(self, pair: CountPair) -> Counts:
         """Return the relative errors of the most visited venues."""
-        from geodp.tables.visits.count_scores import relative_errors, top_venues
+        from geodp.tables.visits.visit_scores import relative_errors, top_venues
 
         best = top_venues(pair.true, self.top)
         return relative_errors(pair.released[best], pair.true[best], pair.users)

@@ -47,7 +47,7 @@ from geodp.tables.visits.visit_sets import VisitSets, VisitTable
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.tables.visits.venue_counts import VenueCounts
+    from geodp.tables.visits.histories import VenueCounts
 
 DEFAULT_METHOD = NEAREST
 _USUAL = {NEAREST: {"variant": "geodp"}}

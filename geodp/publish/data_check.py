@@ -18,7 +18,7 @@ from geodp.tables import columns_file, total_rows
 from geodp.tables.notices import gathered, notice
 from geodp.tables.point_column import PointColumn, point_column
 from geodp.tables.trajectories.reading import LATEST_S
-from geodp.tables.trajectories.sparse_pings import sparse_remark
+from geodp.tables.trajectories.scores import sparse_remark
 from geodp.tables.trajectories.table import Trajectories
 from geodp.tables.usual_columns import candidates, named_columns
 from geodp.tables.visits.venue_list import VenueList, as_text, read_venue_list

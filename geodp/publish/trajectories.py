@@ -23,7 +23,7 @@ from geodp.publish.statement import Accuracy
 from geodp.tables import columns_file
 from geodp.tables.notices import notice, notice_cap
 from geodp.tables.trajectories.reading import Points, gathered_points, read_points
-from geodp.tables.trajectories.sparse_pings import changed_remark, sparse_remark
+from geodp.tables.trajectories.scores import changed_remark, sparse_remark
 from geodp.tables.trajectories.table import Trajectories, nobody
 
 if TYPE_CHECKING:

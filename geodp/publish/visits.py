@@ -24,14 +24,13 @@ from geodp.publish.statement import Accuracy
 from geodp.publish.visit_files import read_personal_levels, read_users, read_visits
 from geodp.registry import plugins
 from geodp.tables.notices import notice_cap
-from geodp.tables.visits.area_files import AreaFile
-from geodp.tables.visits.hierarchy import hierarchy_of
+from geodp.tables.visits.hierarchy import AreaFile, hierarchy_of
 from geodp.tables.visits.histories import Histories, Venues
 from geodp.tables.visits.venue_file import read_venues
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.tables.visits.released_visits import ReleasedVisits
+    from geodp.tables.visits.histories import ReleasedVisits
 
 DEFAULT_METHOD = "prilocation"
 _VENUES_PER_CLUSTER = 5

@@ -11,7 +11,7 @@ import numpy as np
 from geodp.curator.publications.prilocation import PriLocation
 from geodp.errors import UsageError
 from geodp.privacy.noise import Noise, SimulatedNoise
-from geodp.tables.visits.generated_histories import Sizes, generated_histories
+from geodp.tables.visits.generated_visits import Sizes, generated_histories
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import usage_of
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from geodp.geometry import Region
 from geodp.tables.trajectories.generated_trips import BRINKHOFF_TRIPS, TAXI_TRIPS, generated_trips
-from geodp.tables.trajectories.memorisation import memorisation
-from geodp.tables.trajectories.scores import SCORES
+from geodp.tables.trajectories.scores import SCORES, memorisation
 from geodp.tables.trajectories.table import Trajectories
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import cpu_s, scratch_folder, usage_of

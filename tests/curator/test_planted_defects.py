@@ -48,7 +48,7 @@ from geodp.privacy.primitives import (
     with_planar_geometric,
 )
 from geodp.tables.trajectories.table import Trajectories
-from geodp.tables.visits.venue_counts import VenueCounts
+from geodp.tables.visits.histories import VenueCounts
 from geodp.tables.visits.visit_sets import VisitSets
 
 Plant = Callable[[pytest.MonkeyPatch], None]

@@ -7,8 +7,7 @@ import pytest
 
 from geodp.metrics import Metric
 from geodp.registry import plugin
-from geodp.tables.trajectories.memorisation import memorisation
-from geodp.tables.trajectories.scores import SCORES
+from geodp.tables.trajectories.scores import SCORES, memorisation
 from geodp.tables.trajectories.table import Trajectories, nobody
 from tests.tables.trajectories.hand_made import BOX, table
 from tests.tables.trajectories.test_scores import some_trips

@@ -13,7 +13,7 @@ import pytest
 from geodp.cli.main import main
 from geodp.errors import DataError
 from geodp.publish.visit_reading import read_visit_sets, visit_files
-from geodp.tables.visits.generated_histories import Sizes, generated_histories
+from geodp.tables.visits.generated_visits import Sizes, generated_histories
 from geodp.tables.visits.venue_list import read_venue_list
 from tests.publish.conftest import with_ledger
 

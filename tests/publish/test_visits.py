@@ -12,7 +12,7 @@ import pytest
 
 from geodp.cli.main import main
 from geodp.errors import DataError, UsageError
-from geodp.tables.visits.generated_histories import Sizes, generated_histories
+from geodp.tables.visits.generated_visits import Sizes, generated_histories
 from geodp.tables.visits.venue_file import nested_columns, read_venues
 from tests.publish.conftest import with_ledger
 

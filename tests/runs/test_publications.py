@@ -193,7 +193,7 @@ def test_a_spent_budget_is_refused_in_words() -> None:
     from geodp.curator.publications import Records
     from geodp.privacy.ledger import Ledger
     from geodp.runs.publications import book_publications
-    from geodp.tables.visits.generated_histories import Sizes, generated_histories
+    from geodp.tables.visits.generated_visits import Sizes, generated_histories
     from geodp.world.motion import standing
 
     scenario = small(VISITS)

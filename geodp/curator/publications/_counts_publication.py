@@ -21,9 +21,8 @@ from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.tables.notices import notice_cap
-from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.histories import Integers, VenueCounts
 from geodp.tables.visits.space_order import space_order
-from geodp.tables.visits.venue_counts import VenueCounts
 from geodp.tables.visits.visit_sets import VisitSets, VisitTable, sets_of
 
 OBSERVED = "the noise follows the largest number of venues that any user visited, which is private itself"

@@ -16,8 +16,7 @@ from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Unit
 from geodp.tables.notices import notice_cap
 from geodp.tables.visits.hierarchy import Hierarchy, diameter_m, hierarchy_of
-from geodp.tables.visits.histories import Histories, Names, Venues
-from geodp.tables.visits.released_visits import ReleasedVisits, Replacements
+from geodp.tables.visits.histories import Histories, Names, ReleasedVisits, Replacements, Venues
 
 if TYPE_CHECKING:
     import pandas as pd

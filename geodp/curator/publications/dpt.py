@@ -28,7 +28,7 @@ from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.tables.notices import notice, notice_cap
-from geodp.tables.trajectories.sparse_pings import changed_remark
+from geodp.tables.trajectories.scores import changed_remark
 from geodp.tables.trajectories.table import Trajectories
 
 _AS_THEY_ARE = "the trajectories themselves are published"

@@ -13,8 +13,7 @@ from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee
-from geodp.tables.visits.histories import Histories, Integers, Venues
-from geodp.tables.visits.released_visits import ReleasedVisits, Replacements
+from geodp.tables.visits.histories import Histories, Integers, ReleasedVisits, Replacements, Venues
 
 _WHY = "places are averaged over groups of k visits, which tells where groups were and bounds nobody's influence"
 

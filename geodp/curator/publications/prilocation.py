@@ -22,8 +22,7 @@ from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import DEFAULT_PLANAR_EPSILON_PER_M
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.tables.visits.hierarchy import Hierarchy, hierarchy_of
-from geodp.tables.visits.histories import Histories, Integers, Names, Venues
-from geodp.tables.visits.released_visits import ReleasedVisits, Replacements
+from geodp.tables.visits.histories import Histories, Integers, Names, ReleasedVisits, Replacements, Venues
 
 _OWN = "places are drawn from the person's own places, so what can come out tells where the person was"
 _CENTRES = "the centres of the clusters follow from private visits without noise; only their objective has noise"

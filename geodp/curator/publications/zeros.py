@@ -10,8 +10,7 @@ from geodp.curator.publications._counts_publication import CountsPublication
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
-from geodp.tables.visits.histories import Integers
-from geodp.tables.visits.venue_counts import VenueCounts
+from geodp.tables.visits.histories import Integers, VenueCounts
 from geodp.tables.visits.visit_sets import VisitTable
 
 

@@ -11,8 +11,8 @@ from geodp.errors import UsageError
 from geodp.figures.kinds import FigureKind
 
 if TYPE_CHECKING:
+    from geodp.tables.visits.generated_visits import ModelledVisits
     from geodp.tables.visits.histories import Integers
-    from geodp.tables.visits.modelled_visits import ModelledVisits
     from geodp.tables.visits.visit_sets import VisitSets
 
 
@@ -35,8 +35,7 @@ class CountFigure(FigureKind):
 
     def table(self) -> VisitSets | ModelledVisits:
         """Return the table; a shape is drawn from a fixed seed, as the sums of its rows and columns."""
-        from geodp.tables.visits.data_shapes import DPSENSE_SHAPES, GS_SHAPES
-        from geodp.tables.visits.modelled_visits import modelled_visits
+        from geodp.tables.visits.generated_visits import DPSENSE_SHAPES, GS_SHAPES, modelled_visits
 
         if self.path is not None:
             return self._real()

@@ -13,8 +13,8 @@ from geodp.figures.kinds._count_tables import CountFigure
 if TYPE_CHECKING:
     import pandas as pd
 
+    from geodp.tables.visits.generated_visits import ModelledVisits
     from geodp.tables.visits.histories import Integers
-    from geodp.tables.visits.modelled_visits import ModelledVisits
     from geodp.tables.visits.visit_sets import VisitSets
 
 
@@ -59,7 +59,7 @@ class CountErrors(CountFigure):
     ) -> list[tuple[Any, ...]]:
         from geodp.privacy.noise import SimulatedNoise
         from geodp.registry import plugin
-        from geodp.tables.visits.count_scores import absolute_errors, relative_errors, top_venues
+        from geodp.tables.visits.visit_scores import absolute_errors, relative_errors, top_venues
 
         settings = {key: value for key, value in fields.items() if key != "kind"}
         if settings.get("cap") == "longest":

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from geodp.curator.publications._visits_publication import VisitsPublication
     from geodp.tables.visits.hierarchy import Hierarchy
-    from geodp.tables.visits.histories import Histories, Venues
-    from geodp.tables.visits.released_visits import ReleasedVisits, Replacements
+    from geodp.tables.visits.histories import Histories, ReleasedVisits, Replacements, Venues
 
 DISTANCE = "distance error DE"
 REIDENTIFIED = "people re-identified at the first guess"
@@ -118,8 +117,7 @@ class PublishedVisits(FigureKind):
 
         from geodp.privacy.noise import SimulatedNoise
         from geodp.streams import Streams
-        from geodp.tables.visits.reidentification import matched
-        from geodp.tables.visits.visit_scores import count_error, distance_errors
+        from geodp.tables.visits.visit_scores import count_error, distance_errors, matched
 
         noise = SimulatedNoise(Streams(repeat).generator("figure.noise"))
         released, truth = item.release_with_truth(histories, venues, noise)
@@ -134,7 +132,7 @@ class PublishedVisits(FigureKind):
     def _generated(self) -> tuple[Histories, Venues]:
         import numpy as np
 
-        from geodp.tables.visits.generated_histories import Sizes, generated_histories
+        from geodp.tables.visits.generated_visits import Sizes, generated_histories
         from geodp.tables.visits.histories import Venues
 
         sizes = Sizes(people=self.people, visits=self.mean_visits, venues=self.venues, cities=self.cities)

@@ -13,7 +13,7 @@ from geodp.figures.kinds._count_tables import CountFigure
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.tables.visits.modelled_visits import ModelledVisits
+    from geodp.tables.visits.generated_visits import ModelledVisits
     from geodp.tables.visits.visit_sets import VisitSets
 
 _QUANTITIES = ("error", "quality", "their mean")

@@ -12,8 +12,7 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.tables.loaders import Dataset, Dropped
 from geodp.tables.loaders._text_files import numbers, text_batches, words
-from geodp.tables.loaders._track_files import constant, each_file, files_of
-from geodp.tables.loaders._tracks import TrackLoader
+from geodp.tables.loaders._tracks import TrackLoader, constant, each_file, files_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,8 +15,7 @@ from geodp.errors import DataError
 from geodp.geometry import Projection
 from geodp.tables.loaders import Dropped
 from geodp.tables.loaders._text_files import require_file
-from geodp.tables.loaders._track_files import TRACK, constant, each_file
-from geodp.tables.loaders._tracks import TrackLoader
+from geodp.tables.loaders._tracks import TRACK, TrackLoader, constant, each_file
 
 if TYPE_CHECKING:
     import pyarrow as pa

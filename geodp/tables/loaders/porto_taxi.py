@@ -14,8 +14,7 @@ from geodp.errors import DataError
 from geodp.tables import columns_file
 from geodp.tables.loaders import Dataset, Dropped
 from geodp.tables.loaders._text_files import require_file
-from geodp.tables.loaders._track_files import TRACK, each_file
-from geodp.tables.loaders._tracks import TrackLoader
+from geodp.tables.loaders._tracks import TRACK, TrackLoader, each_file
 
 if TYPE_CHECKING:
     import pyarrow as pa

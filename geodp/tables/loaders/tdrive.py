@@ -11,8 +11,7 @@ import numpy as np
 
 from geodp.tables.loaders import TRAJECTORIES, Dataset, Dropped
 from geodp.tables.loaders._text_files import numbers, seconds, text_batches, words
-from geodp.tables.loaders._track_files import each_file, files_of
-from geodp.tables.loaders._tracks import TrackLoader
+from geodp.tables.loaders._tracks import TrackLoader, each_file, files_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

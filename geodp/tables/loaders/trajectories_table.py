@@ -11,9 +11,8 @@ from pydantic import Field
 
 from geodp.tables import columns_file, total_rows
 from geodp.tables.loaders import TRAJECTORIES, Dropped
-from geodp.tables.loaders._seen import Numbering
+from geodp.tables.loaders._checks import Numbering, zoned_seconds
 from geodp.tables.loaders._text_files import numbers, require_file
-from geodp.tables.loaders._times import zoned_seconds
 from geodp.tables.loaders._tracks import TrackLoader
 from geodp.tables.point_column import PointColumn, point_column
 from geodp.tables.usual_columns import field_column

@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Literal
 from geodp.errors import UsageError
 from geodp.tables import columns_file, total_rows
 from geodp.tables.loaders import Dropped, Loaded, Loader
-from geodp.tables.loaders._checks import Checker, box_of
+from geodp.tables.loaders._checks import Checker, box_of, zoned_seconds
 from geodp.tables.loaders._text_files import as_visits, numbers, require_file
-from geodp.tables.loaders._times import zoned_seconds
 from geodp.tables.point_column import PointColumn, point_column
 from geodp.tables.usual_columns import field_column, likely
 

@@ -6,15 +6,14 @@ A score is None where it is undefined: no trajectories on one side, or nothing t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array, Region
 from geodp.tables.trajectories.cell_ways import cell_ways, square_grid, windows
-from geodp.tables.trajectories.diameters import diameters_m
-from geodp.tables.trajectories.divergence import jsd, jsd_of_codes
-from geodp.tables.trajectories.table import Integers, Trajectories
+from geodp.tables.trajectories.table import Integers, Mask, Trajectories
 
 FINE, COARSE = 20, 6  # cells per side
 QUERIES = 500
@@ -189,3 +188,205 @@ def _frequent(trajectories: Trajectories, region: Region) -> Integers:
         base += grid.size**length
     found, times = np.unique(np.concatenate(codes), return_counts=True)
     return np.asarray(found[np.lexsort((found, -times))[:_PATTERNS]], dtype=np.int64)
+
+
+Numbers = npt.NDArray[np.integer] | npt.NDArray[np.floating]
+
+
+def jsd(one: npt.ArrayLike, other: npt.ArrayLike) -> float | None:
+    """Return the divergence of two histograms over the same bins: natural logarithm, no root, 0 to ln 2.
+
+    None when one of them is empty: it has no distribution.
+    """
+    p, q = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    if p.sum() <= 0 or q.sum() <= 0:
+        return None
+    p, q = p / p.sum(), q / q.sum()
+    middle = (p + q) / 2
+    return max(0.0, (_relative_entropy(p, middle) + _relative_entropy(q, middle)) / 2)
+
+
+def jsd_of_codes(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> float | None:
+    """Return the divergence of two samples of codes, each code a bin of its own."""
+    codes, place = np.unique(np.concatenate([one, other]), return_inverse=True)
+    return jsd(
+        np.bincount(place[: one.size], minlength=codes.size), np.bincount(place[one.size :], minlength=codes.size)
+    )
+
+
+def _relative_entropy(p: npt.NDArray[np.float64], q: npt.NDArray[np.float64]) -> float:
+    there = p > 0
+    return float(np.sum(p[there] * np.log(p[there] / q[there])))
+
+
+_DIRECTIONS = 8
+_HULL_FROM = 400  # candidates; beyond, their hull is cheaper than their pairs
+
+
+def diameters_m(trajectories: Trajectories) -> Array:
+    """Return the exact diameter of every trajectory.
+
+    The width in a few directions is a lower bound; a point whose furthest corner of the trajectory's box is nearer
+    than that cannot be an end of the diameter. The few left are compared pair by pair.
+    """
+    if not trajectories.size:
+        return np.empty(0)
+    x, y, first = trajectories.x_m, trajectories.y_m, trajectories.first[:-1]
+    bound = np.zeros(trajectories.size)
+    for angle in np.arange(_DIRECTIONS) * np.pi / _DIRECTIONS:
+        along = x * np.cos(angle) + y * np.sin(angle)
+        bound = np.maximum(bound, np.maximum.reduceat(along, first) - np.minimum.reduceat(along, first))
+    owner = trajectories.owner
+    far_x = np.maximum(x - np.minimum.reduceat(x, first)[owner], np.maximum.reduceat(x, first)[owner] - x)
+    far_y = np.maximum(y - np.minimum.reduceat(y, first)[owner], np.maximum.reduceat(y, first)[owner] - y)
+    left = trajectories.keeping(np.hypot(far_x, far_y) >= bound[owner] * (1 - 1e-12))
+    best = np.zeros(left.size)
+    many = left.counts > _HULL_FROM
+    for number in np.flatnonzero(many):
+        points = slice(left.first[number], left.first[number + 1])
+        best[number] = _by_hull(left.x_m[points], left.y_m[points])
+    best[~many] = _by_pairs(left.chosen(~many))
+    return best
+
+
+def _by_pairs(trajectories: Trajectories) -> Array:
+    """Compare all pairs of points of every trajectory: first neighbours, then those two apart, and so on."""
+    x, y, best = trajectories.x_m, trajectories.y_m, np.zeros(trajectories.points)
+    stop = np.repeat(trajectories.first[1:], trajectories.counts)
+    point, apart = np.arange(trajectories.points), 1
+    while (point := point[point + apart < stop[point]]).size:
+        distance = (x[point] - x[point + apart]) ** 2 + (y[point] - y[point + apart]) ** 2
+        best[point] = np.maximum(best[point], distance)
+        apart += 1
+    return np.sqrt(np.maximum.reduceat(best, trajectories.first[:-1])) if trajectories.size else np.empty(0)
+
+
+def _by_hull(x_m: Array, y_m: Array) -> float:
+    import shapely
+    from scipy.spatial.distance import pdist
+
+    hull = shapely.get_coordinates(shapely.convex_hull(shapely.multipoints(np.column_stack([x_m, y_m]))))
+    return float(np.max(pdist(hull), initial=0.0))
+
+
+_WAYPOINTS = 16
+_MOST_TRIED = 2_000
+_MOST_KNOWN = 20_000
+_SPLIT_SEED = 160_616  # the halves are the same for every method
+_NEAR_SHARE = 0.05
+_LEAST_M = 1e-3  # held-out trips that repeat known ones to the millimetre: there is no distance to compare with
+
+
+@dataclass(frozen=True)
+class Memorisation:
+    """Distances to the nearest real trajectory, of synthetic and of held-out ones."""
+
+    ratio: float | None
+    """Median distance of a synthetic trajectory over that of a held-out one: near or above 1 is no memorising."""
+    near_share: float | None
+    """Share of the synthetic ones nearer than all but 5 % of the held-out ones: 5 % when nothing is memorised."""
+
+
+def memorisation(real: Trajectories, synthetic: Trajectories) -> Memorisation:
+    """Compare distances to the nearest of one half of the real trajectories: of synthetic ones and of the other half.
+
+    The halves are people, so that nobody's repeated trips stand on both sides; with a single person, trajectories.
+    Both groups are drawn down to at most 2,000 trajectories, the half they are compared with to 20,000. The distance
+    of two trajectories is the root mean square distance between 16 places spread evenly along each.
+    """
+    if real.size < 2 or not synthetic.size:
+        return Memorisation(None, None)
+    rng = np.random.default_rng(_SPLIT_SEED)
+    known = _half(real, rng)
+    if known.all() or not known.any():
+        return Memorisation(None, None)
+    shapes = waypoints(real.chosen(_some(np.flatnonzero(known), _MOST_KNOWN, rng)))
+    unseen = waypoints(real.chosen(_some(np.flatnonzero(~known), _MOST_TRIED, rng)))
+    made = waypoints(synthetic.chosen(_some(np.arange(synthetic.size), _MOST_TRIED, rng)))
+    of_unseen, of_made = nearest_m(unseen, shapes), nearest_m(made, shapes)
+    usual = float(np.median(of_unseen))
+    return Memorisation(
+        float(np.median(of_made)) / usual if usual >= _LEAST_M else None,
+        float(np.mean(of_made < np.quantile(of_unseen, _NEAR_SHARE))),
+    )
+
+
+def waypoints(trajectories: Trajectories, number: int = _WAYPOINTS) -> Array:
+    """Return places spread evenly along each trajectory's path, ends included: x of all, then y of all, a row each."""
+    along = np.cumsum(trajectories.steps_m) - trajectories.steps_m
+    start = along[trajectories.first[:-1]]
+    # One line through all of them: a gap before each keeps the search for a place on its own trajectory.
+    gap = np.arange(trajectories.size) * (float(trajectories.lengths_m.max(initial=0.0)) + 1.0)
+    at = along - start[trajectories.owner] + gap[trajectories.owner]
+    wanted = gap[:, None] + np.linspace(0, 1, number) * trajectories.lengths_m[:, None]
+    return np.hstack([np.interp(wanted, at, trajectories.x_m), np.interp(wanted, at, trajectories.y_m)])
+
+
+def nearest_m(shapes: Array, known: Array) -> Array:
+    """Return each shape's distance to the nearest known one (root mean square over the places)."""
+    best = np.empty(len(shapes))
+    centre = known.mean(axis=0)  # small numbers keep the differences of squares exact to millimetres
+    known, shapes = known - centre, shapes - centre
+    squares = np.einsum("ij,ij->i", known, known)
+    for begin in range(0, len(shapes), 256):
+        part = shapes[begin : begin + 256]
+        close = np.argmin(squares - 2 * part @ known.T, axis=1)
+        best[begin : begin + 256] = np.linalg.norm(part - known[close], axis=1)
+    return np.asarray(best / np.sqrt(known.shape[1] / 2), dtype=np.float64)
+
+
+def _half(real: Trajectories, rng: np.random.Generator) -> Mask:
+    """Choose about half of the trajectories: whole people where there are several."""
+    here = np.unique(real.person)
+    if here.size == 1:
+        return np.asarray(rng.permutation(real.size) < real.size // 2)
+    order = rng.permutation(here)
+    number = np.bincount(real.person, minlength=int(here.max()) + 1)[order]
+    until = int(np.argmin(np.abs(np.cumsum(number)[:-1] - real.size / 2))) + 1
+    return np.asarray(np.isin(real.person, order[:until]))
+
+
+def _some(which: npt.NDArray[np.integer], most: int, rng: np.random.Generator) -> Integers:
+    chosen = which if which.size <= most else np.sort(rng.choice(which, most, replace=False))
+    return np.asarray(chosen, dtype=np.int64)
+
+
+FEW_POINTS = 5
+"""Trips with fewer points in the median tell where people were, not how they went."""
+LONG_GAP_S = 900.0
+"""Pings further apart than this in the median leave the way between them open."""
+
+MUCH = 2.0
+"""Synthetic trips with so many times the points or hours of the true ones, or as little, are told."""
+
+
+def sparse_remark(trips: Trajectories) -> str:
+    """Say that trips are sparse pings, and what follows from it ('' where they are not)."""
+    if not trips.size:
+        return ""
+    gaps = np.diff(trips.time_s)[~trips.starts[1:]]
+    points, gap_s = float(np.median(trips.counts)), float(np.median(gaps)) if gaps.size else 0.0
+    if points >= FEW_POINTS and gap_s <= LONG_GAP_S:
+        return ""
+    return (
+        f"trips have {points:g} points in the median, {gap_s:,.0f} s apart: such pings do not show the way. Synthetic "
+        "trips move from cell to cell, so their points and hours may be far from these (often many more)."
+    )
+
+
+def changed_remark(given: Trajectories, released: Trajectories) -> str:
+    """Say that synthetic trips came out much longer or shorter than those they stand for ('' where they did not)."""
+    if not given.size or not released.size:
+        return ""
+    points = float(given.counts.mean()), float(released.counts.mean())
+    hours = float(given.durations_s.mean()) / 3600, float(released.durations_s.mean()) / 3600
+    if all(_alike(*pair) for pair in (points, hours)):
+        return ""
+    return (
+        f"Synthetic trips have {points[1]:.1f} points and last {hours[1]:.1f} h on average, where the true ones have "
+        f"{points[0]:.1f} points and last {hours[0]:.1f} h: do not read lengths, paces or hours off them."
+    )
+
+
+def _alike(one: float, other: float) -> bool:
+    return max(one, other) <= MUCH * min(one, other) or max(one, other) == 0

@@ -1,4 +1,4 @@
-"""Histories of visits with repeats: who was where, beside the public list of venues."""
+"""Histories of visits with repeats: who was where, beside the public list of venues; what is published of them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.privacy.keyed_choice import GOLDEN, keyed, mixed, user_words
+from geodp.public.guarantee import Guarantee
 
 Integers = npt.NDArray[np.int64]
 Names = npt.NDArray[np.object_]
@@ -129,3 +130,46 @@ def _places_in(groups: Integers) -> Integers:
     rank = np.empty(groups.size, dtype=np.int64)
     rank[order] = np.arange(groups.size) - np.repeat(starts, np.diff(np.append(starts, groups.size)))
     return rank
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedVisits:
+    """Visits as published: per person an unordered multiset of places, here sorted by person, then place."""
+
+    people: Names
+    person: Integers
+    venue: Integers
+    """Venue of each published visit by number in the public list; -1 where a place is no venue (a centroid)."""
+    x_m: Array
+    y_m: Array
+    mechanism: str
+    guarantee: Guarantee
+    cluster: Integers | None = None
+    """Public cluster of every venue of the list, where there are clusters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Replacements:
+    """Truth: which place took the place of which. Never published."""
+
+    person: Integers
+    true_venue: Integers
+    """The visit behind a published one; for added visits the place that pads."""
+    released_venue: Integers
+    survived: npt.NDArray[np.bool_]
+    """False for visits that were added to reach the noisy number."""
+    x_m: Array
+    y_m: Array
+    """Published places."""
+
+
+@dataclass(frozen=True, eq=False)
+class VenueCounts:
+    """Noisy numbers of users per venue."""
+
+    count: Array
+    """One number per venue of the public list, in its order."""
+    mechanism: str
+    guarantee: Guarantee
+    facts: Mapping[str, float] = field(default_factory=dict)
+    """What was settled on the way and paid for (group width, threshold, noise scale): as public as the counts."""

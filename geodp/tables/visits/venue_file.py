@@ -10,7 +10,7 @@ import numpy as np
 from geodp.errors import DataError, UsageError
 from geodp.tables import columns_file
 from geodp.tables.usual_columns import named_columns
-from geodp.tables.visits.area_files import AreaFile
+from geodp.tables.visits.hierarchy import AreaFile
 from geodp.tables.visits.histories import Names, Venues
 
 _NOT_LEVELS = {"venue", "lon", "lat", "category", "name", "venue_id", "category_id"}

@@ -21,11 +21,10 @@ from geodp.curator.publications.prilocation import PriLocation
 from geodp.errors import DataError, NotReleasable, UsageError
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.guarantee import Unit
-from geodp.tables.visits.generated_histories import Sizes, generated_histories
+from geodp.tables.visits.generated_visits import Sizes, generated_histories
 from geodp.tables.visits.hierarchy import hierarchy_of
 from geodp.tables.visits.histories import Histories, Venues
-from geodp.tables.visits.reidentification import matched
-from geodp.tables.visits.visit_scores import distance_error, same_unit_share
+from geodp.tables.visits.visit_scores import distance_error, matched, same_unit_share
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,7 @@ from shapely import Polygon
 
 from geodp.errors import UsageError
 from geodp.geometry import Region
-from geodp.tables.trajectories.generated_trips import TripSizes, generated_trips
-from geodp.tables.trajectories.streets import street_network, trace
+from geodp.tables.trajectories.generated_trips import TripSizes, generated_trips, street_network, trace
 
 CITY = Region(-8.70, 41.10, -8.60, 41.17)
 SMALL = TripSizes(people=40, trips=400, points=8_000, days=3, places=80)

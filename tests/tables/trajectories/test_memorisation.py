@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from geodp.tables.trajectories.generated_trips import TripSizes, generated_trips
-from geodp.tables.trajectories.memorisation import memorisation, nearest_m, waypoints
+from geodp.tables.trajectories.scores import memorisation, nearest_m, waypoints
 from geodp.tables.trajectories.table import Trajectories, nobody
 from tests.tables.trajectories.hand_made import BOX, table
 

@@ -8,13 +8,14 @@ from scipy.spatial.distance import pdist
 
 from geodp.geometry import Grid
 from geodp.tables.trajectories.cell_ways import cell_ways, square_grid
-from geodp.tables.trajectories.diameters import diameters_m
-from geodp.tables.trajectories.divergence import jsd, jsd_of_codes
 from geodp.tables.trajectories.generated_trips import TripSizes, generated_trips
 from geodp.tables.trajectories.scores import (
     SCORES,
     density_jsd,
     diameter_jsd,
+    diameters_m,
+    jsd,
+    jsd_of_codes,
     kendall_tau,
     length_jsd,
     path_length_ratio,

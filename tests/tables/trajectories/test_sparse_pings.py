@@ -8,7 +8,7 @@ import pytest
 
 from geodp.publish.request import Request
 from geodp.publish.trajectories import publish_trajectories
-from geodp.tables.trajectories.sparse_pings import changed_remark, sparse_remark
+from geodp.tables.trajectories.scores import changed_remark, sparse_remark
 from geodp.tables.trajectories.table import Trajectories
 
 

@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from geodp.privacy.keyed_choice import user_words
-from geodp.tables.visits.data_shapes import Shape, shaped_table
-from geodp.tables.visits.generated_histories import Sizes, generated_histories
+from geodp.tables.visits.generated_visits import Shape, Sizes, generated_histories, shaped_table
 from geodp.tables.visits.visit_sets import VisitSets, sets_of, visit_sets
 
 JUDGED_SHAPES = {

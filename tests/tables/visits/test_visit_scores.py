@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from geodp.public.guarantee import Guarantee
-from geodp.tables.visits.generated_histories import Sizes, generated_histories
+from geodp.tables.visits.generated_visits import Sizes, generated_histories
 from geodp.tables.visits.hierarchy import Hierarchy
-from geodp.tables.visits.histories import Histories
-from geodp.tables.visits.reidentification import matched
-from geodp.tables.visits.released_visits import ReleasedVisits, Replacements
+from geodp.tables.visits.histories import Histories, ReleasedVisits, Replacements
 from geodp.tables.visits.visit_scores import (
     category_error,
     count_error,
     distance_error,
+    matched,
     popularity,
     same_unit_share,
 )

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from geodp.errors import UsageError
-from geodp.tables.visits.data_shapes import GS_SHAPES, Shape, shaped_table
-from geodp.tables.visits.modelled_visits import ModelledVisits, modelled_visits
+from geodp.tables.visits.generated_visits import GS_SHAPES, ModelledVisits, Shape, modelled_visits, shaped_table
 from tests.tables.visits.tables import long_tailed
 
 
