@@ -21,8 +21,8 @@ import geodp.curator.publications.fourier_counts as fourier_file
 import geodp.curator.publications.grouping_smoothing as grouping_file
 import geodp.curator.publications.laplace_counts as laplace_file
 import geodp.curator.publications.uniform as uniform_file
-import geodp.curator.synthesis.epsilon_parts as purse_file
-import geodp.curator.synthesis.trip_synthesis as trips_file
+import geodp.curator.synthesis.epsilon_parts as epsilon_parts_file
+import geodp.curator.synthesis.trip_model as trips_file
 import geodp.device.history.epicrec as epicrec_file
 import geodp.device.planar_geometric as geometric_file
 from geodp.audit.kinds import audit_kind
@@ -33,12 +33,11 @@ from geodp.curator.publications.dpt import Dpt
 from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 from geodp.curator.publications.prilocation import PriLocation
 from geodp.curator.publications.zeros import Zeros
-from geodp.curator.synthesis.density import noisy_density
-from geodp.curator.synthesis.epsilon_parts import Purse
-from geodp.curator.synthesis.shapes import noisy_shapes
-from geodp.curator.synthesis.timing import noisy_timing
-from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, noisy_ends
-from geodp.curator.synthesis.trip_synthesis import NUMBER
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts
+from geodp.curator.synthesis.paths import count_density
+from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, count_trip_ends
+from geodp.curator.synthesis.trip_model import NUMBER
+from geodp.curator.synthesis.trip_shapes import count_shapes, count_timing
 from geodp.errors import DataError
 from geodp.privacy.primitives import (
     exponential_mechanism,
@@ -92,30 +91,30 @@ def _true_order(self: GroupingSmoothing, visits: Any, cap: int, key: bytes, nois
     return visits.summed(partial(capped_counts, cap=cap, key=key)).astype(np.float64)
 
 
-_smoothed, _fourier, _counts = GroupingSmoothing.smoothed, fourier_file.FourierCounts.noisy, Purse.counts
+_smoothed, _fourier, _counts = GroupingSmoothing.smoothed, fourier_file.FourierCounts.noisy, EpsilonParts.add_noise
 
 
-def _without_noise(self: Purse, part: str, values: Any, sensitivity: float = 1.0) -> Any:
+def _without_noise(self: EpsilonParts, part: str, values: Any, sensitivity: float = 1.0) -> Any:
     _counts(self, part, values, sensitivity)
     return np.asarray(values, dtype=np.float64)
 
 
-def _exact_number(self: Purse, part: str, values: Any, sensitivity: float = 1.0) -> Any:
+def _exact_number(self: EpsilonParts, part: str, values: Any, sensitivity: float = 1.0) -> Any:
     return (_without_noise if part == NUMBER else _counts)(self, part, values, sensitivity)
 
 
-def _one_end(self: Purse, part: str, values: Any, sensitivity: float = 1.0) -> Any:
+def _one_end(self: EpsilonParts, part: str, values: Any, sensitivity: float = 1.0) -> Any:
     return _counts(self, part, values, 1.0 if part in (COARSE_ENDS, FINE_ENDS) else sensitivity)
 
 
-def _longest_of_the_data(trajectories: Any, region: Any, purse: Any, *, total: float, most_points: int) -> Any:
+def _longest_of_the_data(trajectories: Any, region: Any, parts: Any, *, total: float, most_points: int) -> Any:
     longest = min(most_points, int(trajectories.counts.max(initial=2)))
-    return noisy_density(trajectories, region, purse, total=total, most_points=longest)
+    return count_density(trajectories, region, parts, total=total, most_points=longest)
 
 
-def _width_of_the_data(trajectories: Any, purse: Any, number: float, widest_m: float) -> Any:
+def _width_of_the_data(trajectories: Any, parts: Any, number: float, widest_m: float) -> Any:
     width = float(np.ptp(trajectories.x_m)) if trajectories.points else widest_m
-    return noisy_shapes(trajectories, purse, number, max(width, 100.0))
+    return count_shapes(trajectories, parts, number, max(width, 100.0))
 
 
 def _half_as_wide(values: Any, scale: float, noise: Any) -> Any:
@@ -130,7 +129,7 @@ def _exact(values: Any, scale: float, noise: Any) -> Any:
     return values.astype(np.float64)
 
 
-def _half_a_bound(self: Purse, part: str, values: Any, sensitivity: float = 1.0) -> Any:
+def _half_a_bound(self: EpsilonParts, part: str, values: Any, sensitivity: float = 1.0) -> Any:
     return _counts(self, part, values, sensitivity / 2 if part == "cells" else sensitivity)
 
 
@@ -141,8 +140,8 @@ def _true_number_for(function: Any) -> Any:
     )
 
 
-def _ends_by_true_number(trajectories: Any, region: Any, purse: Any, total: float) -> Any:
-    return noisy_ends(trajectories, region, purse, max(1.0, float(trajectories.size)))
+def _ends_by_true_number(trajectories: Any, region: Any, parts: Any, total: float) -> Any:
+    return count_trip_ends(trajectories, region, parts, max(1.0, float(trajectories.size)))
 
 
 def _trips_by_place(self: Trajectories, cap: int, key: bytes = b"") -> Trajectories:
@@ -295,28 +294,32 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
         {},
         _in_file(Snapshot, "floor_per_m2", property(lambda self: self.x_m.size / (10 * self.region.area_m2))),
     ),
-    "trips: no noise": ("dpt", {}, _in_file(Purse, "counts", _without_noise)),
-    "trips: noise for two thirds": ("dpt", TRIP, _in_file(purse_file, "laplace_counts", _noise(1.5))),
-    "trips: noise a twentieth short": ("dpt", {}, _in_file(purse_file, "laplace_counts", _noise(1.05))),
-    "trips: their exact number": ("dpt", {}, _in_file(Purse, "counts", _exact_number)),
+    "trips: no noise": ("dpt", {}, _in_file(EpsilonParts, "add_noise", _without_noise)),
+    "trips: noise for two thirds": ("dpt", TRIP, _in_file(epsilon_parts_file, "laplace_counts", _noise(1.5))),
+    "trips: noise a twentieth short": ("dpt", {}, _in_file(epsilon_parts_file, "laplace_counts", _noise(1.05))),
+    "trips: their exact number": ("dpt", {}, _in_file(EpsilonParts, "add_noise", _exact_number)),
     "trips: the cap is not applied": ("dpt", {}, _in_file(Dpt, "bounded", lambda self, trips, region, key=b"": trips)),
     "trips: one pushes out another": ("dpt", CAPPED_TRIP, _in_file(Dpt, "crowd", lambda self: 1)),
-    "trips: two ends for one": ("dpt", TRIP, _in_file(Purse, "counts", _one_end)),
-    "trips: the longest one of the data": ("dpt", {}, _in_file(trips_file, "noisy_density", _longest_of_the_data)),
+    "trips: two ends for one": ("dpt", TRIP, _in_file(EpsilonParts, "add_noise", _one_end)),
+    "trips: the longest one of the data": ("dpt", {}, _in_file(trips_file, "count_density", _longest_of_the_data)),
     "trips: departures as fine as the true number": (
         "dpt",
         {},
-        _in_file(trips_file, "noisy_timing", _true_number_for(noisy_timing)),
+        _in_file(trips_file, "count_timing", _true_number_for(count_timing)),
     ),
     "trips: densities as fine as the true number": (
         "dpt",
         {},
-        _in_file(trips_file, "noisy_density", _true_number_for(noisy_density)),
+        _in_file(trips_file, "count_density", _true_number_for(count_density)),
     ),
-    "trips: ends as fine as the true number": ("dpt", {}, _in_file(trips_file, "noisy_ends", _ends_by_true_number)),
+    "trips: ends as fine as the true number": (
+        "dpt",
+        {},
+        _in_file(trips_file, "count_trip_ends", _ends_by_true_number),
+    ),
     "trips: kept by their place in the table": ("dpt", {}, _in_file(Trajectories, "capped", _trips_by_place)),
-    "trees: noise for half the bound": ("dpt", {"variant": "dpt"}, _in_file(Purse, "counts", _half_a_bound)),
-    "trips: the width of the data": ("dpt", {}, _in_file(trips_file, "noisy_shapes", _width_of_the_data)),
+    "trees: noise for half the bound": ("dpt", {"variant": "dpt"}, _in_file(EpsilonParts, "add_noise", _half_a_bound)),
+    "trips: the width of the data": ("dpt", {}, _in_file(trips_file, "count_shapes", _width_of_the_data)),
 }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from geodp.curator.synthesis.epsilon_parts import Purse
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts
 from geodp.geometry import Array, Region
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
@@ -24,13 +24,13 @@ _CROWD = 3
 
 
 @dataclass
-class Witness(Purse):
-    """A purse that notes the true counts and lets everything stand out, so that all that is ever counted is seen."""
+class Witness(EpsilonParts):
+    """Parts of ε that note the true counts and let everything stand out, so that all that is ever counted is seen."""
 
     seen: dict[str, Array] = field(default_factory=dict)
     scales: dict[str, float] = field(default_factory=dict)
 
-    def counts(self, part: str, values: npt.NDArray[Any], sensitivity: float = 1.0) -> Array:
+    def add_noise(self, part: str, values: npt.NDArray[Any], sensitivity: float = 1.0) -> Array:
         """Note the counts and the noise that they would get."""
         self.seen[part] = np.asarray(values, dtype=np.float64).ravel()
         self.scales[part] = self.scale(part, sensitivity)
@@ -96,7 +96,7 @@ def _counted(publication: Dpt, trips: Sequence[tuple[int, Array]]) -> tuple[Arra
     person = np.array([who for who, _ in trips])
     world = Trajectories(people, first, person, time_s, places[:, 0], places[:, 1])
     nothing: Any = None  # whoever draws here fails
-    witness = Witness(noise=nothing, parts=publication.parts(), crowd=publication.crowd())
+    witness = Witness(noise=nothing, epsilons=publication.parts(), crowd=publication.crowd())
     publication.fitted(publication.bounded(world, _TOWN), _TOWN, witness)
     scale = np.concatenate([np.full(values.size, witness.scales[part]) for part, values in witness.seen.items()])
     return np.concatenate(list(witness.seen.values())), scale

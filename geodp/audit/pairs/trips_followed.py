@@ -99,7 +99,7 @@ def _released(
     publication: Dpt, others: Sequence[TimedTrip], more: Sequence[TimedTrip], noise: Noise, present: bool
 ) -> list[npt.ArrayLike]:
     model = publication.modelled(world_of([*more, *others] if present else others), _TOWN, noise)
-    told = model.drawn(min(model.number, _DRAWN))
+    told = model.draw(min(model.number, _DRAWN))
     receipts = [(receipt.part, receipt.epsilon, receipt.sensitivity, receipt.size) for receipt in model.receipts]
     names = np.array([] if told.names is None else told.names, dtype=str)
     people = told.people[told.person].astype(str)

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from geodp.curator.publications._row_sizes import RowSizes, size_histogram
-from geodp.curator.synthesis.consistency import fitted_total
+from geodp.curator.synthesis.noisy_histograms import fit_total
 from geodp.geometry import Array
 from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
@@ -107,13 +107,13 @@ def pay_for_accuracy(counted: Counted, visits: VisitTable, noise: Noise, epsilon
     missing = sizes.beyond(counted.bound)
     everything = sizes.visits(counted.bound) + missing.value
     unsorted = counted.count if counted.own_noise is None else counted.own_noise.noisy
-    like = np.sort(fitted_total(unsorted, everything))[::-1]
+    like = np.sort(fit_total(unsorted, everything))[::-1]
     error = _measured(counted, visits, sizes, noise, half)
     if counted.own_noise is not None:
         kept = everything - missing.value
         models = []
         for left_out in (missing.value, missing.low, missing.high):
-            true = fitted_total(unsorted, kept + left_out)  # more visits left out are more visits in all, too
+            true = fit_total(unsorted, kept + left_out)  # more visits left out are more visits in all, too
             models.append(own_noise_error(counted.own_noise, true, left_out / (kept + left_out)))
         error = _with_model(error, *models)
     total_off = (missing.high - missing.low) / 2 + _NORMAL_SURE * counted.total_spread

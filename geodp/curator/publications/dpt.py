@@ -14,13 +14,12 @@ from pydantic import Field, model_validator
 from geodp.audit.pairs.trips import canary_cases
 from geodp.audit.pairs.trips_followed import followed_releases, random_releases
 from geodp.curator.publications import Publication, Published, Records
-from geodp.curator.synthesis.density import DENSITY
-from geodp.curator.synthesis.epsilon_parts import Purse, Receipt, split
-from geodp.curator.synthesis.prefix_tree import level_parts
-from geodp.curator.synthesis.tree_synthesis import LENGTHS, TreeModel, TreeSettings, fitted_trees, length_edges
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts, Receipt, split
+from geodp.curator.synthesis.paths import DENSITY
+from geodp.curator.synthesis.prefix_trees import Direction, level_parts
+from geodp.curator.synthesis.tree_model import LENGTHS, TreeModel, TreeSettings, fit_tree_model, length_edges
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS
-from geodp.curator.synthesis.trip_synthesis import NUMBER, SHARES, TripModel, TripSettings, fitted_trips
-from geodp.curator.synthesis.walks import Direction
+from geodp.curator.synthesis.trip_model import NUMBER, SHARES, TripModel, TripSettings, fit_trip_model
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Region
 from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
@@ -50,9 +49,9 @@ class PaidModel:
         """Noisy number of trips."""
         return self.model.lengths.total if isinstance(self.model, TreeModel) else self.model.number
 
-    def drawn(self, count: int | None = None) -> Trajectories:
+    def draw(self, count: int | None = None) -> Trajectories:
         """Draw as many synthetic trips as the noisy number of real ones, or `count`."""
-        return self.model.drawn(self.rng, count)
+        return self.model.draw(self.rng, count)
 
 
 class Dpt(Publication):
@@ -204,15 +203,15 @@ class Dpt(Publication):
                 raise NotReleasable(f"dpt with variant none promises nothing: {_AS_THEY_ARE}. It must not be released.")
             return self.bounded(trajectories, region), ()
         model = self.modelled(trajectories, region, noise)
-        return model.drawn(), model.receipts
+        return model.draw(), model.receipts
 
     def modelled(self, trajectories: Trajectories, region: Region, noise: Noise) -> PaidModel:
         """Learn all that synthetic trips follow from; here, and nowhere else, are people looked at."""
         used = self.bounded(trajectories, region, b"" if self.cap is None else draw_key(noise))
-        purse = Purse(noise, self.parts(), self.crowd())
-        model = self.fitted(used, region, purse)
-        purse.require_within(self.epsilon)
-        return PaidModel(model, tuple(purse.receipts), purse.generator())
+        parts = EpsilonParts(noise, self.parts(), self.crowd())
+        model = self.fitted(used, region, parts)
+        parts.require_within(self.epsilon)
+        return PaidModel(model, tuple(parts.receipts), parts.generator())
 
     def publish(self, records: Records, noise: Noise) -> Published:
         """Publish synthetic trips of a run; which parts ε was spent on is public."""
@@ -233,11 +232,11 @@ class Dpt(Publication):
             raise DataError("some points lie outside the region: leave them out first. Nothing was drawn.")
         return trajectories if self.cap is None else trajectories.capped(self.cap, key)
 
-    def fitted(self, trajectories: Trajectories, region: Region, purse: Purse) -> TreeModel | TripModel:
-        """Count everything that the model needs, with noise from the purse alone."""
+    def fitted(self, trajectories: Trajectories, region: Region, parts: EpsilonParts) -> TreeModel | TripModel:
+        """Count everything that the model needs, with noise from the parts of ε alone."""
         if self.variant == "geodp":
-            return fitted_trips(trajectories, region, purse, TripSettings(self.most_points, self.period_s))
-        return fitted_trees(trajectories, region, purse, self._trees(max(region.width_m, region.height_m)))
+            return fit_trip_model(trajectories, region, parts, TripSettings(self.most_points, self.period_s))
+        return fit_tree_model(trajectories, region, parts, self._trees(max(region.width_m, region.height_m)))
 
     def audit_cases(self) -> list[AuditCase]:
         """Name canary trips whose presence the noisy counts must hide."""

@@ -38,11 +38,11 @@ class Receipt:
 
 
 @dataclass
-class Purse:
+class EpsilonParts:
     """Holds ε of one release, split into named parts beforehand; a part can be paid out once."""
 
     noise: Noise
-    parts: Mapping[str, float]
+    epsilons: Mapping[str, float]
     """ε of each part."""
     crowd: int = 1
     """Trajectories of one protected unit: the public cap for a person, 1 for a trajectory."""
@@ -50,13 +50,13 @@ class Purse:
 
     def scale(self, part: str, sensitivity: float = 1.0) -> float:
         """Return the scale of the noise on a part to which one trajectory adds at most `sensitivity`."""
-        return self.crowd * sensitivity / self.parts[part]
+        return self.crowd * sensitivity / self.epsilons[part]
 
-    def counts(self, part: str, values: npt.NDArray[Any], sensitivity: float = 1.0) -> Array:
+    def add_noise(self, part: str, values: npt.NDArray[Any], sensitivity: float = 1.0) -> Array:
         """Return the counts of a part with Laplace noise; one trajectory adds at most `sensitivity` to their sum."""
-        if part not in self.parts or any(receipt.part == part for receipt in self.receipts):
+        if part not in self.epsilons or any(receipt.part == part for receipt in self.receipts):
             raise GeodpError(f"'{part}' has no share of the budget left: nothing was drawn for it")
-        epsilon = self.parts[part]
+        epsilon = self.epsilons[part]
         self.receipts.append(Receipt(part, epsilon, self.crowd * sensitivity, int(values.size)))
         if not values.size:
             return np.empty(values.shape)
@@ -86,7 +86,7 @@ def split(epsilon: float, shares: Mapping[str, float]) -> dict[str, float]:
     return parts
 
 
-def floored(weights: Array, scale: float) -> Array:
+def round_down(weights: Array, scale: float) -> Array:
     """Round weights down to the lattice of the noise, so that sums are exact and bounds still hold."""
     step = max(lattice_step(scale), 2.0**-12)
     return np.floor(weights / step) * step

@@ -1,18 +1,25 @@
-"""Where trips begin and end: places on two grids that are made to agree, and trips between zones of them."""
+"""Where trips begin and end: noisy counts on two grids, zones of about equally many ends, and trips between zones."""
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from geodp.curator.synthesis.consistency import whole_counts
-from geodp.curator.synthesis.epsilon_parts import Purse
-from geodp.curator.synthesis.gravity import settled_trips
-from geodp.curator.synthesis.reference_systems import Integers
-from geodp.curator.synthesis.square_grids import agreed, finer, from_blocks, in_blocks, side_cells, square_grid
-from geodp.curator.synthesis.zones import Zones, divided
-from geodp.geometry import Array, Region
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts
+from geodp.curator.synthesis.grids import (
+    Integers,
+    from_blocks,
+    reconcile_counts,
+    refine_grid,
+    side_cells,
+    square_grid,
+    to_blocks,
+)
+from geodp.curator.synthesis.noisy_histograms import draw_whole_counts, fit_total
+from geodp.geometry import Array, Grid, Region
 from geodp.tables.trajectories.table import Trajectories
 
 COARSE_ENDS, FINE_ENDS, TRIPS = "ends, coarse", "ends, fine", "trips between zones"
@@ -22,6 +29,8 @@ _ZONES_PER_WORTH, _MOST_ZONES = 1.0, 200
 _CANDIDATES = 8
 _DISTANCES = 24
 _ROUNDS = 12
+_DISTANCE_CLASSES = 12
+_GRAVITY_ROUNDS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +55,14 @@ class TripEnds:
     zones: Zones
     trips: Array
 
-    def drawn(self, apart_m: Array, rng: np.random.Generator) -> Ends:
+    def draw(self, apart_m: Array, rng: np.random.Generator) -> Ends:
         """Draw a trip for each entry of `apart_m`, the distances between ends that are wanted (in any order).
 
         Zones say nothing about distances within a zone, so several ends are tried for each trip, and one of them is
         chosen with weights per distance under which the chosen distances are spread as those wanted.
         """
         size = apart_m.size
-        pair = np.repeat(np.arange(self.trips.size), whole_counts(self.trips.ravel(), size, rng))
+        pair = np.repeat(np.arange(self.trips.size), draw_whole_counts(self.trips.ravel(), size, rng))
         rng.shuffle(pair)
         begin, end = np.divmod(pair, self.zones.count)
         from_x, from_y = self.zones.places(begin, _CANDIDATES, rng)
@@ -68,32 +77,152 @@ class TripEnds:
             chance /= chance.sum(axis=1, keepdims=True)
             now = np.bincount(distance.ravel(), chance.ravel(), edges.size + 1) + 0.5
             log_weight += np.clip(np.log(wanted / now), -1.0, 1.0)
-        pick = chosen(np.exp(log_weight)[distance], rng)
+        pick = choose_columns(np.exp(log_weight)[distance], rng)
         return Ends(*(values[np.arange(size), pick] for values in (from_x, from_y, to_x, to_y)))
 
 
-def noisy_ends(trajectories: Trajectories, region: Region, purse: Purse, total: float) -> TripEnds:
+def count_trip_ends(trajectories: Trajectories, region: Region, parts: EpsilonParts, total: float) -> TripEnds:
     """Count both ends of every trip by place, divide the region by that, and count trips from zone to zone."""
     first, last = trajectories.first[:-1], trajectories.first[1:] - 1
     x_m, y_m = trajectories.x_m, trajectories.y_m
-    worth = _COARSE_CELLS_PER_WORTH * total / purse.scale(COARSE_ENDS)
+    worth = _COARSE_CELLS_PER_WORTH * total / parts.scale(COARSE_ENDS)
     coarse = square_grid(region, side_cells(worth, _MOST_SIDE))
-    fine = finer(coarse, _FINER)
+    fine = refine_grid(coarse, _FINER)
     both = fine.locate(np.append(x_m[first], x_m[last]), np.append(y_m[first], y_m[last]))
-    blocks = in_blocks(np.bincount(both, minlength=fine.size).astype(np.float64), coarse, _FINER)
-    of_coarse = purse.counts(COARSE_ENDS, blocks.sum(axis=1), 2.0)  # a trip has two ends
-    of_fine = purse.counts(FINE_ENDS, blocks, 2.0)
-    weight = agreed(of_coarse, of_fine, purse.scale(COARSE_ENDS, 2.0), purse.scale(FINE_ENDS, 2.0))
-    count = side_cells(_ZONES_PER_WORTH * total / purse.scale(TRIPS), _MOST_ZONES, least=2)
-    zones = divided(from_blocks(weight, coarse, _FINER), fine, count)
+    blocks = to_blocks(np.bincount(both, minlength=fine.size).astype(np.float64), coarse, _FINER)
+    of_coarse = parts.add_noise(COARSE_ENDS, blocks.sum(axis=1), 2.0)  # a trip has two ends
+    of_fine = parts.add_noise(FINE_ENDS, blocks, 2.0)
+    weight = reconcile_counts(of_coarse, of_fine, parts.scale(COARSE_ENDS, 2.0), parts.scale(FINE_ENDS, 2.0))
+    count = side_cells(_ZONES_PER_WORTH * total / parts.scale(TRIPS), _MOST_ZONES, least=2)
+    zones = divide_into_zones(from_blocks(weight, coarse, _FINER), fine, count)
     pair = zones.of(x_m[first], y_m[first]) * zones.count + zones.of(x_m[last], y_m[last])
-    noisy = purse.counts(TRIPS, np.bincount(pair, minlength=zones.count**2))
-    trips = settled_trips(noisy.reshape(zones.count, -1), zones, purse.scale(TRIPS), total)
+    noisy = parts.add_noise(TRIPS, np.bincount(pair, minlength=zones.count**2))
+    trips = smooth_trips(noisy.reshape(zones.count, -1), zones, parts.scale(TRIPS), total)
     return TripEnds(zones, trips)
 
 
-def chosen(weights: Array, rng: np.random.Generator) -> Integers:
+def choose_columns(weights: Array, rng: np.random.Generator) -> Integers:
     """Choose one column per row, in proportion to the weights."""
     reached = np.cumsum(weights, axis=1)
     target = rng.random(len(weights)) * reached[:, -1]
     return np.asarray(np.minimum((reached <= target[:, None]).sum(axis=1), weights.shape[1] - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Zones:
+    """A division of a grid's cells into zones, and where in its zone a trip is likely to end."""
+
+    grid: Grid
+    label: Integers
+    """Zone of each cell."""
+    count: int
+    weight: Array
+    """Noisy number of ends in each cell, not negative."""
+
+    def of(self, x_m: Array, y_m: Array) -> Integers:
+        """Return the zones of places."""
+        return self.label[self.grid.locate(x_m, y_m)]
+
+    @cached_property
+    def centres(self) -> tuple[Array, Array]:
+        """Mean place of each zone's cells (m)."""
+        x, y = self.grid.centres()
+        cells = np.bincount(self.label, minlength=self.count)
+        column, row = np.tile(x, self.grid.rows), np.repeat(y, self.grid.columns)
+        return np.bincount(self.label, column, self.count) / cells, np.bincount(self.label, row, self.count) / cells
+
+    def places(self, zone: Integers, candidates: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Draw so many places in each of the zones given: cells by their weight, evenly within a cell."""
+        order = np.argsort(self.label, kind="stable")
+        reached = np.append(0.0, np.cumsum(self.weight[order] + 1e-6))
+        begin = np.searchsorted(self.label[order], np.arange(self.count + 1))
+        low, high = reached[begin[zone]][:, None], reached[begin[zone + 1]][:, None]
+        target = low + rng.random((zone.size, candidates)) * (high - low)
+        place = np.searchsorted(reached, target, side="right") - 1
+        cell = order[np.clip(place, begin[zone][:, None], begin[zone + 1][:, None] - 1)]
+        row, column = np.divmod(cell, self.grid.columns)
+        x_m = self.grid.west_m + (column + rng.random(cell.shape)) * self.grid.cell_x_m
+        y_m = self.grid.south_m + (row + rng.random(cell.shape)) * self.grid.cell_y_m
+        return x_m, y_m
+
+
+def divide_into_zones(weight: Array, grid: Grid, zones: int) -> Zones:
+    """Divide the fullest rectangle of cells in two equally full ones, until there are so many zones."""
+    table = weight.reshape(grid.rows, grid.columns)
+    sums = np.zeros((grid.rows + 1, grid.columns + 1))
+    sums[1:, 1:] = table.cumsum(axis=0).cumsum(axis=1)
+
+    def mass(box: tuple[int, int, int, int]) -> float:
+        south, north, west, east = box
+        return float(sums[north, east] - sums[south, east] - sums[north, west] + sums[south, west])
+
+    whole = (0, grid.rows, 0, grid.columns)
+    waiting = [(-mass(whole), whole)]
+    done: list[tuple[int, int, int, int]] = []
+    while waiting and len(waiting) + len(done) < zones:
+        _, box = heapq.heappop(waiting)
+        halves = _halves(table, box, upright=_is_high(box, grid))
+        if halves is None:
+            done.append(box)
+            continue
+        for half in halves:
+            heapq.heappush(waiting, (-mass(half), half))
+    label = np.zeros_like(table, dtype=np.int64)
+    boxes = sorted([*done, *(box for _, box in waiting)])
+    for number, (south, north, west, east) in enumerate(boxes):
+        label[south:north, west:east] = number
+    return Zones(grid, label.ravel(), len(boxes), weight)
+
+
+def _is_high(box: tuple[int, int, int, int], grid: Grid) -> bool:
+    south, north, west, east = box
+    return bool((north - south) * grid.cell_y_m >= (east - west) * grid.cell_x_m)
+
+
+def _halves(table: Array, box: tuple[int, int, int, int], *, upright: bool) -> list[tuple[int, int, int, int]] | None:
+    """Cut a rectangle across its longer side where either part has about half of what is in it; None: a single cell."""
+    south, north, west, east = box
+    if (north - south) * (east - west) == 1:
+        return None
+    upright = (upright and north - south > 1) or east - west == 1
+    reached = np.cumsum(table[south:north, west:east].sum(axis=1 if upright else 0))
+    cut = int(np.argmin(np.abs(reached[:-1] - reached[-1] / 2))) + 1
+    if upright:
+        return [(south, south + cut, west, east), (south + cut, north, west, east)]
+    return [(south, north, west, west + cut), (south, north, west + cut, east)]
+
+
+def smooth_trips(noisy: Array, zones: Zones, scale: float, total: float) -> Array:
+    """Return trips from zone to zone, not negative, `total` together.
+
+    A gravity model (trips in proportion to those that leave, those that arrive, and a factor for the distance) is
+    fitted to sums of the noisy counts, which are far more exact than single ones. Every count is then a mean of itself
+    and of the model, weighted by how much real counts scatter around the model against the variance 2b² of the noise
+    (empirical Bayes): where the noise says nothing, the model does.
+    """
+    expected = _gravity(noisy, zones, total)
+    rest = noisy - expected
+    # The scatter of real counts grows with the count: var = v · expected^1.5 lies between chance and proportion.
+    shape = expected**1.5
+    strength = max(0.0, float((rest**2).sum()) - 2 * scale**2 * noisy.size) / max(float(shape.sum()), 1e-9)
+    trust = strength * shape / (strength * shape + 2 * scale**2)
+    return fit_total((expected + trust * rest).ravel(), total).reshape(noisy.shape)
+
+
+def _gravity(noisy: Array, zones: Zones, total: float) -> Array:
+    leaving = fit_total(noisy.sum(axis=1), total) + 1e-6
+    arriving = fit_total(noisy.sum(axis=0), total) + 1e-6
+    x_m, y_m = zones.centres
+    away = np.hypot(x_m[:, None] - x_m, y_m[:, None] - y_m)
+    edges = np.quantile(away, np.linspace(0, 1, _DISTANCE_CLASSES + 1))
+    distance = np.clip(np.searchsorted(edges, away, side="right") - 1, 0, _DISTANCE_CLASSES - 1)
+    np.fill_diagonal(distance, _DISTANCE_CLASSES)
+    by_class = np.bincount(distance.ravel(), noisy.ravel(), _DISTANCE_CLASSES + 1).astype(np.float64)
+    of_class = fit_total(by_class, total) + 1e-6
+    expected = np.outer(leaving, arriving) / total
+    for _ in range(_GRAVITY_ROUNDS):  # iterative proportional fitting
+        now = np.bincount(distance.ravel(), expected.ravel(), _DISTANCE_CLASSES + 1)
+        expected *= (of_class / np.maximum(now, 1e-9))[distance]
+        expected *= (leaving / np.maximum(expected.sum(axis=1), 1e-9))[:, None]
+        expected *= arriving / np.maximum(expected.sum(axis=0), 1e-9)
+    return expected

@@ -10,9 +10,9 @@ from geodp.audit.auditor import audit_cases
 from geodp.audit.certify import certified_epsilon
 from geodp.audit.pairs.trips import Witness
 from geodp.curator.publications.dpt import Dpt
-from geodp.curator.synthesis.epsilon_parts import Purse
-from geodp.curator.synthesis.tree_synthesis import TreeModel
-from geodp.curator.synthesis.trip_synthesis import TripModel
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts
+from geodp.curator.synthesis.tree_model import TreeModel
+from geodp.curator.synthesis.trip_model import TripModel
 from geodp.errors import DataError, NotReleasable
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.guarantee import Unit
@@ -42,7 +42,7 @@ def simulated(seed: int = 0) -> SimulatedNoise:
 
 def counted(publication: Dpt, world: Trajectories) -> Witness:
     noise: Any = simulated()
-    witness = Witness(noise=noise, parts=publication.parts(), crowd=publication.crowd())
+    witness = Witness(noise=noise, epsilons=publication.parts(), crowd=publication.crowd())
     publication.fitted(publication.bounded(world, TOWN), TOWN, witness)
     return witness
 
@@ -100,16 +100,16 @@ def test_an_epsilon_that_would_fill_the_memory_with_noise_is_refused(variant: An
         Dpt(variant=variant, epsilon=epsilon)
 
 
-class Replayed(Purse):
-    """Answers with what another purse drew, and notes the true counts: the second of two neighbours."""
+class Replayed(EpsilonParts):
+    """Answers with what other parts drew, and notes the true counts: the second of two neighbours."""
 
     def __init__(self, publication: Dpt, answers: dict[str, Any] | None = None) -> None:
         super().__init__(simulated(7), publication.parts(), publication.crowd())
         self.answers, self.known = answers or {}, answers is not None
         self.true: dict[str, Any] = {}
 
-    def counts(self, part: str, values: Any, sensitivity: float = 1.0) -> Any:
-        noisy = super().counts(part, values, sensitivity)
+    def add_noise(self, part: str, values: Any, sensitivity: float = 1.0) -> Any:
+        noisy = super().add_noise(part, values, sensitivity)
         self.true[part] = np.asarray(values, dtype=np.float64)
         if not self.known:
             self.answers[part] = noisy
@@ -183,10 +183,10 @@ def test_equal_seeds_give_equal_trips(variant: Any) -> None:
 def test_with_a_large_epsilon_lengths_starts_and_times_are_the_empirical_ones() -> None:
     world = trips()
     publication = Dpt(variant="dpt", epsilon=1e9, unit="trajectory", tokens_per_trajectory=1000)
-    model = publication.fitted(world, TOWN, _exact_purse(publication))
+    model = publication.fitted(world, TOWN, _exact_parts(publication))
     assert isinstance(model, TreeModel)
     assert model.lengths.counts.sum() == pytest.approx(world.size)
-    released = model.drawn(np.random.default_rng(0))
+    released = model.draw(np.random.default_rng(0))
     assert released.size == world.size
     assert released.counts.mean() == pytest.approx(world.counts.mean(), rel=0.05)
     assert np.sort(released.counts)[[20, 100, 180]] == pytest.approx(np.sort(world.counts)[[20, 100, 180]], abs=2)
@@ -209,7 +209,7 @@ def test_with_a_large_epsilon_trips_keep_their_lengths_ends_and_densities() -> N
 def test_without_noise_the_model_of_trips_is_the_empirical_one() -> None:
     world = trips()
     publication = Dpt(epsilon=1e9, unit="trajectory")
-    model = publication.fitted(world, TOWN, _exact_purse(publication))
+    model = publication.fitted(world, TOWN, _exact_parts(publication))
     assert isinstance(model, TripModel)
     assert model.number == world.size
     grid = model.density.grid
@@ -225,8 +225,8 @@ def test_without_noise_the_model_of_trips_is_the_empirical_one() -> None:
     assert np.allclose(model.shapes.counts.sum(axis=1), lengths, atol=1e-3)
 
 
-def _exact_purse(publication: Dpt) -> Any:
-    return Purse(simulated(), publication.parts(), publication.crowd())
+def _exact_parts(publication: Dpt) -> Any:
+    return EpsilonParts(simulated(), publication.parts(), publication.crowd())
 
 
 def test_the_guarantee_names_its_unit() -> None:

@@ -1,4 +1,4 @@
-"""Trajectories as tokens: every step in the finest grid in which it reaches no further than a neighbouring cell."""
+"""Trajectories as tokens: every step in the finest grid that holds it, and which grids are worth their noise."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.curator.synthesis.reference_systems import Integers, ReferenceSystems
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts, round_down
+from geodp.curator.synthesis.grids import Integers, ReferenceSystems
 from geodp.geometry import Array
 from geodp.tables.trajectories.table import Trajectories
 
@@ -14,6 +15,7 @@ STAY = 4
 """Moves are 0 … 8: row and column of the next cell in the 3 × 3 neighbourhood."""
 UP, END, DOWN = 9, 10, 11
 """The way to the cell of the next coarser grid; the end; from 11 on the cells of the next finer grid."""
+GRID_CHOICE = "choice of grids"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ class Tokens:
         return np.repeat(np.arange(self.first.size - 1), np.diff(self.first))
 
 
-def densified(trajectories: Trajectories, longest_m: float) -> Trajectories:
+def insert_points(trajectories: Trajectories, longest_m: float) -> Trajectories:
     """Put points into steps that are longer than the longest that a grid can hold."""
     dx, dy = (np.diff(values, append=values[-1:]) for values in (trajectories.x_m, trajectories.y_m))
     last = trajectories.first[1:] - 1
@@ -86,9 +88,9 @@ def needed_grids(systems: ReferenceSystems, column: Integers, row: Integers) -> 
     return needed
 
 
-def tokens_of(trajectories: Trajectories, systems: ReferenceSystems) -> Tokens:
+def tokenise(trajectories: Trajectories, systems: ReferenceSystems) -> Tokens:
     """Map trajectories to tokens, with hops between grids where the resolution changes."""
-    dense = densified(trajectories, float(systems.side_m[-1]))
+    dense = insert_points(trajectories, float(systems.side_m[-1]))
     column, row = systems.fine_indices(dense.x_m, dense.y_m)
     needed = needed_grids(systems, column, row)
     last = dense.first[1:] - 1
@@ -157,3 +159,42 @@ def targets(systems: ReferenceSystems, cell: Integers) -> Integers:
             number = systems.number(to_column, to_row, np.full(at.size, lower))
             found[at, DOWN + child] = np.where(fits, number, -1)
     return found
+
+
+def choose_grids(
+    trajectories: Trajectories, systems: ReferenceSystems, parts: EpsilonParts, *, bound: float, scale: float
+) -> ReferenceSystems:
+    """Keep the grids whose noisy share of the movement exceeds the noise expected in their trees.
+
+    Every trajectory spreads a weight of at most 1 over the grids of its steps. A grid of K cells would carry noise of
+    b per cell, and of b per token under every cell that stands out; movement of a grid that is not kept is counted in
+    the next coarser one that is.
+    """
+    shares = round_down(_shares(trajectories, systems), parts.scale(GRID_CHOICE))
+    noisy = np.maximum(parts.add_noise(GRID_CHOICE, shares.sum(axis=0)), 0.0)
+    cells = np.diff(systems.offsets).astype(np.float64)
+    mass = noisy * bound
+    standing_out = np.minimum(cells, mass / (scale * np.log(np.maximum(cells, 4.0) / 2)))
+    expected_noise = scale * (cells + DOWN * standing_out)
+    # What a finer grid that is not kept would have held falls to the next coarser one.
+    kept, carried = [], 0.0
+    for grid in range(systems.grids):
+        carried += mass[grid]
+        if carried > expected_noise[grid]:
+            kept.append(grid)
+            carried = 0.0
+    return systems.keeping(kept or [systems.grids - 1])
+
+
+def _shares(trajectories: Trajectories, systems: ReferenceSystems) -> Array:
+    """Return the share of each trajectory's steps that each grid would hold (row per trajectory)."""
+    dense = insert_points(trajectories, float(systems.side_m[-1]))
+    needed = needed_grids(systems, *systems.fine_indices(dense.x_m, dense.y_m))
+    last = dense.first[1:] - 1
+    owner = dense.owner
+    step = np.ones(dense.points, dtype=np.bool_)
+    step[last] = dense.counts == 1  # someone who never moves counts in the finest grid
+    needed[last] = 0
+    key = owner[step] * systems.grids + needed[step]
+    table = np.bincount(key, minlength=dense.size * systems.grids).reshape(-1, systems.grids)
+    return np.asarray(table / np.maximum(table.sum(axis=1, keepdims=True), 1))

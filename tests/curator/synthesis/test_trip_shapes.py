@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from geodp.curator.synthesis.epsilon_parts import Purse
-from geodp.curator.synthesis.timing import DEPARTURES, PACES, noisy_timing
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts
+from geodp.curator.synthesis.trip_shapes import DEPARTURES, PACES, count_timing
 from geodp.privacy.noise import SimulatedNoise
 from geodp.tables.trajectories.table import Trajectories
 
@@ -25,8 +25,8 @@ def commuters(count: int = 4000) -> Trajectories:
 def test_rush_hours_show_where_the_noise_lets_them(scale: float, bins: int) -> None:
     """In noise of scale 150 half-hours of 333 trips would drown; bins of 4 hours hold 600 and more."""
     world = commuters()
-    purse = Purse(SimulatedNoise(np.random.default_rng(1)), dict.fromkeys((DEPARTURES, PACES), 1 / scale))
-    timing = noisy_timing(world, world.counts, purse, total=4000.0, period_s=86_400.0)
+    parts = EpsilonParts(SimulatedNoise(np.random.default_rng(1)), dict.fromkeys((DEPARTURES, PACES), 1 / scale))
+    timing = count_timing(world, world.counts, parts, total=4000.0, period_s=86_400.0)
     assert timing.departures.counts.size == bins
     if scale > 1000:
         return

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from geodp.curator.synthesis.epsilon_parts import Purse
-from geodp.curator.synthesis.mapping import END, tokens_of
-from geodp.curator.synthesis.prefix_tree import PrefixTrees, grown, level_parts
-from geodp.curator.synthesis.reference_systems import ReferenceSystems
-from geodp.curator.synthesis.walks import Direction, walked
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts
+from geodp.curator.synthesis.grids import ReferenceSystems
+from geodp.curator.synthesis.prefix_trees import Direction, PrefixTrees, grow_trees, level_parts, walk_trees
+from geodp.curator.synthesis.tokens import END, tokenise
 from geodp.privacy.noise import SimulatedNoise
 from tests.curator.synthesis.small_town import TOWN, trips
 
@@ -15,14 +14,14 @@ STRAIGHT_ON, ANYWHERE = Direction(3.0, 1), Direction(0.0, 1)
 
 
 def exact(order: int) -> PrefixTrees:
-    tokens = tokens_of(trips(), ONE_GRID)
-    purse = Purse(SimulatedNoise(np.random.default_rng(0)), dict.fromkeys(level_parts(order), 1e9))
+    tokens = tokenise(trips(), ONE_GRID)
+    parts = EpsilonParts(SimulatedNoise(np.random.default_rng(0)), dict.fromkeys(level_parts(order), 1e9))
     bound = float(tokens.counts.max())
-    return grown(tokens, np.ones(tokens.first.size - 1), purse, order=order, bound=bound)
+    return grow_trees(tokens, np.ones(tokens.first.size - 1), parts, order=order, bound=bound)
 
 
 def test_without_noise_the_counts_are_the_empirical_ones() -> None:
-    trees, tokens = exact(1), tokens_of(trips(), ONE_GRID)
+    trees, tokens = exact(1), tokenise(trips(), ONE_GRID)
     assert np.allclose(trees.starts, np.bincount(tokens.starts, minlength=ONE_GRID.cells), atol=1e-5)
     assert np.allclose(trees.visits, np.bincount(tokens.state, minlength=ONE_GRID.cells), atol=1e-5)
     node = trees.node[tokens.state]
@@ -36,7 +35,7 @@ def test_without_direction_weights_moves_follow_the_counts() -> None:
     from scipy.stats import chi2
 
     trees = exact(1)
-    walks = walked(trees, np.full(1000, 30), ANYWHERE, np.random.default_rng(0))
+    walks = walk_trees(trees, np.full(1000, 30), ANYWHERE, np.random.default_rng(0))
     cell = int(np.argmax(trees.visits))
     inner = np.setdiff1d(np.flatnonzero(walks.cell == cell), walks.first[1:] - 1)
     weights, target = trees.depths[0].counts[trees.node[cell]].copy(), trees.depths[0].target[trees.node[cell]]
@@ -51,7 +50,7 @@ def test_direction_weights_make_ways_straighter() -> None:
     trees = exact(1)
 
     def turns(direction: Direction) -> float:
-        walks = walked(trees, np.full(2000, 20), direction, np.random.default_rng(1))
+        walks = walk_trees(trees, np.full(2000, 20), direction, np.random.default_rng(1))
         _, column, row = ONE_GRID.place(walks.cell)
         steps = np.stack([np.diff(column), np.diff(row)])
         steps = np.delete(steps, walks.first[1:-1] - 1, axis=1)
@@ -63,5 +62,5 @@ def test_direction_weights_make_ways_straighter() -> None:
 
 def test_walks_have_the_length_asked_for() -> None:
     points = np.array([1, 2, 7, 30])
-    walks = walked(exact(2), points, STRAIGHT_ON, np.random.default_rng(2))
+    walks = walk_trees(exact(2), points, STRAIGHT_ON, np.random.default_rng(2))
     assert np.diff(walks.first).tolist() == points.tolist()

@@ -1,21 +1,108 @@
-"""Direction-weighted sampling: walks over the cells of prefix trees."""
+"""Noisy prefix trees, one per grid: how often short sequences of tokens begin in each cell, and walks over them."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.curator.synthesis.consistency import fitted_total, whole_counts
-from geodp.curator.synthesis.mapping import END, STAY, UP, targets
-from geodp.curator.synthesis.prefix_tree import PrefixTrees
-from geodp.curator.synthesis.reference_systems import Integers
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts
+from geodp.curator.synthesis.grids import Integers, ReferenceSystems
+from geodp.curator.synthesis.noisy_histograms import draw_whole_counts, fit_children, fit_total
+from geodp.curator.synthesis.tokens import END, STAY, UP, Tokens, targets, token_count
 from geodp.geometry import Array
 
+START = "starts"
 _ACROSS = np.tile([-1.0, 0.0, 1.0], 3)
 _ALONG = np.repeat([-1.0, 0.0, 1.0], 3)
 _NORM = np.hypot(_ACROSS, _ALONG)
 _HOPS_PER_MOVE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Depth:
+    """The expanded nodes of one depth: what follows them."""
+
+    counts: Array
+    """Row per node, column per token: how often the token follows; rows add up to the node's own count."""
+    child: Integers
+    """Node of the next depth that a token leads to; -1 where it was pruned."""
+    target: Integers
+    """Cell that a token leads to; -1 where it is impossible, or the end."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrefixTrees:
+    """The trees of all grids, and where trajectories start."""
+
+    systems: ReferenceSystems
+    starts: Array
+    """Trajectories that start in each cell."""
+    visits: Array
+    """How often each cell is visited; 0 where it was pruned."""
+    node: Integers
+    """Node of depth 0 of each cell; -1 where it was pruned."""
+    depths: tuple[Depth, ...]
+
+
+def level_parts(order: int) -> list[str]:
+    """Name the parts that the trees are paid in: the starts, the cells, and one per token of a sequence."""
+    return [START, "cells", *(f"sequences of {tokens}" for tokens in range(1, order + 1))]
+
+
+def grow_trees(
+    tokens: Tokens, weights: Array, parts: EpsilonParts, *, order: int, bound: float, prune: bool = True
+) -> PrefixTrees:
+    """Count sequences with noise, depth by depth; only what stands out of the noise is followed further.
+
+    Every trajectory adds `weights` per token, at most `bound` per depth over all grids together. All siblings of an
+    expanded node get noise, those that never occur too; nodes above b·ln(K/2) are expanded (b: scale, K: siblings), so
+    that less than one empty node passes on average.
+    """
+    systems, per_token = tokens.systems, np.repeat(weights, np.diff(tokens.first))
+    # A trajectory starts once, so starts need no weights: their sensitivity is 1 where that of tokens is the bound.
+    starts = parts.add_noise(START, np.bincount(tokens.starts, minlength=systems.cells))
+    starts = _standing_out(starts, parts.scale(START), prune=prune)
+    visits = parts.add_noise("cells", np.bincount(tokens.state, per_token, systems.cells), bound)
+    visits = _standing_out(visits, parts.scale("cells", bound), prune=prune)
+    node = _numbered(visits > 0)
+    depths, cell_of_node, count_of_node = [], np.flatnonzero(visits > 0), visits[visits > 0]
+    at_node, kinds = node[tokens.state], token_count(systems)
+    following = np.arange(tokens.token.size)
+    for length in range(1, order + 1):
+        part = f"sequences of {length}"
+        inside = np.flatnonzero(at_node >= 0)
+        key = at_node[inside] * kinds + tokens.token[following[inside]]
+        size = cell_of_node.size * kinds
+        target = targets(systems, cell_of_node)
+        possible = target >= 0
+        possible[:, UP + 1] = True  # the end is possible everywhere
+        noisy = parts.add_noise(part, np.bincount(key, per_token[inside], size), bound).reshape(-1, kinds)
+        scale = parts.scale(part, bound)
+        bar = scale * np.log(np.maximum(possible.sum(axis=1), 2) / 2) if prune else np.zeros(cell_of_node.size)
+        counts = fit_children(noisy, count_of_node, possible)
+        followed = (noisy > bar[:, None]) & possible & (np.arange(kinds) < UP) & (length < order)
+        child = _numbered(followed.ravel()).reshape(-1, kinds)
+        depths.append(Depth(counts, child, target))
+        at_node[inside] = child.ravel()[key]
+        following = np.minimum(following + 1, tokens.token.size - 1)
+        cell_of_node, count_of_node = target[followed], counts[followed]
+    return PrefixTrees(systems, starts, visits, node, tuple(depths))
+
+
+def _standing_out(noisy: Array, scale: float, *, prune: bool) -> Array:
+    """Return the counts that no empty cell would have reached; the largest where none has."""
+    bar = scale * math.log(max(noisy.size, 2) / 2) if prune else 0.0
+    kept = np.where(noisy > bar, noisy, 0.0)
+    if not kept.any():
+        kept[np.argmax(noisy)] = 1.0
+    return kept
+
+
+def _numbered(chosen: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Integers:
+    """Return numbers for what is chosen, in order; -1 for the rest."""
+    return np.where(chosen, np.cumsum(chosen) - 1, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +122,7 @@ class Direction:
     """Moves over which the direction so far is averaged."""
 
 
-def walked(
+def walk_trees(
     trees: PrefixTrees, points: Integers, direction: Direction, rng: np.random.Generator, *, ends_in_tree: bool = False
 ) -> Walks:
     """Draw a walk of so many points for each entry of `points`.
@@ -64,7 +151,7 @@ class _Walkers:
     ) -> None:
         self.trees, self.direction, self.rng, self.ends_in_tree = trees, direction, rng, ends_in_tree
         count = points.size
-        starts = whole_counts(fitted_total(trees.starts, float(trees.starts.sum())), count, rng)
+        starts = draw_whole_counts(fit_total(trees.starts, float(trees.starts.sum())), count, rng)
         self.cell = np.repeat(np.arange(starts.size), starts)
         rng.shuffle(self.cell)
         self.wanted = points

@@ -1,0 +1,102 @@
+"""Synthesis trip by trip: ends, length and detour, a way over one place, and points where people are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts
+from geodp.curator.synthesis.paths import (
+    DENSITY,
+    POINTS,
+    Density,
+    choose_detours,
+    count_density,
+    move_inside,
+    place_points,
+    synthetic_trajectories,
+)
+from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, TRIPS, TripEnds, count_trip_ends
+from geodp.curator.synthesis.trip_shapes import (
+    DEPARTURES,
+    PACES,
+    SHAPES,
+    SPACING,
+    Shapes,
+    Spacing,
+    Timing,
+    count_shapes,
+    count_spacing,
+    count_timing,
+)
+from geodp.geometry import Region
+from geodp.tables.trajectories.table import Trajectories
+
+NUMBER = "number of trips"
+SHARES = {
+    DENSITY: 0.45,
+    TRIPS: 0.22,
+    FINE_ENDS: 0.09,
+    COARSE_ENDS: 0.08,
+    SHAPES: 0.06,
+    NUMBER: 0.02,
+    SPACING: 0.03,
+    POINTS: 0.02,
+    DEPARTURES: 0.015,
+    PACES: 0.015,
+}
+"""Parts of ε: found by sweeps over generated trips; densities gain most from more, lengths least."""
+
+
+@dataclass(frozen=True)
+class TripSettings:
+    """Public settings."""
+
+    most_points: int = 1000
+    period_s: float = 86_400.0
+
+
+@dataclass(frozen=True, eq=False)
+class TripModel:
+    """Everything that was counted with noise; trips drawn from it cost nothing more."""
+
+    number: int
+    shapes: Shapes
+    spacing: Spacing
+    density: Density
+    ends: TripEnds
+    timing: Timing
+    region: Region
+
+    def draw(self, rng: np.random.Generator, count: int | None = None) -> Trajectories:
+        """Draw as many synthetic trips as the noisy number of real ones, or `count`."""
+        size = self.number if count is None else count
+        length_m, wanted_m = self.shapes.draw(size, rng)
+        ends = self.ends.draw(wanted_m, rng)
+        # The k-th longest distance gets the shape with the k-th longest one: distances and lengths keep both laws.
+        apart_m, longest = ends.apart_m, np.empty(size)
+        longest[np.argsort(apart_m)] = length_m[np.argsort(wanted_m)]
+        length_m = np.maximum(longest, apart_m)
+        points = self.spacing.points(length_m, rng)
+        paths = choose_detours(ends, length_m, points, self.density, self.region, rng)
+        first, x_m, y_m = place_points(paths, points, self.density)
+        x_m, y_m = move_inside(self.region, first, x_m, y_m, rng)
+        return synthetic_trajectories(first, self.timing.times(first, rng), x_m, y_m)
+
+
+def fit_trip_model(
+    trajectories: Trajectories, region: Region, parts: EpsilonParts, settings: TripSettings
+) -> TripModel:
+    """Count everything that the model needs, with noise from the parts of ε alone."""
+    number = max(1, round(float(parts.add_noise(NUMBER, np.array([trajectories.size]))[0])))
+    widest_m = max(region.width_m, region.height_m)
+    return TripModel(
+        number,
+        count_shapes(trajectories, parts, number, widest_m),
+        count_spacing(trajectories, parts, widest_m, settings.most_points),
+        count_density(trajectories, region, parts, total=number, most_points=settings.most_points),
+        count_trip_ends(trajectories, region, parts, number),
+        count_timing(trajectories, trajectories.counts, parts, total=number, period_s=settings.period_s),
+        region,
+    )

@@ -1,0 +1,129 @@
+"""Shapes and timing of trips: lengths, detours, distances between points, departures and paces, counted with noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts
+from geodp.curator.synthesis.grids import Integers
+from geodp.curator.synthesis.noisy_histograms import (
+    NoisyHistogram,
+    bin_of,
+    count_histogram,
+    count_table,
+    draw_whole_counts,
+    fit_total,
+    growing_edges,
+    standing_out,
+)
+from geodp.geometry import Array
+from geodp.tables.trajectories.table import Trajectories
+
+SHAPES = "shapes"
+_DETOUR_EDGES = np.array([0.0, 0.01, 0.03, 0.06, 0.1, 0.14, 0.18, 0.22, 0.26, 0.3, 0.36, 0.45, 0.6, 0.8, 1.0])
+"""Share of a path's length that is not the way from its first to its last point as the crow flies."""
+SPACING = "spacing"
+_SPACING_EDGES_M = growing_edges(2.0, 20_000.0, 1.26)
+DEPARTURES, PACES = "departures", "paces"
+_LEAST_BINS, _MOST_BINS = 4, 48
+_PACE_EDGES_S = growing_edges(0.5, 7200.0, 1.3)
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """Noisy numbers of trips by length and detour."""
+
+    length_edges_m: Array
+    counts: Array
+    """Row per length, column per detour; not negative."""
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Draw lengths of paths, and distances between their ends (m)."""
+        columns = self.counts.shape[1]
+        bins = np.repeat(np.arange(self.counts.size), draw_whole_counts(self.counts.ravel(), size, rng))
+        row, column = np.divmod(bins, columns)
+        low, high = self.length_edges_m[row], self.length_edges_m[row + 1]
+        length_m = low + rng.random(size) * (high - low)
+        detour = _DETOUR_EDGES[column] + rng.random(size) * np.diff(_DETOUR_EDGES)[column]
+        return length_m, length_m * (1 - detour)
+
+
+def count_shapes(trajectories: Trajectories, parts: EpsilonParts, total: float, widest_m: float) -> Shapes:
+    """Count each trip once, by its length and its detour."""
+    edges = growing_edges(widest_m / 75, 4 * widest_m, 1.25)
+    first, last = trajectories.first[:-1], trajectories.first[1:] - 1
+    x_m, y_m, length_m = trajectories.x_m, trajectories.y_m, trajectories.lengths_m
+    apart_m = np.hypot(x_m[last] - x_m[first], y_m[last] - y_m[first])
+    detour = 1 - np.divide(apart_m, length_m, out=np.ones_like(length_m), where=length_m > 0)
+    noisy = count_table(SHAPES, (length_m, edges), (detour, _DETOUR_EDGES), parts)
+    sure = standing_out(noisy.sum(axis=1), parts.scale(SHAPES), noisy.shape[1])  # other lengths are taken for empty
+    return Shapes(edges, fit_total(np.where(sure[:, None], noisy, -np.inf).ravel(), total).reshape(noisy.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Spacing:
+    """Noisy numbers of trips by length (rows) and by mean distance between points (columns)."""
+
+    length_edges_m: Array
+    counts: Array
+    most_points: int
+
+    def points(self, length_m: Array, rng: np.random.Generator) -> Integers:
+        """Draw a number of points, at least 2, for paths of given lengths."""
+        row_of = bin_of(length_m, self.length_edges_m)
+        points = np.full(length_m.size, 2)
+        for row, counts in enumerate(self.counts):
+            mine = np.flatnonzero(row_of == row)
+            if not mine.size:
+                continue
+            usable = counts if counts.sum() > 0 else self.counts.sum(axis=0)
+            column = np.repeat(np.arange(counts.size), draw_whole_counts(usable, mine.size, rng))
+            rng.shuffle(column)
+            low, high = np.log(np.maximum(_SPACING_EDGES_M, 1.0))[[column, column + 1]]
+            spacing_m = np.exp(low + rng.random(mine.size) * (high - low))
+            points[mine] = np.clip(np.rint(length_m[mine] / spacing_m) + 1, 2, self.most_points)
+        return points
+
+
+def count_spacing(trajectories: Trajectories, parts: EpsilonParts, widest_m: float, most_points: int) -> Spacing:
+    """Count each trip once, by its length and by the mean distance between its points."""
+    edges = growing_edges(widest_m / 30, 1.3 * widest_m, 1.7)
+    length_m = trajectories.lengths_m
+    spacing_m = length_m / np.maximum(trajectories.counts - 1, 1)
+    noisy = count_table(SPACING, (length_m, edges), (spacing_m, _SPACING_EDGES_M), parts)
+    sure = standing_out(noisy.sum(axis=0), parts.scale(SPACING), noisy.shape[0])
+    kept = np.where(sure, noisy, -np.inf)
+    fitted = [fit_total(counts, max(float(counts[sure].sum()), 1.0)) for counts in kept]
+    return Spacing(edges, np.array(fitted), most_points)
+
+
+@dataclass(frozen=True, eq=False)
+class Timing:
+    """Noisy laws of departures in a period (a day) and of the mean time between points."""
+
+    departures: NoisyHistogram
+    paces: NoisyHistogram
+
+    def times(self, first: Integers, rng: np.random.Generator) -> Array:
+        """Return a time for every point: trips depart in the period, and keep their pace."""
+        trips = first.size - 1
+        departure_s, pace_s = self.departures.draw(trips, rng), self.paces.draw(trips, rng)
+        owner = np.repeat(np.arange(trips), np.diff(first))
+        return np.asarray(departure_s[owner] + pace_s[owner] * (np.arange(owner.size) - first[owner]))
+
+
+def count_timing(
+    trajectories: Trajectories, points: Integers, parts: EpsilonParts, *, total: float, period_s: float
+) -> Timing:
+    """Count departures by time of the period, and the mean time between points (of which there are `points`).
+
+    Departures are counted in as many bins as the noise allows: a mean bin of `total` trips (a noisy number) is to hold
+    four times the scale of its noise.
+    """
+    bins = int(np.clip(total / (4 * parts.scale(DEPARTURES)), _LEAST_BINS, _MOST_BINS))
+    edges = np.linspace(0.0, period_s, bins + 1)
+    departures = count_histogram(DEPARTURES, np.mod(trajectories.departures_s, period_s), edges, parts)
+    pace_s = trajectories.durations_s / np.maximum(points - 1, 1)
+    return Timing(departures, count_histogram(PACES, pace_s, _PACE_EDGES_S, parts))
