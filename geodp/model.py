@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, Va
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
+from geodp.errors import ScenarioError
+
 _HINTS = 50
 """Only so many problems of one section get a hint: looking for the nearest word takes time."""
 _LONGEST_WORD, _MOST_WORDS = 80, 2000
@@ -43,6 +45,20 @@ class Model(BaseModel):
         arbitrary_types_allowed=True,
     )
 
+    @classmethod
+    def from_options(cls, fields: Mapping[str, Any], source: str) -> Self:
+        """Build it from options of a command (`source` says which); all that is wrong is reported at once.
+
+        Raises
+        ------
+        ScenarioError
+            If a field is wrong.
+        """
+        try:
+            return cls.model_validate(fields)
+        except ValidationError as error:
+            raise ScenarioError(source, problems_of(error, whole="")) from None
+
     @model_validator(mode="wrap")
     @classmethod
     def _explain(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
@@ -65,12 +81,15 @@ class Model(BaseModel):
         raise ValidationError.from_exception_data(cls.__name__, lines) from None
 
 
-def problems_of(error: ValidationError, *above: str) -> list[tuple[str, str]]:
-    """Return the dotted path and the message of every problem; `above` is the path to what was validated."""
+def problems_of(error: ValidationError, *above: str, whole: str = "(file)") -> list[tuple[str, str]]:
+    """Return the dotted path and the message of every problem; `above` is the path to what was validated.
+
+    A problem of no single field stands at `whole`.
+    """
     found = []
     for line in error.errors(include_url=False):
         times = line.get("ctx", {}).get("count", 1) if line["type"] == _LEFT_OUT else 1
-        found += [(".".join([*above, *map(str, line["loc"])]) or "(file)", line["msg"])] * times
+        found += [(".".join([*above, *map(str, line["loc"])]) or whole, line["msg"])] * times
     return found
 
 

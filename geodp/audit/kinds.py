@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from geodp.audit.auditor import Audit, NoiseFor, PairAudit, audit_cases, check_cases, require_sound
 from geodp.audit.sampled import MOST_SAMPLED, sampled_release
-from geodp.errors import ScenarioError, UsageError
+from geodp.errors import UsageError
 from geodp.model import did_you_mean
 from geodp.privacy.audit_case import CheckedCase
 from geodp.privacy.noise import Noise, SimulatedNoise, noise_source
@@ -127,11 +127,7 @@ def build(kind: str, settings: Mapping[str, Any]) -> Any:
     fields: dict[str, Any] = {}
     for dotted, value in settings.items():
         set_path(fields, dotted, value)
-    try:
-        return _find(kind).model_validate(fields)
-    except ValidationError as error:
-        lines = [(".".join(str(part) for part in line["loc"]), line["msg"]) for line in error.errors(include_url=False)]
-        raise ScenarioError(f"audit {kind}", lines) from None
+    return _find(kind).from_options(fields, f"audit {kind}")
 
 
 def _find(kind: str) -> type[Plugin]:

@@ -34,7 +34,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace an existing folder
 @app.command("list")
 def list_() -> None:
     """List known data sets: what they are, how to get them, their format and columns."""
-    from geodp.datasets.catalogue import known_datasets
+    from geodp.datasets.describe import known_datasets
 
     _say([known_datasets()])
 
@@ -53,9 +53,8 @@ def make(
     force: Force = False,
 ) -> None:
     """Make up visits and the list of their venues, with a hierarchy and categories; or trips on streets."""
-    from geodp.datasets.folder import require_ending
-    from geodp.datasets.make import make_trips, make_visits
-    from geodp.tables.visits.generated_visits import Sizes
+    from geodp.datasets.table_folders import make_trips, make_visits, require_ending
+    from geodp.tables.visits.generated_histories import Sizes
 
     if trips:
         from geodp.publish.public_inputs import parse_region, require_sound
@@ -84,8 +83,8 @@ def convert(
     force: Force = False,
 ) -> None:
     """Turn a published file into tables: visits and their venues, or trajectories."""
-    from geodp.datasets.convert import convert as convert_file
-    from geodp.datasets.folder import require_ending
+    from geodp.datasets.table_folders import convert as convert_file
+    from geodp.datasets.table_folders import require_ending
 
     loader = _loader(file, kind, settings)
     done = convert_file(file, loader, out, ending=require_ending(ending), force=force)
@@ -117,7 +116,7 @@ def describe(
 
 def _loader(file: Path, kind: str | None, settings: list[str] | None) -> Loader:
     """Return the loader for a file that is there: before anything is said about its format."""
-    from geodp.datasets.catalogue import loader_for
+    from geodp.tables.published_formats import loader_for
 
     if not file.exists():
         raise DataError(f"{file}: no such file or folder. Nothing was written.")

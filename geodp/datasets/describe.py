@@ -1,7 +1,8 @@
-"""What a file of visits or trajectories holds, in numbers for its holder: they are exact, hence private."""
+"""What data sets there are, and what a file of visits or trajectories holds (exact numbers, hence private)."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,14 +10,54 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geodp.tables.loaders import Dropped, Loader
-from geodp.tables.loaders._checks import Numbering
+from geodp.tables.loaders import TRAJECTORIES, VISITS, Dropped, Loader
+from geodp.tables.loaders._seen import Numbering
+from geodp.tables.published_formats import loaders
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 STAMP = "PRIVATE: exact numbers, computed from the data without noise. Do not publish them."
+MADE = {
+    "generated_trips": (
+        "made-up people who drive through a made-up town, on streets, by the quickest way",
+        "geodp datasets make --trips 4000 --out FOLDER: trajectories (user, trajectory, time_s, lon, lat); the "
+        "same seed gives the same file",
+    ),
+    "generated_visits": (
+        "made-up people who visit made-up venues in towns, districts and streets",
+        "geodp datasets make --out FOLDER: visits (user, venue, time_s) and venues (venue, lon, lat, city, district, "
+        "street, category); the same seed gives the same files",
+    ),
+    "sample_positions": (
+        "400 made-up positions in San Francisco's box",
+        "datasets/sample_positions.csv in the repository (worker, lon, lat), for the source `table`",
+    ),
+}
+_WIDTH = 110
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+
+def known_datasets() -> str:
+    """Describe every known data set: what it is, how to get it, its format and its columns."""
+    blocks = []
+    for kind, cls in loaders().items():
+        columns = ", ".join(VISITS if cls.loads == "visits" else TRAJECTORIES)
+        convert = f"format: {kind} ({cls.files}); becomes {cls.loads}: {columns}"
+        blocks += [
+            _block(one.name, one.what, f"get: {one.get}", *([f"size: {one.size}"] if one.size else []), convert)
+            for one in cls.datasets
+        ]
+        if not cls.datasets:
+            blocks.append(_block(f"your own, as {kind}", cls.headline(), convert))
+    blocks += [_block(name, what, f"get: {get}") for name, (what, get) in MADE.items()]
+    return "\n\n".join(blocks)
+
+
+def _block(name: str, *lines: str) -> str:
+    return "\n".join(
+        [name, *(textwrap.fill(line, _WIDTH, initial_indent="  ", subsequent_indent="    ") for line in lines)]
+    )
 
 
 def describe(source: Path, loader: Loader) -> dict[str, Any]:

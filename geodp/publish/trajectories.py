@@ -123,7 +123,7 @@ def _prepare(
 
 def _read(request: Request, form: TripFormat) -> tuple[Points, list[str]]:
     """Read a table of points as it is, a published format through its loader, which cleans; say what was dropped."""
-    from geodp.datasets.catalogue import loader_for, told_by_columns
+    from geodp.tables.published_formats import loader_for, told_by_columns
 
     path = request.source
     if request.releasing and form.kind is None and path.is_dir():

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from geodp.cli.main import main
-from geodp.datasets.catalogue import loader_for, loaders
-from geodp.datasets.folder import table_folder
+from geodp.datasets.table_folders import table_folder
 from geodp.errors import OutputError, UsageError
+from geodp.tables.published_formats import loader_for, loaders
 from tests.tables.loaders.test_visit_loaders import SNAP, TSMC, write
 
 

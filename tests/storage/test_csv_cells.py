@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from geodp.datasets.folder import TableFile
+from geodp.datasets.table_folders import TableFile
 from geodp.publish.outputs import Table, write_table
 from geodp.storage.csv_cells import guarded, guarded_csv, guarded_text, read_guarded_csv, unguarded
 from geodp.tables import columns_file

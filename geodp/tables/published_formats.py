@@ -1,8 +1,7 @@
-"""The data sets that geodp knows: those of the loaders, and those that it makes up."""
+"""Which published format a file is of, by its name, its columns or what is in its folder, and the loader for it."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from itertools import islice
@@ -12,53 +11,14 @@ from typing import Any, cast
 from geodp.errors import UsageError
 from geodp.registry import find, plugins
 from geodp.storage.files import is_regular
-from geodp.tables.loaders import TRAJECTORIES, VISITS, Loader
+from geodp.tables.loaders import Loader
 
 _LOOKED_AT = 1000  # files of a folder, to tell its format
-MADE = {
-    "generated_trips": (
-        "made-up people who drive through a made-up town, on streets, by the quickest way",
-        "geodp datasets make --trips 4000 --out FOLDER: trajectories (user, trajectory, time_s, lon, lat); the "
-        "same seed gives the same file",
-    ),
-    "generated_visits": (
-        "made-up people who visit made-up venues in towns, districts and streets",
-        "geodp datasets make --out FOLDER: visits (user, venue, time_s) and venues (venue, lon, lat, city, district, "
-        "street, category); the same seed gives the same files",
-    ),
-    "sample_positions": (
-        "400 made-up positions in San Francisco's box",
-        "datasets/sample_positions.csv in the repository (worker, lon, lat), for the source `table`",
-    ),
-}
-_WIDTH = 110
 
 
 def loaders() -> dict[str, type[Loader]]:
     """Return the loaders by kind."""
     return cast("dict[str, type[Loader]]", plugins("loader"))
-
-
-def known_datasets() -> str:
-    """Describe every known data set: what it is, how to get it, its format and its columns."""
-    blocks = []
-    for kind, cls in loaders().items():
-        columns = ", ".join(VISITS if cls.loads == "visits" else TRAJECTORIES)
-        convert = f"format: {kind} ({cls.files}); becomes {cls.loads}: {columns}"
-        blocks += [
-            _block(one.name, one.what, f"get: {one.get}", *([f"size: {one.size}"] if one.size else []), convert)
-            for one in cls.datasets
-        ]
-        if not cls.datasets:
-            blocks.append(_block(f"your own, as {kind}", cls.headline(), convert))
-    blocks += [_block(name, what, f"get: {get}") for name, (what, get) in MADE.items()]
-    return "\n\n".join(blocks)
-
-
-def _block(name: str, *lines: str) -> str:
-    return "\n".join(
-        [name, *(textwrap.fill(line, _WIDTH, initial_indent="  ", subsequent_indent="    ") for line in lines)]
-    )
 
 
 def loader_for(path: Path, kind: str | None, fields: dict[str, Any], *, option: str = "--set") -> Loader:
@@ -70,16 +30,8 @@ def loader_for(path: Path, kind: str | None, fields: dict[str, Any], *, option: 
             why = "more than one format has files of this name" if fitting else "its name tells no format"
             raise UsageError(f"{path.name}: {why}. Name one with --format: {', '.join(fitting) or known}.")
         kind = fitting[0]
-    from pydantic import ValidationError
-
     cls = cast("type[Loader]", find(kind, "loader"))
-    try:
-        return cls.model_validate(fields)
-    except ValidationError as error:
-        from geodp.errors import ScenarioError
-
-        lines = [(".".join(str(part) for part in line["loc"]), line["msg"]) for line in error.errors(include_url=False)]
-        raise ScenarioError(f"{option} for {kind}", lines) from None
+    return cls.from_options(fields, f"{option} for {kind}")
 
 
 def _fitting(path: Path, fields: dict[str, Any]) -> Iterator[str]:
