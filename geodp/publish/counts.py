@@ -28,13 +28,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from pydantic import ValidationError
 
 from geodp.curator.publications._accuracy_text import NEAREST
 from geodp.curator.publications._counts_publication import CountsPublication
-from geodp.errors import ScenarioError, UsageError
-from geodp.model import did_you_mean
+from geodp.errors import UsageError
 from geodp.privacy.noise import Noise
+from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import DEGREE_DIGITS, Table, require_suffix
 from geodp.publish.pipeline import Outcome, Plan, Product, publish
 from geodp.publish.public_inputs import PublicInputs
@@ -163,33 +162,12 @@ def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, 
 
 def build(options: CountsOptions, request: Request) -> CountsPublication:
     """Build the method from the options, with errors for people."""
-    cls = _find(options.method)
-    fields: dict[str, Any] = _USUAL.get(cls.kind, {}) | dict(request.settings)
-    stated: Mapping[str, Any] = {"epsilon": request.epsilon, "cap": request.cap, "max_theta": options.max_theta}
-    for name, value in stated.items():
-        if value is None:
-            continue
-        option = "--" + name.replace("_", "-")
-        if name not in cls.model_fields:
-            raise UsageError(f"{cls.kind} takes no {option}. {NOTHING_DONE}")
-        if name in fields:
-            raise UsageError(f"{option} and --set both state {name}: give only one. {NOTHING_DONE}")
-        fields[name] = value
-    if "epsilon" in cls.model_fields and "epsilon" not in fields:
-        raise UsageError(f"give --epsilon: the epsilon of {cls.kind} for one user. {NOTHING_DONE}")
-    try:
-        return cls.model_validate(fields)
-    except ValidationError as error:
-        lines = [(".".join(str(part) for part in line["loc"]), line["msg"]) for line in error.errors(include_url=False)]
-        raise ScenarioError(f"publish counts --method {cls.kind}", lines) from None
-
-
-def _find(kind: str) -> type[CountsPublication]:
     known = {name: cls for name, cls in plugins("publication").items() if issubclass(cls, CountsPublication)}
-    if kind not in known:
-        hint = did_you_mean(kind, known)
-        raise UsageError(f"counts: no method called '{kind}'.{hint} Known: {', '.join(known)}. {NOTHING_DONE}")
-    return known[kind]
+    cls = find_method("counts", options.method, known)
+    stated = {"epsilon": request.epsilon, "cap": request.cap, "max_theta": options.max_theta}
+    fields = merge_options(cls, _USUAL.get(cls.kind, {}) | dict(request.settings), stated)
+    require_epsilon(cls, fields, " for one user")
+    return cls.from_options(fields, f"publish counts --method {cls.kind}")
 
 
 def _require_places(request: Request, method: CountsPublication, venues: VenueList) -> None:

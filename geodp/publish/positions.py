@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
-
 from geodp.device import Device
-from geodp.errors import ScenarioError, UsageError
-from geodp.model import did_you_mean
+from geodp.errors import UsageError
 from geodp.publish.counted_cells import CountedCells
+from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.pipeline import Outcome, Plan, publish
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.reading import bounding_box, read_rows
@@ -23,7 +21,6 @@ from geodp.registry import Plugin, plugins
 DEFAULT_MECHANISM = "planar_geometric"
 PARTS = ("user", "lon", "lat")
 """Columns of the private data."""
-_EPSILONS = ("epsilon", "epsilon_per_m")
 
 
 def publish_positions(
@@ -60,31 +57,16 @@ def _prepare(request: Request, inputs: PublicInputs, *, kind: str, expected_work
 
 def build(kind: str, epsilon: float | None, settings: Mapping[str, Any]) -> Plugin:
     """Build the mechanism, with errors for people when there is none, or when a field is wrong."""
-    cls = _find(kind)
-    known = next((name for name in _EPSILONS if name in cls.model_fields), None)
-    fields = dict(settings)
-    stated = known in fields or {"level", "radius_m"} <= set(fields)
-    if known is None and epsilon is not None:
-        raise UsageError(f"{kind} promises nothing and takes no --epsilon. {NOTHING_DONE}")
-    if known is not None and epsilon is None and not stated:
-        per = " per metre" if known == "epsilon_per_m" else ""
-        raise UsageError(f"give --epsilon: the epsilon{per} of {kind}. {NOTHING_DONE}")
-    if epsilon is not None and stated:
-        raise UsageError(f"--epsilon and --set both state the epsilon of {kind}: give only one. {NOTHING_DONE}")
-    if known is not None and epsilon is not None:
-        fields[known] = epsilon
-    try:
-        return cls.model_validate(fields)
-    except ValidationError as error:
-        lines = [(".".join(str(part) for part in line["loc"]), line["msg"]) for line in error.errors(include_url=False)]
-        raise ScenarioError(f"publish positions --mechanism {kind}", lines) from None
-
-
-def _find(kind: str) -> type[Plugin]:
     points = {name: cls for name, cls in plugins("device").items() if "points" in cls.releases}
     cells = {name: cls for name, cls in plugins("mechanism").items() if "cells" in cls.releases}
-    known = points | cells
-    if kind not in known:
-        hint = did_you_mean(kind, known)
-        raise UsageError(f"positions: no mechanism called '{kind}'.{hint} Known: {', '.join(known)}. {NOTHING_DONE}")
-    return known[kind]
+    cls = find_method("positions", kind, points | cells, noun="mechanism")
+    known = next((name for name in ("epsilon", "epsilon_per_m") if name in cls.model_fields), None)
+    if known is None and epsilon is not None:
+        raise UsageError(f"{kind} promises nothing and takes no --epsilon. {NOTHING_DONE}")
+    other_words = {"level", "radius_m"} <= set(settings)
+    if other_words and epsilon is not None:
+        raise UsageError(f"--epsilon and --set both state the epsilon of {kind}: give only one. {NOTHING_DONE}")
+    fields = merge_options(cls, settings, {} if known is None else {known: epsilon})
+    if not other_words:
+        require_epsilon(cls, fields)
+    return cls.from_options(fields, f"publish positions --mechanism {kind}")

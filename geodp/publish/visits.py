@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from pydantic import ValidationError
 
 from geodp.curator.publications._visits_publication import VisitsPublication
-from geodp.errors import ScenarioError, UsageError
-from geodp.model import did_you_mean
+from geodp.errors import UsageError
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Unit
+from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import DEGREE_DIGITS, Table
 from geodp.publish.pipeline import Outcome, Plan, Product, publish
 from geodp.publish.public_inputs import PublicInputs
@@ -125,7 +124,8 @@ def publish_visits(request: Request, *, venues: PublicPlaces, method: str = DEFA
 
 
 def _prepare(request: Request, inputs: PublicInputs, *, places: PublicPlaces, kind: str) -> Plan:
-    cls = _find(kind)
+    known = {name: cls for name, cls in plugins("publication").items() if issubclass(cls, VisitsPublication)}
+    cls = find_method("visits", kind, known)
     venues = read_venues(
         places.path,
         finest=places.level,
@@ -167,41 +167,16 @@ def _build(
     personal: Mapping[str, str],
 ) -> VisitsPublication:
     """Build the method from the options; the number of clusters follows from the public list where none is given."""
-    fields: dict[str, Any] = dict(request.settings)
-    metric = fields.get("variant") == "geoind_em"
-    stated: Mapping[str, Any] = {
+    metric = request.settings.get("variant") == "geoind_em"
+    stated = {
         "epsilon_per_m" if metric else "epsilon": request.epsilon,
         "level": level,
         "cap": request.cap,
         "personal_levels": dict(personal) or None,
     }
-    for name, value in stated.items():
-        if value is None:
-            continue
-        if name not in cls.model_fields:
-            raise UsageError(f"{cls.kind} takes no --{name.replace('_', '-')}. {NOTHING_DONE}")
-        if name in fields:
-            raise UsageError(f"--{name.replace('_', '-')} and --set both state {name}: give only one. {NOTHING_DONE}")
-        fields[name] = value
-    if "epsilon" in cls.model_fields and request.epsilon is None and not {"epsilon", "epsilon_per_m"} & set(fields):
-        raise UsageError(f"give --epsilon: the epsilon of {cls.kind}. {NOTHING_DONE}")
+    fields = merge_options(cls, request.settings, stated)
+    require_epsilon(cls, fields)
     if "clusters" in cls.model_fields and "clusters" not in fields and not metric:
         most = int(cls.model_fields["clusters"].default)
         fields["clusters"] = max(1, min(most, venues.size // _VENUES_PER_CLUSTER))
-    try:
-        return cls.model_validate(fields)
-    except ValidationError as error:
-        lines = [(".".join(str(part) for part in line["loc"]), line["msg"]) for line in error.errors(include_url=False)]
-        raise ScenarioError(f"publish visits --method {cls.kind}", lines) from None
-
-
-def _find(kind: str) -> type[VisitsPublication]:
-    known = {
-        name: cls
-        for name, cls in plugins("publication").items()
-        if "visits" in cls.releases and issubclass(cls, VisitsPublication)
-    }
-    if kind not in known:
-        hint = did_you_mean(kind, known)
-        raise UsageError(f"visits: no method called '{kind}'.{hint} Known: {', '.join(known)}. {NOTHING_DONE}")
-    return known[kind]
+    return cls.from_options(fields, f"publish visits --method {cls.kind}")
