@@ -54,7 +54,7 @@ def make(
 ) -> None:
     """Make up visits and the list of their venues, with a hierarchy and categories; or trips on streets."""
     from geodp.datasets.table_folders import make_trips, make_visits, require_ending
-    from geodp.tables.visits.generated_histories import Sizes
+    from geodp.tables.visits.generated_visits import Sizes
 
     if trips:
         from geodp.publish.public_inputs import parse_region, require_sound

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geodp.tables.loaders import TRAJECTORIES, VISITS, Dropped, Loader
-from geodp.tables.loaders._seen import Numbering
+from geodp.tables.loaders._checks import Numbering
 from geodp.tables.published_formats import loaders
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from geodp.geometry import EARTH_RADIUS_M, Array, Region
 from geodp.storage.csv_cells import guarded
 from geodp.storage.folders import whole_folder
 from geodp.tables.loaders import Dropped, Loader
-from geodp.tables.loaders._seen import Numbering
+from geodp.tables.loaders._checks import Numbering
 from geodp.tables.trajectories.generated_trips import TripSizes
-from geodp.tables.visits.generated_histories import Sizes, generated_histories
+from geodp.tables.visits.generated_visits import Sizes, generated_histories
 
 if TYPE_CHECKING:
     import pyarrow as pa
