@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.curator.publications import Records
-from geodp.device.history import HistoryDevice
+from geodp.device.history_reports import HistoryDevice
 from geodp.errors import BudgetSpent
 from geodp.geometry import Array
 from geodp.privacy.ledger import Ledger

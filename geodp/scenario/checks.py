@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from geodp.device.history import HistoryDevice
+from geodp.device.history_reports import HistoryDevice
 from geodp.errors import GeodpError
 from geodp.geometry import region_problems
 from geodp.model import did_you_mean

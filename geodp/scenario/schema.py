@@ -29,7 +29,7 @@ from geodp.scenario.sections import (
 )
 from geodp.storage.names import require_name
 from geodp.world.bounds import LONGEST_RUN_S, MOST_ARMS, MOST_PLUGINS
-from geodp.world.histories import VisitHistories
+from geodp.world.visit_sources import VisitHistories
 
 DEFAULT_MEAN_REWARD = 10.0
 WORLD_PATHS = (

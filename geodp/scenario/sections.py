@@ -8,7 +8,7 @@ from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from geodp.curator.mechanisms import Mechanism
 from geodp.device import Device
-from geodp.device.history import HistoryDevice
+from geodp.device.history_reports import HistoryDevice
 from geodp.display.layers import Layer
 from geodp.geometry import region_problems
 from geodp.model import Model, bounded
@@ -19,7 +19,7 @@ from geodp.registry import Slot
 from geodp.server.assignment import Assignment
 from geodp.world.bounds import GREATEST_SPEED_MPS, LEAST_INTERVAL_S, LEAST_SPEED_MPS, SO_FAST, SO_SHORT
 from geodp.world.demand import Demand
-from geodp.world.histories import VisitHistories
+from geodp.world.visit_sources import VisitHistories
 from geodp.world.mobility import Mobility
 from geodp.world.sources import Source
 

@@ -9,9 +9,9 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from geodp.device.history import Flags
-from geodp.device.history._calibration import calibrated_scales, load
-from geodp.device.history.epicrec import EpicRec
+from geodp.device.history_reports import Flags
+from geodp.device.history_reports._calibration import calibrated_scales, load
+from geodp.device.history_reports.epicrec import EpicRec
 from geodp.tables.visits.catalogue import Catalogue
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import best_cpu_s

@@ -23,7 +23,7 @@ import geodp.curator.publications.laplace_counts as laplace_file
 import geodp.curator.publications.uniform as uniform_file
 import geodp.curator.synthesis.epsilon_parts as epsilon_parts_file
 import geodp.curator.synthesis.trip_model as trips_file
-import geodp.device.history.epicrec as epicrec_file
+import geodp.device.history_reports.epicrec as epicrec_file
 import geodp.device.planar_geometric as geometric_file
 from geodp.audit.kinds import audit_kind
 from geodp.curator.mechanisms import Snapshot

@@ -14,7 +14,7 @@ from geodp.privacy.noise import Noise
 from geodp.tables.visits.catalogue import Catalogue
 
 if TYPE_CHECKING:
-    from geodp.device.history import Flags, HistoryDevice
+    from geodp.device.history_reports import Flags, HistoryDevice
 
 _LEVELS = ("no", "perturbed", "all")
 _SEARCHED = 2

@@ -45,8 +45,8 @@ class EpicRecBudget(FigureKind):
         import numpy as np
         import pandas as pd
 
-        from geodp.device.history._budget_choice import Search, error_curve, stops
-        from geodp.device.history._calibration import calibrated_scales
+        from geodp.device.history_reports._budget_choice import Search, error_curve, stops
+        from geodp.device.history_reports._calibration import calibrated_scales
         from geodp.privacy.noise import SimulatedNoise
         from geodp.streams import Streams
 

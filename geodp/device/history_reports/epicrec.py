@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from geodp.device.history import Flags, HistoryDevice, ProtectedHistory
-from geodp.device.history._budget_choice import Rule, Search, quantified_epsilon
-from geodp.device.history._calibration import calibrated_scales, global_scales
-from geodp.device.history._consent import Consent, ConsentGroup, Level, consent_of
-from geodp.device.history._fitting import fitted_history
+from geodp.device.history_reports import Flags, HistoryDevice, ProtectedHistory
+from geodp.device.history_reports._budget_choice import Rule, Search, quantified_epsilon
+from geodp.device.history_reports._calibration import calibrated_scales, global_scales
+from geodp.device.history_reports._consent import Consent, ConsentGroup, Level, consent_of
+from geodp.device.history_reports._fitting import fitted_history
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase

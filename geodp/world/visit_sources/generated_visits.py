@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 from geodp.geometry import Array, Region
 from geodp.model import bounded
 from geodp.tables.visits.histories import CATEGORY_MARK, Histories, Integers, Names, Venues
-from geodp.world.histories import VisitHistories
+from geodp.world.visit_sources import VisitHistories
 from geodp.world.population import Population
 
 LEVELS = ("city", "district", "street")

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from geodp.device.history._calibration import calibrated_scales
-from geodp.device.history._fitting import fitted_history
+from geodp.device.history_reports._calibration import calibrated_scales
+from geodp.device.history_reports._fitting import fitted_history
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace

@@ -7,12 +7,12 @@ import pytest
 
 import geodp
 from geodp.audit.kinds import audit_kind
-from geodp.device.history import ProtectedHistory
-from geodp.device.history._budget_choice import Search, error_curve, quantified_epsilon, stops
-from geodp.device.history._calibration import calibrated_scales, load, undominated
-from geodp.device.history._consent import consent_of
-from geodp.device.history._fitting import box_least_squares, pattern_numbers
-from geodp.device.history.epicrec import EpicRec
+from geodp.device.history_reports import ProtectedHistory
+from geodp.device.history_reports._budget_choice import Search, error_curve, quantified_epsilon, stops
+from geodp.device.history_reports._calibration import calibrated_scales, load, undominated
+from geodp.device.history_reports._consent import consent_of
+from geodp.device.history_reports._fitting import box_least_squares, pattern_numbers
+from geodp.device.history_reports.epicrec import EpicRec
 from geodp.errors import BudgetSpent, DataError, NotReleasable, UsageError
 from geodp.privacy.ledger import Ledger
 from geodp.privacy.noise import SimulatedNoise

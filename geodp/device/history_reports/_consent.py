@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BeforeValidator, Field
 
-from geodp.device.history import Flags
+from geodp.device.history_reports import Flags
 from geodp.errors import UsageError
 from geodp.model import Model, did_you_mean
 from geodp.tables.visits.catalogue import Catalogue

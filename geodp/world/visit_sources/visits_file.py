@@ -18,7 +18,7 @@ from geodp.tables.positions_file import anchored_path, given_path
 from geodp.tables.usual_columns import field_column
 from geodp.tables.visits.histories import CATEGORY_MARK, Histories, Names, Venues
 from geodp.tables.visits.venue_file import read_venues
-from geodp.world.histories import VisitHistories
+from geodp.world.visit_sources import VisitHistories
 from geodp.world.population import Population
 
 

@@ -9,7 +9,7 @@ from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.tables.notices import gathered
 from geodp.tables.visits.histories import Histories, Venues
-from geodp.world.histories.visits_file import VisitsFile
+from geodp.world.visit_sources.visits_file import VisitsFile
 from geodp.world.population import Population
 
 REGION = Region(10.0, 50.0, 10.1, 50.06)
