@@ -68,6 +68,10 @@ class PluginNotLoaded(UsageError):
     """Something needs a plug-in whose file was not loaded, because nobody said that it is trusted."""
 
 
+class OldName(FutureWarning):
+    """A name that was changed and still works; the text says what to write instead."""
+
+
 class BudgetSpent(GeodpError):
     """A release that the ledger refuses; nothing was published.
 

@@ -47,11 +47,11 @@ ROOMS = {
     "loader": "geodp.tables.loaders",
     "source": "geodp.world.sources",
     "mobility": "geodp.world.mobility",
-    "histories": "geodp.world.visit_sources",
+    "visit_source": "geodp.world.visit_sources",
     "demand": "geodp.world.demand",
     "acceptance": "geodp.public.acceptance",
     "device": "geodp.device",
-    "history": "geodp.device.history_reports",
+    "history_report": "geodp.device.history_reports",
     "mechanism": "geodp.curator.mechanisms",
     "publication": "geodp.curator.publications",
     "assignment": "geodp.server.assignment",
@@ -64,11 +64,11 @@ ROOMS = {
 PLACES = {
     "source": "workers.source",
     "mobility": "workers.mobility",
-    "histories": "workers.histories",
+    "visit_source": "workers.visit_source",
     "acceptance": "workers.acceptance",
     "demand": "tasks.demand",
     "device": "device.mechanism",
-    "history": "device.history",
+    "history_report": "device.history_report",
     "mechanism": "curator.mechanism",
     "assignment": "server.assignment",
     "publication": "publish",
@@ -76,6 +76,8 @@ PLACES = {
     "layer": "map.layers",
 }
 """Where a scenario names the plug-ins of a family."""
+
+_OLD_FAMILIES = {"histories": "visit_source", "history": "history_report"}
 
 USER_MODULE = "geodp_user_plugin_"
 """How the modules of users' own plug-in files are called."""
@@ -186,6 +188,8 @@ P = TypeVar("P", bound=Plugin)
 @cache
 def room(family: str) -> None:
     """Import every file of a family's room, so that its plug-ins are registered."""
+    if family in _OLD_FAMILIES:
+        raise UsageError(f"the family '{family}' is called '{_OLD_FAMILIES[family]}' now.")
     if family not in ROOMS:
         raise UsageError(f"no family called '{family}'.{did_you_mean(family, ROOMS)} Families: {', '.join(ROOMS)}.")
     package = importlib.import_module(ROOMS[family])
@@ -264,7 +268,7 @@ class Slot:
         stand_ins
             What stands in for a kind that is not known (default: that is an error).
         """
-        if value is None or isinstance(value, Plugin):
+        if value is None or (isinstance(value, Plugin) and value.family == self.family):
             return value
         if isinstance(value, str):
             value = {"kind": value}

@@ -18,7 +18,7 @@ from geodp.public.guarantee import Unit
 from geodp.registry import Plugin, plugins
 from geodp.streams import Streams
 
-FAMILIES = ("mechanism", "device", "history", "publication")
+FAMILIES = ("mechanism", "device", "history_report", "publication")
 """Families whose plug-ins touch private data."""
 RANDOM_NEIGHBOURS = 8
 """Random pairs of every variant."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 import errno
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from geodp.cli.console import ANYWHERE, flags, overrides, say, warn
 from geodp.cli.datasets import app as datasets_app
 from geodp.cli.publish import app as publish_app
+from geodp.errors import OldName
 
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
@@ -49,7 +51,16 @@ def main(arguments: list[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     flags.clear()
     flags.update(ANYWHERE.intersection(words))
-    sys.exit(_exit_code([word for word in words if word not in ANYWHERE]))
+    with warnings.catch_warnings():
+        otherwise = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            warn(str(message)) if issubclass(category, OldName) else otherwise(message, category, *where, **more)
+
+        warnings.showwarning = show
+        warnings.simplefilter("default", OldName)
+        code = _exit_code([word for word in words if word not in ANYWHERE])
+    sys.exit(code)
 
 
 def _exit_code(words: list[str]) -> int:  # noqa: PLR0911 - a code for every way to end

@@ -79,7 +79,7 @@ def _layers(run: RunFolder, *, public: bool) -> list[Layer]:
     """Return the scenario's layers; on a public map those that hold released data only."""
     from geodp.registry import plugin
 
-    layers = list(run.scenario.map.layers)
+    layers: list[Any] = list(run.scenario.map.layers)
     if not public:
         return layers
     released = [layer for layer in layers if layer.public]

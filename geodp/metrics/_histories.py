@@ -43,7 +43,7 @@ class ScoredHistories:
 
 def scored_histories(run: RunFolder) -> ScoredHistories | None:
     """Return the last report of phones with the truth at that time (None when they told nothing)."""
-    if run.scenario.device.history is None or not run.history_reports:
+    if run.scenario.device.history_report is None or not run.history_reports:
         return None
     if "_scored_histories" not in run.__dict__:
         run.__dict__["_scored_histories"] = _read(run)

@@ -27,7 +27,7 @@ class EpsilonPerItemSpent(Metric):
         """Read the total off the ledger."""
         from geodp.public.guarantee import Unit
 
-        if run.scenario.device.history is None:
+        if run.scenario.device.history_report is None:
             return {}
         if not all(report.guarantee.holds for report in run.history_reports):
             return {self.kind: Measured(None)}

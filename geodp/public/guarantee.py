@@ -285,6 +285,22 @@ def _require_alike(first: Guarantee, other: Guarantee) -> None:
         raise UsageError(f"distances measured in unlike ways cannot be added: '{first.metric}' and '{other.metric}'")
 
 
+def both_relations(epsilon: float, neighbours: str) -> str:
+    """Print a central epsilon in both neighbour relations: `0.3 (add/remove), 0.6 (replace)`.
+
+    Replacing a worker's position is removing it and adding another: twice the cost. A server that knows who takes part
+    already knows that nobody was added, so for it the figure for replacing is the honest one.
+    """
+    if neighbours == Neighbours.ADD_REMOVE:
+        return f"{short_decimal(epsilon)} (add/remove), {short_decimal(2 * epsilon)} (replace)"
+    return f"{short_decimal(epsilon)} ({neighbours})"
+
+
+def short_decimal(value: float) -> str:
+    """Return a short decimal without the noise of binary fractions."""
+    return f"{Decimal(repr(round(value, 10))).normalize():f}"
+
+
 def plus(*epsilons: float) -> float:
     """Add epsilons as the decimals they are written as: 0.1 + 0.2 is 0.3."""
     return float(sum((Decimal(repr(float(value))) for value in epsilons), start=Decimal(0)))

@@ -26,7 +26,9 @@ from geodp.tables.visits.catalogue import Catalogue, venue_catalogue
 if TYPE_CHECKING:
     from geodp.tables.visits.histories import Histories
 
-_ADVICE = "Raise device.budget.epsilon_per_item, set fewer device.history_reports, or lower device.history.epsilon."
+_ADVICE = (
+    "Raise device.budget.epsilon_per_item, set fewer device.history_reports, or lower device.history_report.epsilon."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,7 @@ def write_history_reports(
 
     The public schedule alone decides whether a report is made. People who tell nothing with noise pay nothing.
     """
-    mechanism = scenario.device.history
+    mechanism = scenario.device.history_report
     histories, venues = records.visits()
     charged = np.zeros(len(histories.people))
     if mechanism is not None:
@@ -163,7 +165,7 @@ def read_history_reports(files: list[Path], plugins_left_out: tuple[str, ...] = 
     found = []
     for path in sorted(files):
         facts = read_json(path)
-        device = Slot("history").build(facts["mechanism"], stand_ins)
+        device = Slot("history_report").build(facts["mechanism"], stand_ins)
         tables = [pd.read_parquet(path.with_name(f"{path.stem}-{name}.parquet")) for name in ("items", "counts")]
         promise = Guarantee.from_dict(facts["guarantee"])
         found.append(HistoryReport(facts["index"], facts["time_s"], device, promise, *tables))

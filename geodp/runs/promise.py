@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from geodp.privacy.ledger import central_rows
-from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.public.guarantee import Guarantee, Trust, Unit, both_relations, short_decimal
 from geodp.public.release import Cells
 from geodp.scenario.costs import publication_cost
 from geodp.storage.markdown import as_code, as_words
@@ -22,17 +21,6 @@ if TYPE_CHECKING:
 def promise_lines(run: RunFolder) -> list[str]:
     """Return the promise as Markdown paragraphs; epsilon and epsilon per metre stand apart and are never added."""
     return [_device(run), _all_reports(run), *_histories(run), *_releases(run), *_publications(run), _total(run)]
-
-
-def both_relations(epsilon: float, neighbours: str) -> str:
-    """Print a central epsilon in both neighbour relations: `ε = 0.3 (add/remove), 0.6 (replace)`.
-
-    Replacing a worker's position is removing it and adding another: twice the cost. A server that knows who
-    takes part already knows that nobody was added, so for it the figure for replacing is the honest one.
-    """
-    if neighbours == Neighbours.ADD_REMOVE:
-        return f"ε = {_plain(epsilon)} (add/remove), {_plain(2 * epsilon)} (replace)"
-    return f"ε = {_plain(epsilon)} ({neighbours})"
 
 
 def _device(run: RunFolder) -> str:
@@ -64,7 +52,7 @@ def _report_guarantee(run: RunFolder) -> Guarantee:
 
 def _histories(run: RunFolder) -> list[str]:
     """Say what phones promise about single items of histories, and what their reports cost together."""
-    reports, mechanism = run.history_reports, run.scenario.device.history
+    reports, mechanism = run.history_reports, run.scenario.device.history_report
     if mechanism is None:
         return []
     if not reports:
@@ -74,10 +62,10 @@ def _histories(run: RunFolder) -> list[str]:
     if promise.holds:
         spent = promise.repeated(len(reports)).epsilon
         text += (
-            f" {len(reports):,} report{'s' if len(reports) > 1 else ''} × {_plain(promise.epsilon)} cost ε = "
-            f"{_plain(spent)} per item, an account of its own; a history of k items together is protected at k times "
-            "that only. Nothing is promised about items whose categories their owner lets be told in full (`all`); "
-            "items with a `no` category are never used."
+            f" {len(reports):,} report{'s' if len(reports) > 1 else ''} × {short_decimal(promise.epsilon)} cost ε = "
+            f"{short_decimal(spent)} per item, an account of its own; a history of k items together is protected at k "
+            "times that only. Nothing is promised about items whose categories their owner lets be told in full "
+            "(`all`); items with a `no` category are never used."
         )
     choices = mechanism.choices_text()
     return [text + (f" Choices by lot: {as_words(choices)}." if choices else "")]
@@ -104,7 +92,7 @@ def _releases(run: RunFolder) -> list[str]:
 def _one_release(sentence: str, guarantee: Guarantee) -> str:
     text = f"**One release**: {as_words(sentence)}"
     if guarantee.unit is not Unit.NOTHING and guarantee.trust is Trust.CENTRAL and guarantee.holds:
-        text += f" In both neighbour relations: {both_relations(guarantee.epsilon, guarantee.neighbours)}."
+        text += f" In both neighbour relations: ε = {both_relations(guarantee.epsilon, guarantee.neighbours)}."
     return text
 
 
@@ -140,29 +128,24 @@ def _total(run: RunFolder) -> str:
     costs = [(item.kind, publication_cost(item.plugin, run.scenario)) for item in run.publications]
     terms = " + ".join(
         [
-            f"{len(group):,} release{'s' if len(group) > 1 else ''} × {_plain(float(epsilon))}"
+            f"{len(group):,} release{'s' if len(group) > 1 else ''} × {short_decimal(float(epsilon))}"
             for epsilon, group in _by_epsilon(central[~published])
         ]
         + [
-            f"{_plain(cost.epsilon)} for what {as_code(kind)} publishes"
+            f"{short_decimal(cost.epsilon)} for what {as_code(kind)} publishes"
             for kind, cost in costs
             if cost.unit is Unit.USER
         ]
     )
     spent = float(central["total"].max())
     together = both_relations(spent, str(central["neighbours"].iloc[0]))
-    text = f"**Over the whole run**, costs add up, for each person: {terms}, so {together}"
+    text = f"**Over the whole run**, costs add up, for each person: {terms}, so ε = {together}"
     budget = run.scenario.curator.budget if run.scenario.curator is not None else None
     if budget is None or budget.epsilon is None or not math.isfinite(budget.epsilon):
         return f"{text}."
     lasts = "" if budget.lasts() == "over the run" else f" {budget.lasts()}"
-    return f"{text}, of a budget of {_plain(budget.epsilon)}{lasts}."
+    return f"{text}, of a budget of {short_decimal(budget.epsilon)}{lasts}."
 
 
 def _by_epsilon(charges: pd.DataFrame) -> list[tuple[float, pd.DataFrame]]:
     return [(float(str(epsilon)), group) for epsilon, group in charges.groupby("epsilon", sort=False)]
-
-
-def _plain(value: float) -> str:
-    """Return a short decimal without the noise of binary fractions."""
-    return f"{Decimal(repr(round(value, 10))).normalize():f}"

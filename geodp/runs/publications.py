@@ -28,7 +28,7 @@ def records_of(scenario: Scenario, world: World, streams: Streams) -> Records:
     def visits() -> tuple[Histories, Venues]:
         from geodp.registry import plugin
 
-        histories = scenario.workers.histories or plugin("generated_visits", "histories")
+        histories = scenario.workers.visit_source or plugin("generated_visits", "visit_source")
         rng = streams.generator("world.histories")
         found: tuple[Histories, Venues] = histories.visits(
             world.population, scenario.area, duration_s=scenario.duration_s, rng=rng

@@ -180,7 +180,7 @@ def _simulate(scenario: Scenario, world: World, folder: Path, tell: Progress, *,
         log.close()
     timings = {"world_s": round(world_s, 3), "engine_s": round(time.perf_counter() - started, 3)}
     told = None
-    if scenario.device.history is not None:
+    if scenario.device.history_report is not None:
         from geodp.runs.history_reports import write_history_reports
 
         tell("histories", 0.0)
@@ -409,7 +409,7 @@ def checksums(scenario: Scenario) -> dict[str, str]:
     """Return the checksum of every file a scenario reads: data, region and plug-ins."""
     workers = scenario.workers
     files = [*workers.source.files(), *workers.mobility.files(), *scenario.tasks.demand.files()]
-    files += scenario.workers.histories.files() if scenario.workers.histories is not None else []
+    files += scenario.workers.visit_source.files() if scenario.workers.visit_source is not None else []
     files += [path for item in scenario.publish for path in item.files()]
     files += [Path(name) for name in scenario.plugins]
     if scenario.region.file is not None:

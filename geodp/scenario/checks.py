@@ -49,8 +49,8 @@ def _files(scenario: Scenario) -> Iterator[Finding]:
     named = [("workers.source.path", file) for file in scenario.workers.source.files()]
     named += [("workers.mobility.path", file) for file in scenario.workers.mobility.files()]
     named += [("tasks.demand.path", file) for file in scenario.tasks.demand.files()]
-    if scenario.workers.histories is not None:
-        named += [("workers.histories", file) for file in scenario.workers.histories.files()]
+    if scenario.workers.visit_source is not None:
+        named += [("workers.visit_source", file) for file in scenario.workers.visit_source.files()]
     for index, item in enumerate(scenario.publish):
         named += [(f"publish.{index}", file) for file in item.files()]
     for index, attack in enumerate(scenario.attacks):
@@ -90,8 +90,8 @@ def _public_files(scenario: Scenario) -> Iterator[Finding]:
     private = [*scenario.workers.source.files(), *scenario.workers.mobility.files()]
     public = [("region.file", scenario.region.file)]
     public.append(("device.mechanism.prior_file", getattr(scenario.device.mechanism, "prior_file", None)))
-    histories = scenario.workers.histories
-    public.append(("workers.histories.venues", getattr(histories, "venues", None)))
+    histories = scenario.workers.visit_source
+    public.append(("workers.visit_source.venues", getattr(histories, "venues", None)))
     private += [Path(visits)] if (visits := getattr(histories, "path", "")) else []
     for path, file in public:
         if isinstance(file, str) and file and any(same_content(Path(file), each) for each in private):
@@ -234,14 +234,14 @@ def _publications(scenario: Scenario) -> Iterator[Finding]:
         )
     if not any("visits" in item.reads for item in scenario.publish):
         return
-    histories = scenario.workers.histories or Slot("histories").build("generated_visits")
+    histories = scenario.workers.visit_source or Slot("visit_source").build("generated_visits")
     try:
         levels, venues = histories.public_levels(), histories.public_venues()
     except GeodpError:
         return  # an unreadable list is reported as a file problem
     for index, item in enumerate(scenario.publish):
         for field, text in item.public_problems(levels, venues) if "visits" in item.reads else ():
-            yield (f"publish.{index}", "workers.histories"), f"publish.{index}.{field}", text
+            yield (f"publish.{index}", "workers.visit_source"), f"publish.{index}.{field}", text
 
 
 def _cells_fit(scenario: Scenario) -> Iterator[Finding]:
@@ -342,7 +342,7 @@ def _device_budget(scenario: Scenario) -> Iterator[Finding]:
 
 def _history(scenario: Scenario) -> Iterator[Finding]:
     """Check what phones tell about histories: that categories exist, and that it can be paid for."""
-    mechanism, section = scenario.device.history, scenario.device
+    mechanism, section = scenario.device.history_report, scenario.device
     if mechanism is None:
         return
     yield from _categories(scenario, mechanism)
@@ -365,22 +365,22 @@ def _history(scenario: Scenario) -> Iterator[Finding]:
 
 
 def _categories(scenario: Scenario, mechanism: HistoryDevice) -> Iterator[Finding]:
-    histories = scenario.workers.histories or Slot("histories").build("generated_visits")
+    histories = scenario.workers.visit_source or Slot("visit_source").build("generated_visits")
     try:
         known = histories.public_categories()
     except GeodpError:
         return  # an unreadable list is reported as a file problem
     if not known:
         yield (
-            ("device.history", "workers.histories"),
-            "device.history",
+            ("device.history_report", "workers.visit_source"),
+            "device.history_report",
             f"'{mechanism.kind}' tells about categories, and the public list of venues has none: add a column category",
         )
     listed = ", ".join(known[:_MOST_LISTED]) + (", …" if len(known) > _MOST_LISTED else "")
     for number, name in enumerate(sorted(mechanism.named_categories() - set(known) if known else ())):
         near = did_you_mean(name, known) if number < _MOST_LISTED else ""
         text = f"no category called '{name}'.{near} Known: {listed}."
-        yield ("device.history", "workers.histories"), "device.history", text
+        yield ("device.history_report", "workers.visit_source"), "device.history_report", text
 
 
 def _times(scenario: Scenario) -> Iterator[Finding]:

@@ -96,7 +96,7 @@ def _cells(scenario: Scenario) -> float:
 def _visits(scenario: Scenario, workers: float) -> float:
     if not scenario.needs_visits:
         return 0.0
-    return workers * float(getattr(scenario.workers.histories, "mean_visits", 20.0))
+    return workers * float(getattr(scenario.workers.visit_source, "mean_visits", 20.0))
 
 
 def _crossings(scenario: Scenario) -> float:
@@ -131,9 +131,9 @@ _looked_at: dict[str, tuple[list[FirstRows], list[tuple[str, str]]]] = {}
 
 def _world_state(scenario: Scenario) -> str:
     workers = scenario.workers
-    parts = (scenario.region, workers.source, workers.mobility, workers.histories, scenario.tasks.demand)
+    parts = (scenario.region, workers.source, workers.mobility, workers.visit_source, scenario.tasks.demand)
     files = [*workers.source.files(), *workers.mobility.files(), *scenario.tasks.demand.files()]
-    files += [] if workers.histories is None else workers.histories.files()
+    files += [] if workers.visit_source is None else workers.visit_source.files()
     states = [(file.stat().st_mtime_ns, file.stat().st_size) if is_regular(file) else None for file in files]
     return repr((parts, states))
 
@@ -145,7 +145,7 @@ def _look(scenario: Scenario, region: Region) -> tuple[list[FirstRows], list[tup
     looks: dict[str, Callable[[], FirstRows | None]] = {
         "workers.source": lambda: workers.source.look(region),
         "workers.mobility": lambda: workers.mobility.look(region),
-        "workers.histories": lambda: None if workers.histories is None else workers.histories.look(region),
+        "workers.visit_source": lambda: None if workers.visit_source is None else workers.visit_source.look(region),
         "tasks.demand": lambda: scenario.tasks.demand.look(region),
     }
     for path, look in looks.items():

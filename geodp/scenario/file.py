@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import copy
 import stat
+import warnings
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from geodp.errors import DataError, ScenarioError, UsageError
+from geodp.errors import DataError, OldName, ScenarioError, UsageError
 from geodp.model import problems_of
 from geodp.registry import Plugin, load_file, require_file
 from geodp.scenario.checks import cross_check
@@ -105,9 +106,38 @@ def _text(path: Path) -> str:
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
+_OLD_KEYS = {"workers.histories": "workers.visit_source", "device.history": "device.history_report"}
+"""What scenarios of version 0.1 call them, and what to write instead."""
+
+
+def current_path(dotted: str, *, hint: bool = False) -> str:
+    """Return a dotted path with today's names of the keys; `hint` says what to write instead of an old one."""
+    for old, new in _OLD_KEYS.items():
+        if dotted == old or dotted.startswith(f"{old}."):
+            if hint:
+                warnings.warn(f"'{old}' is called '{new}' now: write that instead.", OldName, stacklevel=2)
+            return new + dotted[len(old) :]
+    return dotted
+
+
+def _rename_old_keys(raw: dict[str, Any], *, hint: bool = True) -> None:
+    """Give the keys of a raw scenario, and the paths of its arms, today's names."""
+    for old in _OLD_KEYS:
+        section, key = old.split(".")
+        here, name = raw.get(section), current_path(old).split(".")[1]
+        if isinstance(here, dict) and key in here and name not in here:
+            current_path(old, hint=hint)
+            raw[section] = {name if each == key else each: value for each, value in here.items()}
+    arms: Any = raw.get("compare")
+    for name, changes in arms.items() if isinstance(arms, dict) else ():
+        if isinstance(changes, dict):
+            arms[name] = {current_path(str(path), hint=hint): value for path, value in changes.items()}
+
+
 def set_path(raw: dict[str, Any], dotted: str, value: Any) -> None:
     """Set a dotted path in a raw scenario; a new `kind` starts from its own defaults."""
-    keys = dotted.split(".")
+    _rename_old_keys(raw)
+    keys = current_path(dotted, hint=True).split(".")
     if not all(keys) or len(keys) > MOST_DEPTH:
         raise UsageError(f"--set {dotted[:80]}: not a dotted path such as curator.mechanism.epsilon")
     here: Any = raw
@@ -168,6 +198,7 @@ def build_scenario(
         them: right for a run that has been made and is only read.
     """
     raw = copy.deepcopy(raw)
+    _rename_old_keys(raw, hint=not stand_ins)
     absent = () if trust_plugins else _plugin_names(raw)
     problems = [] if absent and stand_ins else _plugin_problems(raw, folder, load=trust_plugins)
     unknown = StandIns(absent) if absent and stand_ins else None
@@ -329,11 +360,11 @@ def _with_absolute_paths(scenario: Scenario, folder: Path) -> Scenario:
 
 
 def _anchored_workers(workers: Workers, folder: Path) -> dict[str, Plugin | None]:
-    histories = workers.histories
+    histories = workers.visit_source
     return {
         "source": anchored(workers.source, folder),
         "mobility": anchored(workers.mobility, folder),
-        "histories": None if histories is None else anchored(histories, folder),
+        "visit_source": None if histories is None else anchored(histories, folder),
     }
 
 
@@ -358,21 +389,3 @@ def write_scenario(scenario: Scenario, path: Path) -> None:
     """Write a scenario as YAML that loads back to the same scenario."""
     text = yaml.dump(dump(scenario), Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=100)
     path.write_text(text, encoding="utf-8")
-
-
-def used_plugins(scenario: Scenario) -> list[Plugin]:
-    """Return every plug-in a scenario uses."""
-    found: list[Plugin] = [
-        scenario.workers.source,
-        scenario.workers.mobility,
-        scenario.workers.acceptance,
-        scenario.tasks.demand,
-        scenario.device.mechanism,
-        scenario.server.assignment,
-        *scenario.publish,
-        *scenario.attacks,
-        *scenario.map.layers,
-    ]
-    found += [] if scenario.workers.histories is None else [scenario.workers.histories]
-    found += [] if scenario.device.history is None else [scenario.device.history]
-    return [*found, scenario.curator.mechanism] if scenario.curator is not None else found

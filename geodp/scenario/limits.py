@@ -100,11 +100,11 @@ def _too_much_in_the_world(scenario: Scenario) -> Iterator[Finding]:
             f"streets {block_m:g} m apart cross at {corners:,.0f} corners; at most {MOST_STREETS:,} are laid out: use "
             "larger blocks, or a smaller region",
         )
-    histories = scenario.workers.histories
+    histories = scenario.workers.visit_source
     visits = (source.public_count() or 0) * getattr(histories, "mean_visits", 0.0)
     if not visits <= MOST_VISITS:
         yield (
-            ("workers.histories", "workers.source"),
-            "workers.histories.mean_visits",
+            ("workers.visit_source", "workers.source"),
+            "workers.visit_source.mean_visits",
             f"makes {visits:,.0f} visits; at most {MOST_VISITS:,} fit into memory: use fewer visits or workers",
         )

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from geodp.errors import BudgetSpent
 from geodp.privacy.ledger import Account, Allowance, Ledger
-from geodp.public.guarantee import Guarantee, Neighbours, Unit, plus, times
+from geodp.public.guarantee import Guarantee, Unit, both_relations, plus, times
 from geodp.scenario.checks import unwritten_curator
 from geodp.scenario.costs import Charges, paid_times, publication_cost, published_charges
 from geodp.scenario.estimate import Estimate, estimated, looked_at_files
@@ -50,7 +50,7 @@ def _facts(scenario: Scenario) -> list[tuple[str, str]]:
 
 def _histories(scenario: Scenario) -> list[tuple[str, str]]:
     """Say what phones promise about histories, what their reports cost per item, and what people allow."""
-    mechanism, reports = scenario.device.history, scenario.device.history_reports
+    mechanism, reports = scenario.device.history_report, scenario.device.history_reports
     if mechanism is None:
         return []
     promise, budget = mechanism.guarantee(), scenario.device.budget.epsilon_per_item
@@ -106,8 +106,8 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
     total = plus(times(guarantee.epsilon, affordable) if affordable else 0.0, *(epsilon for _, epsilon in published))
     more = "".join(f" + ε {epsilon:g} published" for _, epsilon in published)
     text = (
-        f"{affordable} releases × ε {guarantee.epsilon:g}{more} = {both_relations(total, guarantee)} per person over "
-        "the run"
+        f"{affordable} releases × ε {guarantee.epsilon:g}{more} = ε {both_relations(total, guarantee.neighbours)} "
+        "per person over the run"
     )
     text += f", of a budget of ε {budget:g}"
     text += "" if curator.budget.lasts() == "over the run" else f" {curator.budget.lasts()}"
@@ -148,13 +148,6 @@ def _device_budget(scenario: Scenario) -> list[tuple[str, str]]:
         text += f"; the schedule has {scheduled} reports, afterwards: {scenario.device.budget.when_spent}"
     together = guarantee.together(affordable, f"All {affordable:,} reports of one phone") if affordable else ""
     return [("budget", text), *([("together", together)] if together else [])]
-
-
-def both_relations(epsilon: float, guarantee: Guarantee) -> str:
-    """Print a central epsilon for both neighbour relations: a known list of workers makes the second one honest."""
-    if guarantee.neighbours is Neighbours.REPLACE:
-        return f"ε {epsilon:g} (replace)"
-    return f"ε {epsilon:g} (add/remove), {2 * epsilon:g} (replace)"
 
 
 def _noise(scenario: Scenario) -> list[tuple[str, str]]:

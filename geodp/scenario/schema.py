@@ -29,7 +29,7 @@ from geodp.scenario.sections import (
 )
 from geodp.storage.names import require_name
 from geodp.world.bounds import LONGEST_RUN_S, MOST_ARMS, MOST_PLUGINS
-from geodp.world.visit_sources import VisitHistories
+from geodp.world.visit_sources import VisitSource
 
 DEFAULT_MEAN_REWARD = 10.0
 WORLD_PATHS = (
@@ -41,7 +41,7 @@ WORLD_PATHS = (
     "plugins",
     "workers.source",
     "workers.mobility",
-    "workers.histories",
+    "workers.visit_source",
     "tasks.demand",
     "compare",
 )
@@ -146,13 +146,13 @@ class Scenario(Model):
 
     def history_times(self) -> list[float]:
         """Return when phones tell about histories: at the ends of equal parts of the run ([]: they never do)."""
-        reports = 0 if self.device.history is None else self.device.history_reports
+        reports = 0 if self.device.history_report is None else self.device.history_reports
         return [self.duration_s * (index + 1) / reports for index in range(reports)]
 
     @property
     def needs_visits(self) -> bool:
         """Whether something is published, or told by phones, about visits."""
-        return self.device.history is not None or any("visits" in item.reads for item in self.publish)
+        return self.device.history_report is not None or any("visits" in item.reads for item in self.publish)
 
     @property
     def needs_trajectories(self) -> bool:
@@ -172,7 +172,7 @@ class Scenario(Model):
                 update={
                     "source": self.workers.source.resolve(facts),
                     "mobility": self.workers.mobility.resolve(facts),
-                    "histories": self._resolved_histories(facts),
+                    "visit_source": self._resolved_visit_source(facts),
                     "acceptance": acceptance,
                 }
             ),
@@ -190,12 +190,12 @@ class Scenario(Model):
             metric = _times(device.guarantee(self.area).epsilon, len(self.release_times()))
             if metric is not None:
                 metric = plus(metric, *(epsilon for _, epsilon in published_charges(self, metric=True)))
-        history = None if self.device.history is None else self.device.history.resolve(facts)
+        history = None if self.device.history_report is None else self.device.history_report.resolve(facts)
         per_item = self.device.budget.epsilon_per_item
         if per_item is None and history is not None:
             per_item = _times(history.guarantee().epsilon, self.device.history_reports)
         budget = self.device.budget.model_copy(update={"epsilon_per_m": metric, "epsilon_per_item": per_item})
-        changed = {"mechanism": device, "history": history, "budget": budget}
+        changed = {"mechanism": device, "history_report": history, "budget": budget}
         updates["device"] = self.device.model_copy(update=changed)
         if self.curator is not None:
             mechanism = (in_force(self) or self.curator.mechanism).resolve(facts)
@@ -213,10 +213,10 @@ class Scenario(Model):
         updates["publish"] = tuple(item.resolve(facts) for item in self.publish)
         return self.model_copy(update=updates)
 
-    def _resolved_histories(self, facts: PublicFacts) -> VisitHistories | None:
-        histories = self.workers.histories
+    def _resolved_visit_source(self, facts: PublicFacts) -> VisitSource | None:
+        histories = self.workers.visit_source
         if histories is None and self.needs_visits:
-            histories = Slot("histories").build("generated_visits")
+            histories = Slot("visit_source").build("generated_visits")
         return None if histories is None else histories.resolve(facts)
 
     def public_facts(self) -> PublicFacts:

@@ -9,19 +9,18 @@ from pydantic import Field, SerializeAsAny, field_validator, model_validator
 from geodp.curator.mechanisms import Mechanism
 from geodp.device import Device
 from geodp.device.history_reports import HistoryDevice
-from geodp.display.layers import Layer
 from geodp.geometry import region_problems
 from geodp.model import Model, bounded
 from geodp.privacy.ledger import Allowance
 from geodp.public.acceptance import Acceptance
 from geodp.public.guarantee import Neighbours
-from geodp.registry import Slot
+from geodp.registry import Plugin, Slot
 from geodp.server.assignment import Assignment
 from geodp.world.bounds import GREATEST_SPEED_MPS, LEAST_INTERVAL_S, LEAST_SPEED_MPS, SO_FAST, SO_SHORT
 from geodp.world.demand import Demand
-from geodp.world.visit_sources import VisitHistories
 from geodp.world.mobility import Mobility
 from geodp.world.sources import Source
+from geodp.world.visit_sources import VisitSource
 
 DEFAULT_LAYERS = (
     "region",
@@ -85,7 +84,7 @@ class Workers(Model):
     """Where workers come from."""
     mobility: Annotated[SerializeAsAny[Mobility], Slot("mobility", "static")] = _default("static", "mobility")
     """How they move."""
-    histories: Annotated[SerializeAsAny[VisitHistories] | None, Slot("histories")] = None
+    visit_source: Annotated[SerializeAsAny[VisitSource] | None, Slot("visit_source")] = None
     """Where they have been, for what is published or told about visits; default: `generated_visits` where needed."""
     acceptance: Annotated[SerializeAsAny[Acceptance], Slot("acceptance", "tanh_reward")] = _default(
         "tanh_reward", "acceptance"
@@ -142,7 +141,7 @@ class DeviceSection(Model):
     memoise_m: float | None = Field(default=None, gt=0)
     """Without a curator: in a cell of this side where a phone has reported before, it repeats its answer, metres. The
     noise cannot be averaged away, but who returns to a cell gives that away. Default: every report is drawn anew."""
-    history: Annotated[SerializeAsAny[HistoryDevice] | None, Slot("history")] = None
+    history_report: Annotated[SerializeAsAny[HistoryDevice] | None, Slot("history_report")] = None
     """What phones tell about the places their owners have been to, by consent; default: nothing."""
     history_reports: int = bounded("each is a file", default=1, ge=1, le=1000)
     """How often during the run phones tell about histories, which grow: the last time at its end. Costs add up."""
@@ -238,7 +237,7 @@ class ServerSection(Model):
 class MapSection(Model):
     """How the run is drawn."""
 
-    layers: tuple[Annotated[SerializeAsAny[Layer], Slot("layer")], ...] = Field(
+    layers: tuple[Annotated[SerializeAsAny[Plugin], Slot("layer")], ...] = Field(
         default_factory=lambda: tuple(Slot("layer").build(kind) for kind in DEFAULT_LAYERS), max_length=100
     )
     """Layers, from bottom to top."""

@@ -138,7 +138,7 @@ def advise(
 
 def private_files(scenario: Scenario) -> list[Path]:
     """Return the files of people that a scenario reads."""
-    parts = [scenario.workers.source, scenario.workers.mobility, scenario.tasks.demand, scenario.workers.histories]
+    parts = [scenario.workers.source, scenario.workers.mobility, scenario.tasks.demand, scenario.workers.visit_source]
     return [path for part in parts if part is not None for path in part.files()]
 
 

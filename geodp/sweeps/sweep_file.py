@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError, field_validator
 from geodp.errors import ScenarioError, UsageError
 from geodp.model import Model, did_you_mean, problems_of
 from geodp.registry import plugins
-from geodp.scenario.file import build_scenario, dump, read_yaml, refuse_other_kind, set_path
+from geodp.scenario.file import build_scenario, current_path, dump, read_yaml, refuse_other_kind, set_path
 from geodp.scenario.schema import Scenario
 from geodp.storage.files import is_regular
 from geodp.storage.names import require_name
@@ -244,7 +244,7 @@ def _combination(grid: dict[str, tuple[Any, ...]], values: tuple[Any, ...]) -> s
 def value_at(raw: dict[str, Any], dotted: str) -> Any:
     """Return what stands at a dotted path of plain values (None where there is nothing)."""
     here: Any = raw
-    for key in dotted.split("."):
+    for key in current_path(dotted).split("."):
         if isinstance(here, list) and key.isdigit() and int(key) < len(here):
             here = here[int(key)]
         elif isinstance(here, dict):

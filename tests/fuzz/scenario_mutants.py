@@ -77,7 +77,7 @@ _FROM_FILES: dict[str, Raw] = {
     },
     "trace": {"tasks": {"demand": {"kind": "trace", "path": "tasks.csv"}}},
     "visits": {
-        "workers": {"histories": {"kind": "visits_file", "path": "visits.csv", "venues": "venues.csv"}},
+        "workers": {"visit_source": {"kind": "visits_file", "path": "visits.csv", "venues": "venues.csv"}},
         "publish": [{"kind": "laplace_counts"}],
     },
     "replay": {"workers": {"mobility": {"kind": "replay", "path": "trips.csv", "times": "each"}}},

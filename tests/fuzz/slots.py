@@ -7,11 +7,11 @@ from typing import Any
 SLOTS = {
     "source": ("workers", "source"),
     "mobility": ("workers", "mobility"),
-    "histories": ("workers", "histories"),
+    "visit_source": ("workers", "visit_source"),
     "acceptance": ("workers", "acceptance"),
     "demand": ("tasks", "demand"),
     "device": ("device", "mechanism"),
-    "history": ("device", "history"),
+    "history_report": ("device", "history_report"),
     "mechanism": ("curator", "mechanism"),
     "assignment": ("server", "assignment"),
 }

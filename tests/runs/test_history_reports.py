@@ -24,14 +24,14 @@ HISTORY: dict[str, Any] = {
     "workers.source.count": 120,
     "duration_s": 600,
     "tasks.demand.per_hour": 30,
-    "workers.histories": {
+    "workers.visit_source": {
         "kind": "generated_visits",
         "venues": 80,
         "mean_visits": 12,
         "days": 0.01,
         "second_category_share": 0.4,
     },
-    "device.history": {"kind": "epicrec", "groups": [{"share": 0.4, "levels": {"clinic": "no", "café": "all"}}]},
+    "device.history_report": {"kind": "epicrec", "groups": [{"share": 0.4, "levels": {"clinic": "no", "café": "all"}}]},
     "device.history_reports": 2,
 }
 
@@ -58,7 +58,9 @@ def test_reports_compose_in_an_account_of_their_own(told: RunFolder) -> None:
 
 
 def test_people_who_tell_nothing_with_noise_pay_nothing(tmp_path: Path) -> None:
-    folder = made(tmp_path, device__history={"kind": "epicrec", "groups": [{"share": 0.5, "default_level": "all"}]})
+    folder = made(
+        tmp_path, device__history_report={"kind": "epicrec", "groups": [{"share": 0.5, "default_level": "all"}]}
+    )
     people = pd.read_parquet(folder.path / "truth/ledger.parquet")
     charged = int((people["unit"] == "item").sum())
     assert 30 < charged < 90  # half of 120 by lot: 30 is 5.5 standard deviations
@@ -100,7 +102,7 @@ def test_the_error_stays_below_its_bound_and_numbers_are_there(told: RunFolder) 
 
 
 def test_telling_nothing_keeps_nothing_and_costs_what_there_was(tmp_path: Path) -> None:
-    folder = made(tmp_path, device__history={"kind": "epicrec", "method": "nothing"})
+    folder = made(tmp_path, device__history_report={"kind": "epicrec", "method": "nothing"})
     found = scored_histories(folder)
     assert found is not None
     assert folder.metrics["items_kept"] == 0.0
@@ -109,7 +111,7 @@ def test_telling_nothing_keeps_nothing_and_costs_what_there_was(tmp_path: Path) 
 
 
 def test_with_much_epsilon_counts_are_nearly_right(tmp_path: Path) -> None:
-    folder = made(tmp_path, device__history={"kind": "epicrec", "epsilon": 1000.0})
+    folder = made(tmp_path, device__history_report={"kind": "epicrec", "epsilon": 1000.0})
     assert (folder.metrics["category_mae"] or 1.0) < 0.1  # the rounding of fractional items is all that is left
 
 
@@ -120,7 +122,7 @@ def test_a_budget_that_ends_ends_the_reports(tmp_path: Path) -> None:
 
 
 def test_the_rest_of_the_run_does_not_depend_on_what_phones_tell(tmp_path: Path, told: RunFolder) -> None:
-    without = made(tmp_path, device__history=None)
+    without = made(tmp_path, device__history_report=None)
     for name in ("events.parquet", "server_view.parquet", "releases/0000.parquet"):
         assert (told.path / name).read_bytes() == (without.path / name).read_bytes()
     assert "category_mae" not in without.metrics
@@ -136,7 +138,7 @@ def test_the_summary_and_the_check_state_promise_cost_and_choices(told: RunFolde
 
 
 def test_literal_epicrec_is_stamped_and_kept_off_public_maps(tmp_path: Path) -> None:
-    folder = made(tmp_path, device__history={"kind": "epicrec", "variant": "literal"})
+    folder = made(tmp_path, device__history_report={"kind": "epicrec", "variant": "literal"})
     assert folder.metrics["epsilon_per_item_spent"] is None
     assert "BUT THIS DOES NOT HOLD" in (folder.path / "summary.md").read_text()
     assert ReleasedOnly(folder.path).history_reports == []
@@ -144,8 +146,8 @@ def test_literal_epicrec_is_stamped_and_kept_off_public_maps(tmp_path: Path) -> 
 
 def test_an_unquoted_no_of_yaml_is_a_level() -> None:
     written = yaml.safe_load("{kind: epicrec, consent: {clinic: no}, groups: [{share: 0.1, levels: {bar: no}}]}")
-    scenario = small(copy.deepcopy({**HISTORY, "device.history": written}))
-    device = scenario.device.history
+    scenario = small(copy.deepcopy({**HISTORY, "device.history_report": written}))
+    device = scenario.device.history_report
     assert device is not None
     assert device.model_dump()["consent"] == {"clinic": "no"}
     assert device.model_dump()["groups"][0]["levels"] == {"bar": "no"}
@@ -155,18 +157,18 @@ def test_an_unquoted_no_of_yaml_is_a_level() -> None:
     ("changes", "where", "says"),
     [
         (
-            {"device.history": {"kind": "epicrec", "consent": {"clinc": "no"}}},
-            "device.history",
+            {"device.history_report": {"kind": "epicrec", "consent": {"clinc": "no"}}},
+            "device.history_report",
             "Did you mean 'clinic'",
         ),
         (
-            {"device.history": {"kind": "epicrec", "groups": [{"share": 0.1, "levels": {"cafe": "all"}}]}},
-            "device.history",
+            {"device.history_report": {"kind": "epicrec", "groups": [{"share": 0.1, "levels": {"cafe": "all"}}]}},
+            "device.history_report",
             "no category called 'cafe'",
         ),
         (
-            {"device.history": {"kind": "epicrec", "groups": [{"share": 0.7}, {"share": 0.7}]}},
-            "device.history",
+            {"device.history_report": {"kind": "epicrec", "groups": [{"share": 0.7}, {"share": 0.7}]}},
+            "device.history_report",
             "add up to 1.4",
         ),
         ({"device.budget": {"epsilon_per_item": 0.5}}, "device.budget.epsilon_per_item", "nothing could ever be told"),
@@ -190,7 +192,7 @@ def test_a_list_of_venues_without_categories_is_refused(tmp_path: Path) -> None:
     files = {name: str(tmp_path / f"{name}.csv") for name in ("visits", "venues")}
     given = {"kind": "visits_file", "path": files["visits"], "venues": files["venues"]}
     with pytest.raises(ScenarioError, match="the public list of venues has none"):
-        small(copy.deepcopy({**HISTORY, "workers.histories": given}))
+        small(copy.deepcopy({**HISTORY, "workers.visit_source": given}))
 
 
 def test_the_ledger_keeps_items_told_by_phones_apart() -> None:

@@ -20,7 +20,7 @@ VISITS: dict[str, Any] = {
     "workers.source.count": 120,
     "duration_s": 600,
     "tasks.demand.per_hour": 30,
-    "workers.histories": {"kind": "generated_visits", "venues": 80, "mean_visits": 8},
+    "workers.visit_source": {"kind": "generated_visits", "venues": 80, "mean_visits": 8},
     "publish": [{"kind": "prilocation", "epsilon": 0.5, "cap": 10, "clusters": 8}],
 }
 
@@ -119,7 +119,7 @@ def test_a_public_map_says_what_it_shows_promises_and_that_something_is_left_out
     counts = [{"kind": "laplace_counts", "epsilon": 0.7}, {"kind": "laplace_counts", "variant": "literal"}]
     literal = {"kind": "epicrec", "variant": "literal"}
     folder = made(
-        tmp_path, publish=counts, device__history=literal, map__layers=["region", "venue_counts", "told_places"]
+        tmp_path, publish=counts, device__history_report=literal, map__layers=["region", "venue_counts", "told_places"]
     )
     page = build_map(folder, public=True)
     assert "Published at the end (laplace_counts): Hides one person" in page
@@ -171,8 +171,8 @@ def test_check_states_what_is_published_and_what_it_costs() -> None:
         ({"publish.0.level_shares": {"town": 0.1}}, "publish.0.level_shares", "no level called 'town'"),
         ({"publish": ["prilocatoin"]}, "publish.0.kind", "Did you mean 'prilocation'"),
         (
-            {"workers.histories": {"kind": "visits_file", "path": "none.csv", "venues": "no.csv"}},
-            "workers.histories",
+            {"workers.visit_source": {"kind": "visits_file", "path": "none.csv", "venues": "no.csv"}},
+            "workers.visit_source",
             "no such file",
         ),
     ],
@@ -222,7 +222,7 @@ def test_arms_may_differ_in_what_is_published_and_share_the_visits(tmp_path: Pat
 def test_the_audit_of_a_run_covers_what_was_published_and_told(tmp_path: Path) -> None:
     from geodp.audit.run_audit import audit_releases, ledger_spend
 
-    folder = made(tmp_path, device__history={"kind": "epicrec"})
+    folder = made(tmp_path, device__history_report={"kind": "epicrec"})
     audit = audit_releases(folder, samples=2000, seed=3)
     names = [pair.name for pair in audit.pairs]
     assert not audit.refuted

@@ -22,7 +22,7 @@ CHANGES = {
     "duration_s": 900,
     "workers.source.count": 200,
     "publish": [{"kind": "laplace_counts"}],
-    "device.history": {"kind": "epicrec"},
+    "device.history_report": {"kind": "epicrec"},
     "attacks": [{"kind": "bayes_location"}],
     "compare": {"first": {}, "second": {"curator.mechanism.epsilon": 2.0}},
 }

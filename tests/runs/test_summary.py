@@ -8,11 +8,10 @@ import pytest
 
 from geodp.metrics import Measured
 from geodp.public.events import Kind, Reason
-from geodp.public.guarantee import Guarantee
+from geodp.public.guarantee import Guarantee, both_relations
 from geodp.run_folder.folder import RunFolder
 from geodp.run_folder.release_store import write_release
 from geodp.runs.measure import measurements, write_metrics
-from geodp.runs.promise import both_relations
 from geodp.runs.remarks import remarks
 from geodp.runs.summary import run_summary, write_summary
 from tests.metrics.hand_made import SCENARIO, hand_made_run, release, server_view
@@ -62,7 +61,7 @@ def test_the_promise_is_given_in_both_neighbour_relations(run: RunFolder) -> Non
     text = run_summary(run)
     assert "ε = 0.3 (add/remove), 0.6 (replace)" in text
     assert "2 releases × 0.3, so ε = 0.6 (add/remove), 1.2 (replace), of a budget of 0.9." in text
-    assert both_relations(0.1 + 0.2, "replace") == "ε = 0.3 (replace)"
+    assert both_relations(0.1 + 0.2, "replace") == "0.3 (replace)"
 
 
 def test_no_epsilon_is_claimed_for_the_servers_view(run: RunFolder) -> None:

@@ -258,7 +258,7 @@ def test_the_resolved_file_loads_back_to_itself(tmp_path: Path) -> None:
         "file: null", ""
     ).replace("profile: null", "").replace("window_s: null", "").replace("epsilon_per_m: null", "").replace(
         "memoise_m: null", ""
-    ).replace("histories: null", "").replace("history: null", "").replace("epsilon_per_item: null", "")
+    ).replace("visit_source: null", "").replace("history_report: null", "").replace("epsilon_per_item: null", "")
 
 
 def test_derived_defaults_come_from_public_facts() -> None:
@@ -471,12 +471,12 @@ def test_a_public_input_of_a_scenario_is_not_the_data_of_the_people(tmp_path: Pa
         prior.write_bytes(people.read_bytes())
     changes = {
         "workers.source": {"kind": "table", "path": str(people)},
-        "workers.histories": {"kind": "visits_file", "path": str(people), "venues": str(prior)},
+        "workers.visit_source": {"kind": "visits_file", "path": str(people), "venues": str(prior)},
         "device.mechanism": {"kind": "planar_laplace", "remap": True, "prior_file": str(prior)},
         "curator.expected_workers": 10,
     }
     found = problems(changes)
-    for path in ("device.mechanism.prior_file", "workers.histories.venues"):
+    for path in ("device.mechanism.prior_file", "workers.visit_source.venues"):
         assert "must be public, and" in found[path]
 
 
@@ -550,5 +550,5 @@ def test_a_venue_list_of_another_town_is_refused_by_the_check(tmp_path: Path) ->
     (tmp_path / "venues.csv").write_text("venue,lon,lat\na,0,0\n")
     histories = {"kind": "visits_file"} | {name: str(tmp_path / f"{file}.csv") for name, file in
                                            {"path": "visits", "venues": "venues"}.items()}  # fmt: skip
-    found = problems({"workers.histories": histories})["workers.histories"]
+    found = problems({"workers.visit_source": histories})["workers.visit_source"]
     assert found == "venues.csv: no venue of the public list lies inside the region"

@@ -60,7 +60,7 @@ def test_without_a_stated_budget_a_window_holds_exactly_its_own_releases(tmp_pat
 
 
 PUBLISHED = {
-    "workers.histories": {"kind": "generated_visits", "venues": 40, "mean_visits": 5},
+    "workers.visit_source": {"kind": "generated_visits", "venues": 40, "mean_visits": 5},
     "publish": [{"kind": "prilocation", "epsilon": 0.05, "cap": 10, "clusters": 4}],
 }
 """A publication about the whole run that costs each person 0.5."""

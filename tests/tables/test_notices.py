@@ -105,7 +105,7 @@ def test_a_cap_that_binds_is_said() -> None:
 
 def test_a_run_says_which_cap_of_a_publication_binds(tmp_path: Path) -> None:
     changes = {
-        "workers.histories": {"kind": "generated_visits", "mean_visits": 20, "venues": 50},
+        "workers.visit_source": {"kind": "generated_visits", "mean_visits": 20, "venues": 50},
         "publish": [{"kind": "laplace_counts", "epsilon": 1.0, "cap": 2}],
     }
     run = geodp.run(small(changes), tmp_path / "run", draw_map=False)

@@ -34,7 +34,7 @@ class ProtectedHistory:
 class HistoryDevice(Plugin):
     """Family of mechanisms that run on the phone over a person's history."""
 
-    family: ClassVar[str] = "history"
+    family: ClassVar[str] = "history_report"
 
     @abstractmethod
     def protect(self, history: Flags, catalogue: Catalogue, *, rng: np.random.Generator | Noise) -> ProtectedHistory:

@@ -15,10 +15,10 @@ from geodp.tables.visits.histories import Histories, Venues
 from geodp.world.population import Population
 
 
-class VisitHistories(Plugin):
-    """Family of histories: what publications of visits, and phones that tell about them, start from."""
+class VisitSource(Plugin):
+    """Family of sources of visits: what publications of visits, and phones that tell about them, start from."""
 
-    family: ClassVar[str] = "histories"
+    family: ClassVar[str] = "visit_source"
 
     @abstractmethod
     def visits(

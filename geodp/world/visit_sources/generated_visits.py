@@ -11,8 +11,8 @@ from pydantic import Field, field_validator
 from geodp.geometry import Array, Region
 from geodp.model import bounded
 from geodp.tables.visits.histories import CATEGORY_MARK, Histories, Integers, Names, Venues
-from geodp.world.visit_sources import VisitHistories
 from geodp.world.population import Population
+from geodp.world.visit_sources import VisitSource
 
 LEVELS = ("city", "district", "street")
 CATEGORIES = {
@@ -38,7 +38,7 @@ _TAIL = 0.9
 _DAY_S = 86_400.0
 
 
-class GeneratedVisits(VisitHistories):
+class GeneratedVisits(VisitSource):
     """Visits of people who return to their favourites near home, over venues in nested areas of the region.
 
     Venues lie in cities, districts and streets of the region alone (never where workers are: the list is public),

@@ -18,11 +18,11 @@ from geodp.tables.positions_file import anchored_path, given_path
 from geodp.tables.usual_columns import field_column
 from geodp.tables.visits.histories import CATEGORY_MARK, Histories, Names, Venues
 from geodp.tables.visits.venue_file import read_venues
-from geodp.world.visit_sources import VisitHistories
 from geodp.world.population import Population
+from geodp.world.visit_sources import VisitSource
 
 
-class VisitsFile(VisitHistories):
+class VisitsFile(VisitSource):
     """Visits of real people from a csv or Parquet file, with a public list of venues beside it.
 
     The people of the file are those whose histories are told and published; they need not be as many as the workers
@@ -99,7 +99,7 @@ class VisitsFile(VisitHistories):
 
     def _list(self) -> Venues:
         if not self.venues:
-            raise DataError("visits_file: give the public list of venues (workers.histories.venues)")
+            raise DataError("visits_file: give the public list of venues (workers.visit_source.venues)")
         return read_venues(Path(self.venues))
 
     def _named(self, path: Path) -> tuple[dict[str, str], str | None]:

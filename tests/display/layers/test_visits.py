@@ -28,9 +28,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
         "workers.source.count": 60,
         "duration_s": 600,
         "tasks.demand.per_hour": 30,
-        "workers.histories": {"kind": "generated_visits", "venues": 50, "mean_visits": 8},
+        "workers.visit_source": {"kind": "generated_visits", "venues": 50, "mean_visits": 8},
         "publish": [{"kind": "prilocation", "cap": 10, "clusters": 6}],
-        "device.history": {"kind": "epicrec"},
+        "device.history_report": {"kind": "epicrec"},
     }
     return RunFolder(run(small(changes), tmp_path_factory.mktemp("layers") / "run", draw_map=False).path)
 

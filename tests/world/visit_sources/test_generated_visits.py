@@ -7,8 +7,8 @@ from pydantic import ValidationError
 from geodp.geometry import Region
 from geodp.tables.visits.hierarchy import hierarchy_of
 from geodp.tables.visits.histories import Histories, Venues
-from geodp.world.visit_sources.generated_visits import GeneratedVisits
 from geodp.world.population import Population
+from geodp.world.visit_sources.generated_visits import GeneratedVisits
 
 REGION = Region(10.0, 50.0, 10.1, 50.06)
 

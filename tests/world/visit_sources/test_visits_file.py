@@ -9,8 +9,8 @@ from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.tables.notices import gathered
 from geodp.tables.visits.histories import Histories, Venues
-from geodp.world.visit_sources.visits_file import VisitsFile
 from geodp.world.population import Population
+from geodp.world.visit_sources.visits_file import VisitsFile
 
 REGION = Region(10.0, 50.0, 10.1, 50.06)
 VENUES = "venue,lon,lat,town,lane,category\na,10.01,50.01,n,1,bar\nb,10.02,50.02,n,2,gym\nfar,11.0,50.0,n,2,gym\n"
