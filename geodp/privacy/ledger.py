@@ -13,7 +13,7 @@ exact decimals: three charges of 0.1 fit a budget of 0.3.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
@@ -22,9 +22,20 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import BudgetSpent, UsageError
-from geodp.privacy._exact_sums import as_float, divided, limbs, units
-from geodp.privacy._spending import ALWAYS, Ids, Period, Spending, Window, distinct_people
-from geodp.public.guarantee import Guarantee, Neighbours, Unit, combined
+from geodp.privacy.spending import (
+    ALWAYS,
+    Ids,
+    Period,
+    Spending,
+    Window,
+    as_float,
+    distinct_people,
+    floats,
+    limbs,
+    split_epsilon,
+    units,
+)
+from geodp.public.guarantee import Guarantee, Unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +106,7 @@ class Charge:
     neighbours: str
     mechanism: str
     epsilon: float
-    """What was charged; 0 for a part of a parallel group that already paid as much."""
+    """What was charged."""
     delta: float
     total: float
     """Spent in this account after this charge by the person who spent most."""
@@ -143,7 +154,6 @@ class Ledger:
         stated = {**dict.fromkeys(Account, common), Account.INTERACTION: Allowance(), **self.budgets}
         self._accounts = {account: _spending(stated[account]) for account in Account}
         self._neighbours: dict[Account, str] = {}
-        self._groups: dict[tuple[Account, str, Period], float] = {}
         self._delta = 0.0
         for row in self.charges:
             self._accounts[row.account].everyone.add(row.period, units(row.epsilon))
@@ -160,7 +170,6 @@ class Ledger:
         who: npt.ArrayLike | None = None,
         cap: int | None = None,
         account: Account | None = None,
-        parallel: str | None = None,
         parts: Mapping[str, float] | None = None,
         period: Period | None = None,
     ) -> Charge:
@@ -181,8 +190,6 @@ class Ledger:
         account
             Another account than that of the unit: the interaction account; or, for a promise about one visit or trip
             of people whose number of them is not bounded, the account per visit or per trip.
-        parallel
-            Name of a group of releases about disjoint cells at one time: together they cost their largest.
         parts
             The steps of the release by name, with epsilons that it divides its own into: there is a row for each, and
             together they come to what is charged.
@@ -193,8 +200,8 @@ class Ledger:
         per_unit = account is not None and account is _PER_UNIT.get(guarantee.unit)
         promise = guarantee if per_unit else _per_person(guarantee, cap)
         account = account or Account(promise.account)
-        if parts and (who is not None or parallel is not None):
-            raise UsageError("a charge in parts is a charge to everyone, outside parallel groups")
+        if parts and who is not None:
+            raise UsageError("a charge in parts is a charge to everyone")
         if not math.isfinite(time_s):
             raise UsageError(f"the time of a charge must be a finite number, got {time_s}")
         if period is not None and (who is not None or not _possible(period)):
@@ -202,9 +209,8 @@ class Ledger:
         period = period or (float(time_s), float(time_s))
         self._require_like(account, promise)
         delta = self._delta_with(promise, time_s)
-        epsilon = self._beyond_group(promise, account, parallel, period)
-        spending = self._accounts[account]
-        pieces = divided(epsilon, list(parts.values())) if parts else [epsilon]
+        epsilon, spending = promise.epsilon, self._accounts[account]
+        pieces = split_epsilon(epsilon, list(parts.values())) if parts else [epsilon]
         if who is None:
             totals = self._charge_everyone(spending, pieces, time_s, period)
         else:
@@ -212,9 +218,6 @@ class Ledger:
             totals = [as_float(spending.total(ALWAYS, ids))]
         self._delta = delta
         self._neighbours.setdefault(account, str(promise.neighbours))
-        if parallel is not None:
-            key = (account, parallel, period)
-            self._groups[key] = max(promise.epsilon, self._groups.get(key, 0.0))
         row = Charge(
             time_s=float(time_s),
             scope=scope,
@@ -231,12 +234,6 @@ class Ledger:
         if who is None:  # what single people paid is theirs: it is in `people_frame`, not among the public rows
             self.charges.extend(_rows(row, pieces, totals, parts))
         return row
-
-    def charge_parallel(
-        self, guarantees: Iterable[Guarantee], *, time_s: float, mechanism: str, scope: str = "disjoint cells"
-    ) -> Charge:
-        """Record releases about disjoint parts of one snapshot as one charge: their largest."""
-        return self.charge(combined(guarantees, parallel=True), time_s=time_s, mechanism=mechanism, scope=scope)
 
     def spent(
         self, account: Account = Account.CENTRAL, *, person: int | None = None, time_s: float | None = None
@@ -299,8 +296,6 @@ class Ledger:
         """Return what single people were charged, a row per person and time: private, for `truth/` only."""
         import pandas as pd
 
-        from geodp.privacy._exact_sums import floats
-
         parts = [
             pd.DataFrame({"time_s": time_s, "worker": ids, "account": str(account), "epsilon": floats(amount)})
             for account, spending in self._accounts.items()
@@ -348,18 +343,6 @@ class Ledger:
         if self.budget_delta is not None and total > self.budget_delta * (1 + 1e-12):
             raise BudgetSpent(promise.delta, self.budget_delta - self._delta, time_s, what="δ")
         return total
-
-    def _beyond_group(self, promise: Guarantee, account: Account, parallel: str | None, period: Period) -> float:
-        """Return what a charge adds to its parallel group, which costs its largest member."""
-        if parallel is None:
-            return promise.epsilon
-        if promise.neighbours is not Neighbours.ADD_REMOVE:
-            raise UsageError(
-                f"disjoint cells compose in parallel under add/remove, not under '{promise.neighbours}': "
-                "one who moves leaves one cell and enters another"
-            )
-        paid = self._groups.get((account, parallel, period), 0.0)
-        return as_float(max(units(promise.epsilon) - units(paid), 0))
 
     def _latest(self, spending: Spending) -> float:
         times = [*spending.everyone.begun.times[-1:], *spending.everyone.ended.times[-1:], *spending.people.times[-1:]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,61 +58,6 @@ def with_geometric(values: Integers, scale: float, noise: Noise) -> Integers:
     return np.asarray(values + noise.geometric(scale, values.size).reshape(values.shape))
 
 
-def geometric_counts(counts: npt.ArrayLike, *, epsilon: float, sensitivity: float, noise: Noise) -> Integers:
-    """Return whole counts with two-sided geometric noise, P(k) ∝ exp(-|k|·epsilon/sensitivity): epsilon-private."""
-    scale = positive("sensitivity", sensitivity) / positive("epsilon", epsilon)
-    if noise.releasable:
-        _require_exact(scale)
-    values = np.asarray(counts)
-    if not np.issubdtype(values.dtype, np.integer):
-        if not (np.isfinite(values).all() and (values == np.floor(values)).all()):
-            raise DataError("geometric noise is for whole counts, and some are not whole numbers: round them first")
-        values = values.astype(np.int64)
-    return with_geometric(values, scale, noise)
-
-
-def gaussian_counts(counts: npt.ArrayLike, *, epsilon: float, delta: float, sensitivity: float, noise: Noise) -> Array:
-    """Return counts with Gaussian noise: (epsilon, delta)-private for the L2 `sensitivity`, any epsilon > 0."""
-    scale = gaussian_scale(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
-    values = _finite_counts(counts)
-    if noise.releasable:
-        _require_lattice(values, scale)
-    return np.asarray(values + noise.gaussian(scale, values.size).reshape(values.shape))
-
-
-def gaussian_scale(*, epsilon: float, delta: float, sensitivity: float) -> float:
-    """Return the smallest standard deviation that gives (epsilon, delta) (Balle and Wang 2018, theorem 8).
-
-    The classical sqrt(2 ln(1.25/delta))·sensitivity/epsilon is proved for epsilon < 1 only; this one is the exact
-    condition Φ(s/2σ - εσ/s) - e^ε Φ(-s/2σ - εσ/s) ≤ delta for every epsilon, and smaller.
-    """
-    from scipy.optimize import brentq
-
-    positive("epsilon", epsilon), positive("sensitivity", sensitivity)
-    if not 0 < delta < 1:
-        raise UsageError(f"delta must lie between 0 and 1, got {delta}")
-
-    def excess(log_sigma: float) -> float:
-        return math.log(gaussian_delta(epsilon=epsilon, sigma=math.exp(log_sigma)) or 1e-320) - math.log(delta)
-
-    low, high = -1.0, 1.0
-    while excess(low) < 0:
-        low -= 2.0
-    while excess(high) > 0:
-        high += 2.0
-    sigma = math.exp(brentq(excess, low, high, xtol=1e-14))
-    return sensitivity * sigma * (1 + 1e-12)  # to the safe side of the root
-
-
-def gaussian_delta(*, epsilon: float, sigma: float) -> float:
-    """Return the delta of Gaussian noise with standard deviation sigma at L2 sensitivity 1."""
-    from scipy.special import log_ndtr
-
-    first = float(log_ndtr(0.5 / sigma - epsilon * sigma))
-    second = epsilon + float(log_ndtr(-0.5 / sigma - epsilon * sigma))
-    return math.exp(first) * -math.expm1(min(second - first, 0.0))
-
-
 def exponential_mechanism(
     scores: npt.ArrayLike,
     *,
@@ -157,26 +102,16 @@ def _logits(scores: npt.ArrayLike, epsilon: float, sensitivity: float, *, one_di
     return np.asarray(scores, dtype=np.float64) * (rate if one_directional else rate / 2)
 
 
-def planar_laplace_offsets(
-    size: int,
-    epsilon_per_m: float,
-    rng: np.random.Generator,
-    method: Literal["gamma", "two_exponentials"] = "two_exponentials",
-) -> tuple[Array, Array]:
+def planar_laplace_offsets(size: int, epsilon_per_m: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """Draw planar Laplace displacements in metres: density ε²/(2π)·exp(-ε|z|) (book eq. 12.5).
 
-    The angle is uniform and the radius Gamma(2, 1/ε), the density's radial law ε² r e^(-εr); `two_exponentials` draws
-    the same Gamma(2) as a sum of two exponentials. Neither inverts the distribution function (Lambert W), so no
-    rounding of an intermediate can put radii on a lattice. Simulation only: doubles of this kind must not be released.
+    The angle is uniform and the radius Gamma(2, 1/ε), the density's radial law ε² r e^(-εr), as a sum of two
+    exponentials. The distribution function is not inverted (Lambert W), so no rounding of an intermediate can put radii
+    on a lattice. Simulation only: doubles of this kind must not be released.
     """
     positive("epsilon_per_m", epsilon_per_m)
-    if method == "gamma":
-        radius = rng.standard_gamma(2.0, size)
-    elif method == "two_exponentials":
-        radius = rng.standard_exponential(size)
-        radius += rng.standard_exponential(size)
-    else:
-        raise UsageError(f"method must be 'gamma' or 'two_exponentials', got {method!r}")
+    radius = rng.standard_exponential(size)
+    radius += rng.standard_exponential(size)
     radius /= epsilon_per_m
     angle = rng.random(size)
     angle *= 2 * np.pi
@@ -262,7 +197,11 @@ def _require_lattice(counts: npt.NDArray[Any], scale: float) -> None:
     """Refuse counts that noise in release mode would not hide exactly."""
     from geodp.privacy.release_noise import lattice_step
 
-    _require_exact(scale)
+    if scale > WIDEST_RELEASED:  # count + noise would be rounded, and the rounding tells the count
+        raise UsageError(
+            f"in release mode noise of scale {scale:g} is too wide to be exact in doubles (at most "
+            f"{WIDEST_RELEASED:g}): use a larger epsilon or a smaller bound. Nothing was drawn."
+        )
     step = lattice_step(scale)
     if (counts / step != np.floor(counts / step)).any():
         raise DataError(
@@ -271,12 +210,3 @@ def _require_lattice(counts: npt.NDArray[Any], scale: float) -> None:
         )
     if (np.abs(counts) > 2.0**52 * step).any():
         raise DataError(f"in release mode counts must stay below {2.0**52 * step:g}: larger ones lose their last bits")
-
-
-def _require_exact(scale: float) -> None:
-    """Refuse noise so wide that count + noise would be rounded: the rounding tells the count."""
-    if scale > WIDEST_RELEASED:
-        raise UsageError(
-            f"in release mode noise of scale {scale:g} is too wide to be exact in doubles (at most "
-            f"{WIDEST_RELEASED:g}): use a larger epsilon or a smaller bound. Nothing was drawn."
-        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
@@ -238,51 +237,6 @@ class Guarantee:
                 "trust": Trust(values["trust"]),
             }
         )
-
-
-def combined(guarantees: Iterable[Guarantee], *, parallel: bool = False) -> Guarantee:
-    """Return what several releases promise together, or refuse to add unlike promises.
-
-    One after the other costs add up (sequential composition). `parallel` is for releases about disjoint parts of the
-    data, such as disjoint cells of one snapshot or disjoint groups of people under add/remove: the largest counts.
-    """
-    parts = list(guarantees)
-    if not parts:
-        raise UsageError("no guarantees to combine")
-    broken = next((part for part in parts if part.unit is Unit.NOTHING), None)
-    if broken is not None:
-        return broken
-    first = parts[0]
-    for part in parts[1:]:
-        _require_alike(first, part)
-    if parallel and first.neighbours is not Neighbours.ADD_REMOVE:
-        raise UsageError(
-            f"parallel composition needs add/remove neighbours, not '{first.neighbours}': one who is replaced leaves "
-            "one part and enters another, and both change"
-        )
-    epsilon = max(part.epsilon for part in parts) if parallel else plus(*(part.epsilon for part in parts))
-    delta = max(part.delta for part in parts) if parallel else math.fsum(part.delta for part in parts)
-    failed = [part.why_not for part in parts if not part.holds]
-    return replace(
-        first,
-        epsilon=epsilon,
-        delta=delta,
-        extra_m=max(part.extra_m for part in parts),
-        counts=first.counts if all(part.counts == first.counts for part in parts) else "all",
-        holds=not failed,
-        why_not="; ".join(dict.fromkeys(failed)),
-    )
-
-
-def _require_alike(first: Guarantee, other: Guarantee) -> None:
-    for name, words in (("unit", "units"), ("neighbours", "neighbour relations"), ("trust", "trust models")):
-        mine, theirs = getattr(first, name), getattr(other, name)
-        if mine is not theirs:
-            hint = " Convert visits to users by their public cap first (for_users)." if name == "unit" else ""
-            hint = " Convert add/remove to replace first (for_replacement)." if name == "neighbours" else hint
-            raise UsageError(f"promises with unlike {words} cannot be added: '{mine}' and '{theirs}'.{hint}")
-    if first.metric != other.metric or first.memoised != other.memoised:
-        raise UsageError(f"distances measured in unlike ways cannot be added: '{first.metric}' and '{other.metric}'")
 
 
 def both_relations(epsilon: float, neighbours: str) -> str:

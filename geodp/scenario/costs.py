@@ -6,9 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from geodp.curator.publications import Publication
-from geodp.privacy._exact_sums import limit_units, units
-from geodp.privacy._spending import Period, touches
 from geodp.privacy.ledger import Account, chargeable
+from geodp.privacy.spending import Period, limit_units, touches, units
 from geodp.public.guarantee import Guarantee, Neighbours, Unit, plus
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.privacy.primitives import (
     choose_in_bags,
     exponential_mechanism,
-    geometric_counts,
     laplace_counts,
+    with_geometric,
     with_laplace,
     with_planar_geometric,
 )
@@ -145,7 +145,7 @@ def test_transcripts_refute_in_an_audit_and_say_so() -> None:
 
 def test_whole_counts_cost_their_change_over_the_scale() -> None:
     def release(noise: Noise, people: int) -> list[np.ndarray]:
-        return [geometric_counts(np.array([people, 3 * people]), epsilon=0.5, sensitivity=4, noise=noise)]
+        return [with_geometric(np.array([people, 3 * people]), 4 / 0.5, noise)]
 
     assert spent(release) == pytest.approx(4 * 0.5 / 4)
 

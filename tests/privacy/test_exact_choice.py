@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
-from geodp.privacy._exact_choice import BITS, acceptance, below, coins, exact_choice
+from geodp.privacy.release_noise import BITS, acceptance, below, coins, exact_choice
 
 ALARM = 1e-6
 """Every test raises a false alarm with at most this probability; the bytes below are seeded, so it never changes."""

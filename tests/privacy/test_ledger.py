@@ -173,21 +173,6 @@ def test_who_is_listed_twice_pays_twice() -> None:
     np.testing.assert_array_equal(ledger.affordable(promise(0.5), [0, 1, 2, 3], time_s=0.0), [True, True, False, True])
 
 
-def test_disjoint_cells_cost_their_largest() -> None:
-    ledger = Ledger(1.0)
-    rows = [
-        ledger.charge(promise(epsilon), time_s=0, mechanism="m", scope=f"cell {epsilon}", parallel="level 1")
-        for epsilon in (0.3, 0.2, 0.5)
-    ]
-    assert [row.epsilon for row in rows] == [0.3, 0.0, 0.2]
-    assert ledger.spent() == 0.5
-    ledger.charge(promise(0.1), time_s=1, mechanism="m", parallel="level 1")  # another time, another group
-    assert ledger.charge_parallel([promise(0.2), promise(0.4)], time_s=2, mechanism="m").total == 1.0
-    moved = Guarantee(0.1, Unit.SNAPSHOT, Neighbours.REPLACE, Trust.CENTRAL)
-    with pytest.raises(UsageError, match="leaves one cell and enters another"):
-        Ledger().charge(moved, time_s=0, mechanism="m", parallel="cells")
-
-
 def test_metric_charges_are_never_added_to_central_ones() -> None:
     ledger = Ledger(1.0)
     ledger.charge(promise(0.9), time_s=0, mechanism="contour")

@@ -9,10 +9,8 @@ import pytest
 
 from geodp.errors import DataError, UsageError
 from geodp.privacy import ledger_file
-from geodp.privacy._ledger_formats import decoded, encoded
-from geodp.privacy._ledger_rows import FILE_COLUMNS
 from geodp.privacy.ledger import Account
-from geodp.privacy.ledger_file import LedgerFile
+from geodp.privacy.ledger_file import FILE_COLUMNS, LedgerFile, decode, encode
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 
 SUFFIXES = [".csv", ".parquet", ".json"]
@@ -85,10 +83,10 @@ def test_every_line_that_is_missing_doubled_or_moved_is_refused(ledger: LedgerFi
 def test_rows_are_chained_and_counted_also_under_a_new_seal(ledger: LedgerFile, order: tuple[int, ...]) -> None:
     """Rows left out, repeated or moved by a program that writes the format well are found by chain and count."""
     suffix = ledger.path.suffix
-    settings, rows = decoded(suffix, ledger.path.read_bytes())
+    settings, rows = decode(suffix, ledger.path.read_bytes())
     for count in (3, len(order)):
         moved = [rows[number] for number in order]
-        ledger.path.write_bytes(encoded(suffix, {**settings, "count": count}, moved, FILE_COLUMNS))
+        ledger.path.write_bytes(encode(suffix, {**settings, "count": count}, moved, FILE_COLUMNS))
         with pytest.raises(DataError, match=REFUSED):
             ledger.read()
 
@@ -97,9 +95,9 @@ def test_rows_are_chained_and_counted_also_under_a_new_seal(ledger: LedgerFile, 
 def test_every_setting_is_required(ledger: LedgerFile, lost: str) -> None:
     suffix = ledger.path.suffix
     content = ledger.path.read_bytes()
-    settings, rows = decoded(suffix, content)
+    settings, rows = decode(suffix, content)
     settings.pop(lost, None)
-    without = content.replace(b'"seal"', b'"sea1"') if lost == "seal" else encoded(suffix, settings, rows, FILE_COLUMNS)
+    without = content.replace(b'"seal"', b'"sea1"') if lost == "seal" else encode(suffix, settings, rows, FILE_COLUMNS)
     ledger.path.write_bytes(without)
     with pytest.raises(DataError, match=f"(it has no|it lacks the settings) {lost}.*{REFUSED}"):
         ledger.read()
@@ -107,7 +105,7 @@ def test_every_setting_is_required(ledger: LedgerFile, lost: str) -> None:
 
 def test_totals_must_come_out(ledger: LedgerFile) -> None:
     """A row that says another total than the rows add up to is refused, whatever its chain says."""
-    from geodp.privacy._ledger_rows import from_rows, to_rows
+    from geodp.privacy.ledger_file import from_rows, to_rows
 
     book = ledger.read()
     book.charges[1] = type(book.charges[1])(**{**vars(book.charges[1]), "total": 0.25})

@@ -4,7 +4,7 @@ import math
 import pytest
 
 from geodp.errors import UsageError
-from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit, combined
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 
 CENTRAL = Guarantee(0.3, Unit.SNAPSHOT, Neighbours.ADD_REMOVE, Trust.CENTRAL)
 VISIT = Guarantee(0.1, Unit.EVENT, Neighbours.ADD_REMOVE, Trust.CENTRAL)
@@ -101,48 +101,6 @@ def test_rounding_the_true_place_adds_to_every_distance_but_none() -> None:
         CENTRAL.at_distance(1.0)
 
 
-def test_like_promises_add_up_exactly_and_disjoint_ones_cost_their_largest() -> None:
-    tenth, fifth = (
-        Guarantee(epsilon, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL, delta=delta)
-        for epsilon, delta in ((0.1, 1e-6), (0.2, 3e-6))
-    )
-    assert combined([tenth, fifth]).epsilon == 0.3  # as decimals: the doubles would give 0.30000000000000004
-    assert combined([tenth, fifth]).delta == pytest.approx(4e-6)
-    together = combined([tenth, fifth, tenth], parallel=True)
-    assert (together.epsilon, together.delta) == (0.2, 3e-6)
-    assert combined([Guarantee.per_metre(0.01, extra_m=5.0), PLACE]).extra_m == 5.0
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "match"),
-    [
-        (CENTRAL, VISIT, "unlike units.*'snapshot' and 'event'.*for_users"),
-        (CENTRAL, PLACE, "unlike units"),
-        (CENTRAL, CENTRAL.for_replacement(), "unlike neighbour relations.*for_replacement"),
-        (VISIT, Guarantee(1.0, Unit.EVENT, Neighbours.ADD_REMOVE, Trust.LOCAL), "unlike trust models"),
-        (PLACE, Guarantee.per_metre(1.0, metric="by road"), "measured in unlike ways"),
-    ],
-)
-def test_unlike_promises_are_not_added(first: Guarantee, second: Guarantee, match: str) -> None:
-    with pytest.raises(UsageError, match=match):
-        combined([first, second])
-
-
-def test_parallel_composition_is_refused_under_replacement() -> None:
-    """One who is replaced leaves one cell and enters another: two disjoint parts change at once."""
-    with pytest.raises(UsageError, match="leaves one part and enters another"):
-        combined([CENTRAL.for_replacement()] * 2, parallel=True)
-    with pytest.raises(UsageError, match="no guarantees"):
-        combined([])
-
-
-def test_what_fails_keeps_failing_in_company() -> None:
-    broken = Guarantee(0.3, Unit.SNAPSHOT, Neighbours.ADD_REMOVE, Trust.CENTRAL, holds=False, why_not="N is exact")
-    assert combined([CENTRAL, broken]).why_not == "N is exact"
-    assert not combined([CENTRAL, broken]).holds
-    assert combined([CENTRAL, Guarantee.none("exact counts")]).unit is Unit.NOTHING
-
-
 def test_reports_together_keep_the_term_that_rounding_adds() -> None:
     """Places are rounded before the noise: of twelve reports, each distance may grow by √2 cells."""
     promise = Guarantee.per_metre(0.01, extra_m=70.71)
@@ -158,8 +116,6 @@ def test_nothing_is_said_about_reports_together_where_nothing_is_promised() -> N
     assert Guarantee.none("raw places").together(3, "All") == ""
 
 
-def test_a_memoised_promise_survives_being_written_and_is_added_to_its_like_only() -> None:
+def test_a_memoised_promise_survives_being_written() -> None:
     promise = Guarantee.per_metre(0.01, memoised=True)
     assert Guarantee.from_dict(promise.as_dict()) == promise
-    with pytest.raises(UsageError, match="unlike ways"):
-        combined([promise, Guarantee.per_metre(0.01)])

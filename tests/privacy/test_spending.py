@@ -4,15 +4,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodp.privacy._exact_sums import (
+from geodp.privacy.spending import (
     as_float,
     budget_units,
     carried,
-    divided,
     floats,
     largest,
     limbs,
     limit_units,
+    split_epsilon,
     units,
 )
 
@@ -49,7 +49,7 @@ def test_a_limit_is_the_last_sum_that_rounds_to_the_budget(budget: float) -> Non
 
 @given(EPSILONS, st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=20))
 def test_parts_of_an_epsilon_come_to_it_again(epsilon: float, shares: list[float]) -> None:
-    parts = divided(epsilon, shares)
+    parts = split_epsilon(epsilon, shares)
     assert sum(units(part) for part in parts) == units(epsilon)
     assert min(parts) > 0
     assert np.allclose(parts, epsilon * np.array(shares) / sum(shares), rtol=1e-9)
@@ -57,15 +57,15 @@ def test_parts_of_an_epsilon_come_to_it_again(epsilon: float, shares: list[float
 
 def test_equal_parts_come_to_the_whole_again() -> None:
     """Found by chance: with equal shares the part that gives and the one that takes must not be the same."""
-    parts = divided(2048.2051198100703, [1.0, 1.0])
+    parts = split_epsilon(2048.2051198100703, [1.0, 1.0])
     assert sum(units(part) for part in parts) == units(2048.2051198100703)
 
 
 def test_plain_parts_stay_the_decimals_they_are() -> None:
-    assert divided(1.0, [0.45, 0.22, 0.33]) == [0.45, 0.22, 0.33]
-    assert divided(40.0, [0.45, 0.22, 0.33]) == [18.0, 8.8, 13.2]
-    assert divided(1.0, [0.3, 0.3, 0.3]) == [0.33333333333334, 0.33333333333333, 0.33333333333333]
-    assert divided(0.7, [1.0]) == [0.7]
+    assert split_epsilon(1.0, [0.45, 0.22, 0.33]) == [0.45, 0.22, 0.33]
+    assert split_epsilon(40.0, [0.45, 0.22, 0.33]) == [18.0, 8.8, 13.2]
+    assert split_epsilon(1.0, [0.3, 0.3, 0.3]) == [0.33333333333334, 0.33333333333333, 0.33333333333333]
+    assert split_epsilon(0.7, [1.0]) == [0.7]
 
 
 def test_the_smallest_epsilons_are_rounded_up() -> None:
