@@ -14,7 +14,7 @@ import numpy.typing as npt
 from geodp.errors import DataError, UsageError
 from geodp.geometry import Array, Region
 from geodp.publish.public_inputs import parse_region, require_sound
-from geodp.tables import columns_file, total_rows
+from geodp.tables import reader, total_rows
 from geodp.tables.notices import gathered, notice
 from geodp.tables.point_column import PointColumn, point_column
 from geodp.tables.trajectories.reading import LATEST_S
@@ -70,7 +70,7 @@ class DataReport:
 
     def text(self) -> str:
         """Say it in words."""
-        unit = "row" if self.path.name.lower().endswith(columns_file.PARQUET) else "line"
+        unit = "row" if self.path.name.lower().endswith(reader.PARQUET) else "line"
         called = ", ".join(part if part == name else f"{part} ({name})" for part, name in self.columns.items())
         lines = [FOR_THE_HOLDER, f"{self.path.name}: {self.rows:,} rows of {self.kind}, columns {called}."]
         lines.append(f"A release uses {self.usable:,} of them and leaves {self.rows - self.usable:,} out.")
@@ -133,7 +133,7 @@ def check_data(
     """
     begun = time.perf_counter()
     with gathered() as notices:
-        found = columns_file.column_names(path)
+        found = reader.column_names(path)
         kind = kind or _kind_of(found)
         if kind not in PARTS:
             raise UsageError(f"--kind {kind}: use one of {', '.join(PARTS)}.")
@@ -195,7 +195,7 @@ class _Reading:
     def read(self, width: int) -> None:
         """Read all rows."""
         report, before = self.report, 0
-        csv = not report.path.name.lower().endswith(columns_file.PARQUET)
+        csv = not report.path.name.lower().endswith(reader.PARQUET)
         lines, others = total_rows.line_numbers(report.path, width) if csv else (None, np.empty(0, np.int64))
         self._note("another number of columns, or quotes that are not closed", others)
         for batch in self._batches():
@@ -211,7 +211,7 @@ class _Reading:
         names = [part for part in called if part not in (*_NUMBERS, *_TIMES)]
         numbers, times = [part for part in called if part in _NUMBERS], [part for part in called if part in _TIMES]
         binary = [] if self.points is None else [self.points.name]
-        for batch in columns_file.batches(
+        for batch in reader.batches(
             self.report.path, numbers, names, times=times, binary=binary, called=called, total=True
         ):
             yield batch if self.points is None else batch | self.points.places(batch.pop(self.points.name), total=True)
@@ -228,7 +228,7 @@ class _Reading:
     def _faults(self, batch: dict[str, Any]) -> Iterator[tuple[str, Mask]]:
         for part, values in batch.items():
             number = part in (*_NUMBERS, *_TIMES)
-            yield f"no {part} that can be read", ~np.isfinite(values) if number else columns_file.is_missing(values)
+            yield f"no {part} that can be read", ~np.isfinite(values) if number else reader.is_missing(values)
         if "time_s" in batch:
             yield "a time that is no time in seconds", np.abs(batch["time_s"]) > LATEST_S
         if "lon" in batch:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.publish.request import NOTHING_DONE
-from geodp.tables import columns_file
+from geodp.tables import reader
 from geodp.tables.point_column import point_column
 from geodp.tables.usual_columns import named_columns
 
@@ -69,13 +69,13 @@ def read_rows(
     """
     import pyarrow as pa
 
-    found = columns_file.column_names(path)
+    found = reader.column_names(path)
     wanted, called = list(names), named_columns(path, (*numbers, *names), found, called)
     points = point_column(path, found, named=[called[part] for part in PLACE if part in called])
     placed = [] if points is None else [part for part in numbers if part in PLACE]
     _require(path, {part: name for part, name in called.items() if part not in placed}, found, releasing=releasing)
     plain, binary = [part for part in numbers if part not in placed], [] if points is None else [points.name]
-    parts = list(columns_file.batches(path, plain, wanted, binary=binary, called=called, total=releasing))
+    parts = list(reader.batches(path, plain, wanted, binary=binary, called=called, total=releasing))
     if points is not None:
         parts = [part | points.places(part[points.name], total=releasing) for part in parts]
     if not releasing and not sum(len(part[numbers[0]]) for part in parts):
@@ -91,7 +91,7 @@ def read_rows(
     for name, values in rows.numbers.items():
         require_all(rows, np.isfinite(values), f"no {name}")
     for name, values in rows.names.items():
-        require_all(rows, ~columns_file.is_missing(values), f"no {name}")
+        require_all(rows, ~reader.is_missing(values), f"no {name}")
     return rows
 
 
@@ -141,7 +141,7 @@ def _usable(rows: Rows) -> Mask:
     for values in rows.numbers.values():
         good &= np.isfinite(values)
     for values in rows.names.values():
-        good &= ~columns_file.is_missing(values)
+        good &= ~reader.is_missing(values)
     return good & (np.abs(rows.numbers["lon"]) <= 180) & (np.abs(rows.numbers["lat"]) <= 90)
 
 
@@ -156,7 +156,7 @@ def _require(path: Path, wanted: Mapping[str, str], found: list[str], *, releasi
     part, missing = next(((part, name) for part, name in wanted.items() if name not in found), (None, None))
     if part is None:
         return
-    if columns_file.looks_like_data(found):
+    if reader.looks_like_data(found):
         raise DataError(f"{path.name}: the first line holds numbers instead of column names. {NOTHING_DONE}")
     hint = " Every row a person of its own? Say so: --one-row-per-person." if part == "user" else ""
     # Not quoted in a release: where the line of names is missing, the first line is where somebody is.

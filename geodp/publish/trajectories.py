@@ -20,7 +20,7 @@ from geodp.publish.pipeline import Outcome, Plan, Product, publish
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
-from geodp.tables import columns_file
+from geodp.tables import reader
 from geodp.tables.notices import notice, notice_cap
 from geodp.tables.trajectories.reading import Points, gathered_points, read_points
 from geodp.tables.trajectories.scores import changed_remark, sparse_remark
@@ -131,7 +131,7 @@ def _read(request: Request, form: TripFormat) -> tuple[Points, list[str]]:
             f"{path}: say with --format what the folder holds. A release does not look: which files are in it may "
             f"follow from who is. {NOTHING_DONE}"
         )
-    if form.kind is None and (not path.exists() or (columns_file.is_table(path) and not told_by_columns(path))):
+    if form.kind is None and (not path.exists() or (reader.is_table(path) and not told_by_columns(path))):
         if form.fields:
             raise UsageError(f"--read sets fields of a published format; {path.name} is a plain table. {NOTHING_DONE}")
         return read_points(path, releasing=request.releasing, called=request.columns), []

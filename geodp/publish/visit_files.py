@@ -11,7 +11,7 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.publish.request import NOTHING_DONE
 from geodp.publish.visit_reading import PARTS, require_visit_columns
-from geodp.tables import columns_file
+from geodp.tables import reader
 from geodp.tables.usual_columns import find_column
 from geodp.tables.visits.histories import Histories, Integers, Venues
 from geodp.tables.visits.venue_list import as_text
@@ -44,7 +44,7 @@ def read_visits(
         The public list of people; None: those whom the file names.
     """
     columns = require_visit_columns(path, releasing=releasing, called=columns)
-    parts = list(columns_file.batches(path, (), PARTS, called=columns, total=releasing))
+    parts = list(reader.batches(path, (), PARTS, called=columns, total=releasing))
     user, venue = (_gathered(parts, name) for name in PARTS)
     if not releasing:
         _require_rows(path, user, venue)
@@ -65,7 +65,7 @@ def _gathered(parts: list[dict[str, Any]], name: str) -> Any:
     import pyarrow.compute as pc
 
     nothing = pa.scalar(None, pa.string())
-    words = [pc.if_else(columns_file.is_missing(part[name]), nothing, as_text(part[name])) for part in parts]
+    words = [pc.if_else(reader.is_missing(part[name]), nothing, as_text(part[name])) for part in parts]
     return pa.chunked_array(words, pa.string()).combine_chunks()
 
 
@@ -100,8 +100,8 @@ def read_users(path: Path) -> list[str]:
     """Read the public list of people (column user): each gets a record in the output, whatever is in the data."""
     import pyarrow as pa
 
-    columns_file.require_columns(path, {"user of the list": "user"}, columns_file.column_names(path))
-    parts = [as_text(part["user"]) for part in columns_file.batches(path, [], ["user"])]
+    reader.require_columns(path, {"user of the list": "user"}, reader.column_names(path))
+    parts = [as_text(part["user"]) for part in reader.batches(path, [], ["user"])]
     names = pa.chunked_array(parts, pa.string()).to_pylist()
     if not names:
         raise DataError(f"{path.name}: has column names but no users. {NOTHING_DONE}")
@@ -117,11 +117,11 @@ def read_personal_levels(path: Path) -> dict[str, str]:
 
     The choices are public: they are published with the guarantee, and must not depend on where a person was.
     """
-    found = columns_file.column_names(path)
+    found = reader.column_names(path)
     user = find_column(path, "user", found, name_it="call it 'user'") or "user"
-    columns_file.require_columns(path, {"user of the levels": user, "level of a user": "level"}, found)
+    reader.require_columns(path, {"user of the levels": user, "level of a user": "level"}, found)
     levels: dict[str, str] = {}
-    for part in columns_file.batches(path, [], ["user", "level"], called={"user": user}):
+    for part in reader.batches(path, [], ["user", "level"], called={"user": user}):
         users, wanted = (part[name].cast("string").to_pylist() for name in ("user", "level"))
         for user, level in zip(users, wanted, strict=True):
             if user in (None, ""):

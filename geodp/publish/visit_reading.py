@@ -15,7 +15,7 @@ from geodp.errors import DataError
 from geodp.model import did_you_mean
 from geodp.privacy.keyed_choice import user_words
 from geodp.publish.request import NOTHING_DONE
-from geodp.tables import columns_file
+from geodp.tables import reader
 from geodp.tables.usual_columns import named_columns
 from geodp.tables.visits.histories import Integers
 from geodp.tables.visits.venue_list import VenueList, as_text
@@ -132,7 +132,7 @@ def visit_files(path: Path) -> list[Path]:
     """Return the files of a path: itself, or the Parquet and csv files of a folder, in the order of their names."""
     if not path.is_dir():
         return [path]
-    endings = columns_file.PARQUET + columns_file.CSV
+    endings = reader.PARQUET + reader.CSV
     found = sorted(file for file in path.rglob("*") if file.is_file() and file.name.lower().endswith(endings))
     if not found:
         raise DataError(f"{path}: the folder holds neither Parquet nor csv files. {NOTHING_DONE}")
@@ -182,9 +182,9 @@ def visit_batches(path: Path, *, releasing: bool, called: Mapping[str, str] | No
     """
     called = require_visit_columns(path, releasing=releasing, called=called)
     read = 0
-    for part in columns_file.batches(path, (), PARTS, called=called, total=releasing):
+    for part in reader.batches(path, (), PARTS, called=called, total=releasing):
         user, venue = as_text(part["user"]), as_text(part["venue"])
-        missing = {name: columns_file.is_missing(part[name]) for name in PARTS}
+        missing = {name: reader.is_missing(part[name]) for name in PARTS}
         if releasing:
             usable = ~(missing["user"] | missing["venue"])
             yield user.filter(usable), venue.filter(usable)
@@ -200,7 +200,7 @@ def require_visit_columns(path: Path, *, releasing: bool, called: Mapping[str, s
 
     When releasing, columns of other names are not quoted: where the line of names is missing, that is a person's visit.
     """
-    found = columns_file.column_names(path)
+    found = reader.column_names(path)
     named = named_columns(path, PARTS, found, called)
     for part in PARTS:
         name = named[part]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from geodp.errors import DataError
-from geodp.tables import columns_file
+from geodp.tables import reader
 
 MOST_LOOKED_AT = 100_000
 _SAMPLE_BYTES = 1 << 18
@@ -45,7 +45,7 @@ class FirstRows:
 
 def row_count(path: Path) -> float:
     """Return the number of rows of a table without reading it: exact for Parquet, else an estimate."""
-    if path.name.lower().endswith(columns_file.PARQUET):
+    if path.name.lower().endswith(reader.PARQUET):
         import pyarrow as pa
         import pyarrow.parquet as pq
 

@@ -486,14 +486,14 @@ def test_a_long_file_is_read_in_batches_and_a_folder_file_by_file(
 ) -> None:
     """Repeated visits are thrown out along the way: memory follows who visited what, not the length of the file."""
     from geodp.publish import visit_reading
-    from geodp.tables import columns_file
+    from geodp.tables import reader
 
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"user": rng.integers(0, 50, 60_000), "venue": rng.integers(0, 20, 60_000)})
     frame.to_csv(tmp_path / "in.csv", index=False)
     (tmp_path / "venues.csv").write_text("venue\n" + "\n".join(str(n) for n in range(20)))
     venues = read_venue_list(tmp_path / "venues.csv")
-    monkeypatch.setattr(columns_file, "_BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr(reader, "_BLOCK_BYTES", 1 << 14)
     monkeypatch.setattr(visit_reading, "_GATHER_ROWS", 1500)
     monkeypatch.setattr(visit_reading, "_COMPACT_AT", 2000)
     most = 0

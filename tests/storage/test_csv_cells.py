@@ -10,7 +10,7 @@ import pytest
 from geodp.datasets.table_folders import TableFile
 from geodp.publish.outputs import Table, write_table
 from geodp.storage.csv_cells import guarded, guarded_csv, guarded_text, read_guarded_csv, unguarded
-from geodp.tables import columns_file
+from geodp.tables import reader
 
 RISKY = ["=1+1", "+cmd", "-cmd|x", "@SUM(A1)", "\tx", "\rx", "'=1", "''@x", "=", "-", "--5", "+1+1"]
 RISKY += ["\nx", "\uff1d1+1", "\uff0bx", "\uff0dx", "\uff20x"]
@@ -47,9 +47,9 @@ def test_no_cell_of_a_published_csv_is_a_formula_and_its_names_are_read_back(tmp
     assert [row[0] for row in rows[1:]] == ["'" + name for name in names]
     assert float(rows[1][1]) == -3.0
     for total in (False, True):
-        parts = list(columns_file.batches(tmp_path / "out.csv", ["count"], ["venue"], total=total))
+        parts = list(reader.batches(tmp_path / "out.csv", ["count"], ["venue"], total=total))
         assert [name for part in parts for name in part["venue"].to_pylist()] == names
-        whole = list(columns_file.raw_batches(tmp_path / "out.csv", ["venue"], total=total))
+        whole = list(reader.raw_batches(tmp_path / "out.csv", ["venue"], total=total))
         assert [name for part in whole for name in part.column("venue").to_pylist()] == names
 
 

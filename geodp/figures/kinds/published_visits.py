@@ -183,7 +183,7 @@ def _table(path: str, columns: list[str]) -> pd.DataFrame:
 
     import pandas as pd
 
-    from geodp.tables.columns_file import column_names, require_columns
+    from geodp.tables.reader import column_names, require_columns
 
     require_columns(Path(path), {f"column {name}": name for name in columns}, column_names(Path(path)))
     frame = pd.read_parquet(path) if path.endswith(".parquet") else pd.read_csv(path)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from geodp.tables import columns_file, total_rows
+from geodp.tables import reader, total_rows
 from geodp.tables.loaders import TRAJECTORIES, Dropped
 from geodp.tables.loaders._checks import Numbering, zoned_seconds
 from geodp.tables.loaders._text_files import numbers, require_file
@@ -54,7 +54,7 @@ class TrajectoriesTable(TrackLoader):
     def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
         """Yield the fixes sorted by person, trajectory and time."""
         require_file(path)
-        found = columns_file.column_names(path)
+        found = reader.column_names(path)
         return self._told(path, found)._rows(path, found, dropped)
 
     def _told(self, path: Path, found: list[str]) -> TrajectoriesTable:
@@ -70,9 +70,9 @@ class TrajectoriesTable(TrackLoader):
             named["trajectory_column"] = self.trajectory_column
         if points is None:
             named |= {"lon_column": self.lon_column, "lat_column": self.lat_column}
-        columns_file.require_columns(path, named, found)
+        reader.require_columns(path, named, found)
         wanted = [*dict.fromkeys([*named.values(), *([points.name] if points else [])])]
-        batches = columns_file.raw_batches(path, wanted, total=dropped.lenient)
+        batches = reader.raw_batches(path, wanted, total=dropped.lenient)
         raw = (self._standard(batch, points, dropped) for batch in batches)
         return _sorted(self.checker(path, dropped, whole=True).checked(raw), dropped)
 
@@ -80,7 +80,7 @@ class TrajectoriesTable(TrackLoader):
         import pyarrow as pa
 
         def plain(name: str) -> Any:
-            return columns_file.plain(batch.column(name))
+            return reader.plain(batch.column(name))
 
         def floats(column: Any) -> Any:
             return numbers(column) if pa.types.is_string(column.type) else column.cast(pa.float64(), safe=False)

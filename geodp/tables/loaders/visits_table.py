@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from geodp.errors import UsageError
-from geodp.tables import columns_file, total_rows
+from geodp.tables import reader, total_rows
 from geodp.tables.loaders import Dropped, Loaded, Loader
 from geodp.tables.loaders._checks import Checker, box_of, zoned_seconds
 from geodp.tables.loaders._text_files import as_visits, numbers, require_file
@@ -48,7 +48,7 @@ class VisitsTable(Loader):
     def load(self, path: Path, *, total: bool = False) -> Loaded:
         """Open a file of visits."""
         require_file(path)
-        found = columns_file.column_names(path)
+        found = reader.column_names(path)
         return self._told(path, found)._opened(path, found, Dropped(lenient=total))
 
     def _told(self, path: Path, found: list[str]) -> VisitsTable:
@@ -72,7 +72,7 @@ class VisitsTable(Loader):
             named["time_column"] = self.time_column
         if self.lon_column is not None and self.lat_column is not None and points is None:
             named |= {"lon_column": self.lon_column, "lat_column": self.lat_column}
-        columns_file.require_columns(path, named, found)
+        reader.require_columns(path, named, found)
         more = [self.category_column] if self.category_column in found else []
         wanted = [*dict.fromkeys([*named.values(), *more, *([points.name] if points else [])])]
         check = Checker(
@@ -87,14 +87,14 @@ class VisitsTable(Loader):
         return Loaded(check.checked(self._rows(path, wanted, points, dropped)), dropped)
 
     def _rows(self, path: Path, wanted: list[str], points: PointColumn | None, dropped: Dropped) -> Iterator[Any]:
-        for batch in columns_file.raw_batches(path, wanted, total=dropped.lenient):
+        for batch in reader.raw_batches(path, wanted, total=dropped.lenient):
             yield as_visits(batch, lambda part: self._visits(part, points, dropped))
 
     def _visits(self, batch: Any, points: PointColumn | None, dropped: Dropped) -> dict[str, Any]:
         import pyarrow as pa
 
         def plain(name: str) -> Any:
-            return columns_file.plain(batch.column(name))
+            return reader.plain(batch.column(name))
 
         columns = {name: total_rows.as_words(plain(column)) for name, column in self._words(batch).items()}
         if points is not None:

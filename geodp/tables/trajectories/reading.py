@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
-from geodp.tables import columns_file
+from geodp.tables import reader
 from geodp.tables.point_column import PointColumn, point_column
 from geodp.tables.trajectories.table import COLUMNS, Integers, Mask, Names, Trajectories
 from geodp.tables.usual_columns import named_columns
@@ -153,7 +153,7 @@ def read_points(
 
     `called` says what the columns are called in the file where that differs, `name_it` how to say so.
     """
-    found = columns_file.column_names(path)
+    found = reader.column_names(path)
     named = named_columns(path, COLUMNS, found, called, name_it=name_it)
     points = point_column(path, found, named=(named["lon"], named["lat"]))
     wanted = {part: name for part, name in named.items() if points is None or part not in ("lon", "lat")}
@@ -217,7 +217,7 @@ def _batches(
 ) -> Iterator[dict[str, Any]]:
     numbers, binary = (["lon", "lat"], []) if points is None else ([], [points.name])
     words = ["user", "trajectory"]
-    for batch in columns_file.batches(path, numbers, words, times=["time_s"], binary=binary, called=named, total=total):
+    for batch in reader.batches(path, numbers, words, times=["time_s"], binary=binary, called=named, total=total):
         yield batch if points is None else batch | points.places(batch.pop(points.name), total=total)
 
 
@@ -225,7 +225,7 @@ def _require(path: Path, wanted: Mapping[str, str], found: list[str], *, releasi
     part, missing = next(((part, name) for part, name in wanted.items() if name not in found), (None, None))
     if part is None:
         return
-    if columns_file.looks_like_data(found):
+    if reader.looks_like_data(found):
         raise DataError(f"{path.name}: the first line holds numbers instead of column names {', '.join(COLUMNS)}.")
     # Not quoted in a release: where the line of names is missing, the first line is where somebody was.
     seen = "" if releasing else f"; found: {', '.join(found)}"
@@ -259,7 +259,7 @@ def _faults(batch: Mapping[str, Any]) -> dict[str, Mask]:
     """Tell which rows of a batch lack a value, lie nowhere on earth or have no time in seconds, fault by fault."""
     lon, lat = batch["lon"], batch["lat"]
     faults = {f"no {name}": ~np.isfinite(batch[name]) for name in ("time_s", "lon", "lat")}
-    faults |= {f"no {name}": columns_file.is_missing(batch[name]) for name in ("user", "trajectory")}
+    faults |= {f"no {name}": reader.is_missing(batch[name]) for name in ("user", "trajectory")}
     with np.errstate(invalid="ignore"):
         faults["a longitude beyond ±180 or a latitude beyond ±90"] = (np.abs(lon) > 180) | (np.abs(lat) > 90)
         faults["a time_s that is no time in seconds"] = np.abs(batch["time_s"]) > LATEST_S

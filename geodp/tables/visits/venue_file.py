@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from geodp.errors import DataError, UsageError
-from geodp.tables import columns_file
+from geodp.tables import reader
 from geodp.tables.usual_columns import named_columns
 from geodp.tables.visits.hierarchy import AreaFile
 from geodp.tables.visits.histories import Names, Venues
@@ -44,19 +44,19 @@ def read_venues(
     leave_out
         Leave out venues that have no unit of a level that is used, instead of refusing the list.
     """
-    found = columns_file.column_names(path)
+    found = reader.column_names(path)
     named = {"category": "category"} | named_columns(
         path, PARTS[:3], found, columns, name_it="call it '{}' in the list (or say --venue-column {}=NAME)"
     )
-    columns_file.require_columns(path, {f"{part} of the venue list": named[part] for part in PARTS[:3]}, found)
+    reader.require_columns(path, {f"{part} of the venue list": named[part] for part in PARTS[:3]}, found)
     free = [name for name in found if name not in _NOT_LEVELS | set(named.values())]
     wanted = [] if areas else list(levels) if levels is not None else free
     if finest is not None and finest not in wanted and not areas:
         wanted.append(finest)
-    columns_file.require_columns(path, {f"level {name}": name for name in wanted}, found)
+    reader.require_columns(path, {f"level {name}": name for name in wanted}, found)
     more = [named["category"]] if named["category"] in found else []
     places = [named["lon"], named["lat"]]
-    parts = list(columns_file.batches(path, places, [named["venue"], *wanted, *more]))
+    parts = list(reader.batches(path, places, [named["venue"], *wanted, *more]))
     if not sum(len(part[places[0]]) for part in parts):
         raise DataError(f"{path.name}: has column names but no venues")
     text = {name: _words(parts, name) for name in [named["venue"], *wanted, *more]}

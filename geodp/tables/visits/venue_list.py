@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
-from geodp.tables import columns_file
+from geodp.tables import reader
 from geodp.tables.usual_columns import named_columns
 from geodp.tables.visits.histories import Integers
 from geodp.tables.visits.space_order import space_order
@@ -80,13 +80,13 @@ def read_venue_list(path: Path, called: Mapping[str, str] | None = None) -> Venu
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = columns_file.column_names(path)
+    found = reader.column_names(path)
     named = named_columns(path, PARTS, found, called, name_it="say --venue-column {}=NAME")
     placed = bool({"lon", "lat"} & set(called or {}))  # who names one of them wants both
     wanted = {part: name for part, name in named.items() if part == "venue" or placed}
-    columns_file.require_columns(path, {f"--venue-column {part}=": name for part, name in wanted.items()}, found)
+    reader.require_columns(path, {f"--venue-column {part}=": name for part, name in wanted.items()}, found)
     places = ["lon", "lat"] if {named["lon"], named["lat"]} <= set(found) else []
-    parts = list(columns_file.batches(path, places, ["venue"], called=named))
+    parts = list(reader.batches(path, places, ["venue"], called=named))
     names = pa.chunked_array([as_text(part["venue"]) for part in parts], pa.string()).combine_chunks()
     if not len(names):
         raise DataError(f"{path.name}: has column names but no venues")

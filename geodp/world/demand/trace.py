@@ -13,11 +13,11 @@ from pydantic import Field
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.storage.published_file import require_as_published
-from geodp.tables import columns_file
+from geodp.tables import reader
 from geodp.tables.first_rows import FirstRows, row_count
 from geodp.tables.notices import notice
 from geodp.tables.point_column import point_column
-from geodp.tables.positions_file import (
+from geodp.tables.positions import (
     Columns,
     anchored_path,
     given_path,
@@ -115,12 +115,12 @@ class Trace(Demand):
     def _columns(self) -> tuple[Path, Columns]:
         path = given_path(self.path, self.kind)
         require_as_published(path)
-        found = columns_file.column_names(path)
+        found = reader.column_names(path)
         fields = ("lon_column", "lat_column", "time_column")
         named = {name: field_column(path, self, name, found) or getattr(self, name) for name in fields}
         lon, lat, time = (named[name] for name in fields)
         points = point_column(path, found, named=(lon, lat))
-        columns_file.require_columns(path, {"time_column": time} if points else named, found)
+        reader.require_columns(path, {"time_column": time} if points else named, found)
         return path, Columns(lon, lat, time=time, points=points)
 
 

@@ -11,11 +11,11 @@ from pydantic import Field
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.tables import columns_file
+from geodp.tables import reader
 from geodp.tables.first_rows import FirstRows
 from geodp.tables.notices import notice
 from geodp.tables.point_column import point_column
-from geodp.tables.positions_file import Columns, anchored_path, look_at_positions
+from geodp.tables.positions import Columns, anchored_path, look_at_positions
 from geodp.tables.time_columns import DAY_S, day_of, midnight_of, usual_midnight
 from geodp.tables.trajectories.cleaning import applied, without_jumps
 from geodp.tables.trajectories.reading import read_trajectories
@@ -67,12 +67,12 @@ class Replay(Mobility):
         if not self.path:
             return None
         path = Path(self.path)
-        found = columns_file.column_names(path)
+        found = reader.column_names(path)
         named = named_columns(path, COLUMNS, found, name_it="call it '{}' in the file")
         lon, lat, time = named["lon"], named["lat"], named["time_s"]
         points = point_column(path, found, named=(lon, lat))
         needed = {f"the file as '{part}'": name for part, name in named.items() if not points or name not in (lon, lat)}
-        columns_file.require_columns(path, needed, found)
+        reader.require_columns(path, needed, found)
         return look_at_positions(path, Columns(lon, lat, time=time, points=points), region)
 
     def files(self) -> list[Path]:

@@ -12,11 +12,11 @@ from pydantic import Field
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.storage.published_file import require_as_published
-from geodp.tables import columns_file
+from geodp.tables import reader
 from geodp.tables.first_rows import MOST_LOOKED_AT, FirstRows
 from geodp.tables.notices import notice
 from geodp.tables.point_column import point_column
-from geodp.tables.positions_file import Columns, Positions, anchored_path, given_path, look_at_positions, read_positions
+from geodp.tables.positions import Columns, Positions, anchored_path, given_path, look_at_positions, read_positions
 from geodp.tables.time_columns import counts_from_1970, day_of, midnight_of, usual_midnight, wall_clock
 from geodp.tables.usual_columns import candidates, field_column
 from geodp.world.motion import Ids, Motion
@@ -130,7 +130,7 @@ class Table(Source):
     def _columns(self, path: Path) -> Columns:
         """Find the columns: those that were named must be there, others may go by another usual name."""
         require_as_published(path)
-        found = columns_file.column_names(path)
+        found = reader.column_names(path)
         lon = field_column(path, self, "lon_column", found) or self.lon_column
         lat = field_column(path, self, "lat_column", found) or self.lat_column
         worker = self._worker_column(path, found)
@@ -138,7 +138,7 @@ class Table(Source):
         points = point_column(path, found, named=(lon, lat))
         wanted = {} if points else {"lon_column": lon, "lat_column": lat}
         wanted |= {name: column for name, column in (("worker_column", worker), ("time_column", time)) if column}
-        columns_file.require_columns(path, wanted, found)
+        reader.require_columns(path, wanted, found)
         return Columns(lon, lat, worker, time, points)
 
     def _worker_column(self, path: Path, found: list[str]) -> str | None:

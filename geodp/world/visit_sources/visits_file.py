@@ -11,10 +11,10 @@ from pydantic import Field
 from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.storage.published_file import require_as_published
-from geodp.tables import columns_file
+from geodp.tables import reader
 from geodp.tables.first_rows import FirstRows, row_count
 from geodp.tables.notices import notice
-from geodp.tables.positions_file import anchored_path, given_path
+from geodp.tables.positions import anchored_path, given_path
 from geodp.tables.usual_columns import field_column
 from geodp.tables.visits.histories import CATEGORY_MARK, Histories, Names, Venues
 from geodp.tables.visits.venue_file import read_venues
@@ -105,17 +105,17 @@ class VisitsFile(VisitSource):
     def _named(self, path: Path) -> tuple[dict[str, str], str | None]:
         """Find the columns of users and venues, and that of times."""
         require_as_published(path)
-        found = columns_file.column_names(path)
+        found = reader.column_names(path)
         fields = ("user_column", "venue_column")
         wanted = {name: field_column(path, self, name, found) or getattr(self, name) for name in fields}
         time = field_column(path, self, "time_column", found)
-        columns_file.require_columns(path, wanted | ({} if time is None else {"time_column": time}), found)
+        reader.require_columns(path, wanted | ({} if time is None else {"time_column": time}), found)
         return wanted, time
 
     def _columns(self, path: Path) -> tuple[Names, Names, Any]:
         wanted, time = self._named(path)
         times = [] if time is None else [time]
-        parts = list(columns_file.batches(path, [], list(wanted.values()), times=times))
+        parts = list(reader.batches(path, [], list(wanted.values()), times=times))
         user, venue = (_words(path, parts, name) for name in wanted.values())
         time_s = np.concatenate([part[time] for part in parts]) if time is not None else None
         if time_s is not None and not np.isfinite(time_s).all():

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from geodp.errors import DataError
-from geodp.tables.columns_file import batches, column_names, require_columns
+from geodp.tables.reader import batches, column_names, require_columns
 
 
 def refusal(path: Path) -> str:

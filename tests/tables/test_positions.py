@@ -6,7 +6,7 @@ import pytest
 from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.tables.notices import gathered
-from geodp.tables.positions_file import Columns, anchored_path, read_positions
+from geodp.tables.positions import Columns, anchored_path, read_positions
 from tests.world.places import angle_shaped
 
 REGION = Region(10.0, 50.0, 10.2, 50.1)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
-from geodp.tables import columns_file
+from geodp.tables import reader
 from geodp.tables.first_rows import MOST_LOOKED_AT, FirstRows, row_count
 from geodp.tables.notices import notice
 from geodp.tables.point_column import PointColumn
@@ -92,7 +92,7 @@ def read_positions(path: Path, columns: Columns, region: Region, *, most: int | 
 
 def _batches(path: Path, columns: Columns) -> Iterator[dict[str, Any]]:
     points = columns.points
-    for batch in columns_file.batches(
+    for batch in reader.batches(
         path,
         columns.numbers,
         [columns.worker] if columns.worker else [],
@@ -121,7 +121,7 @@ def look_at_positions(path: Path, columns: Columns, region: Region) -> FirstRows
 def read_times(path: Path, column: str) -> Iterator[Array]:
     """Yield the times of a file batch by batch, refusing those that are missing."""
     row = 0
-    for batch in columns_file.batches(path, [], [], times=[column]):
+    for batch in reader.batches(path, [], [], times=[column]):
         if not (good := np.isfinite(batch[column])).all():
             where = _row(path, row + int(np.argmin(good)))
             raise DataError(f"{path.name}: column '{column}' holds no time in {where}. Remove or mend such rows.")
@@ -153,7 +153,7 @@ class _Check:
         if self.columns.time:
             self._note("time", ~np.isfinite(batch[self.columns.time]))
         if self.columns.worker:
-            self._note("worker", columns_file.is_missing(batch[self.columns.worker]))
+            self._note("worker", reader.is_missing(batch[self.columns.worker]))
         x_m, y_m = self.region.projection.to_m(lon=np.where(known, lon, 0), lat=np.where(known, lat, 0))
         inside = known & self.region.contains(x_m, y_m)
         outside = known & ~inside
