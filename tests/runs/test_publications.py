@@ -194,14 +194,14 @@ def test_a_spent_budget_is_refused_in_words() -> None:
     from geodp.privacy.ledger import Ledger
     from geodp.runs.publications import book_publications
     from geodp.tables.visits.generated_visits import Sizes, generated_histories
-    from geodp.world.motion import standing
+    from geodp.world.motion import stand_still
 
     scenario = small(VISITS)
     sizes = Sizes(people=5, visits=3, venues=30, cities=1, districts=2, streets=2)
     records = Records(
         scenario.area,
         600.0,
-        standing(np.zeros(5), np.zeros(5)),
+        stand_still(np.zeros(5), np.zeros(5)),
         lambda: generated_histories(sizes, np.random.default_rng(0)),
     )
     ledger = Ledger(budget_epsilon=1.0)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geodp.world.motion import Motion, joined, standing
+from geodp.world.motion import Motion, join_blocks, stand_still
 
 
 def random_motion(workers: int, rng: np.random.Generator, *, single: bool = False) -> Motion:
@@ -75,7 +75,7 @@ def test_a_jump_and_a_single_knot_read_the_same_forward_and_one_by_one() -> None
 
 
 def test_positions_read_forward_are_the_callers_to_change() -> None:
-    for motion in (standing(np.array([1.0]), np.array([2.0])), random_motion(1, np.random.default_rng(8))):
+    for motion in (stand_still(np.array([1.0]), np.array([2.0])), random_motion(1, np.random.default_rng(8))):
         forward = motion.forward()
         x_m, y_m = forward.at(1.0)
         x_m += 50.0
@@ -137,7 +137,7 @@ def test_the_greatest_speed_is_found_beyond_the_first_block_of_knots() -> None:
 
 
 def test_standing_workers_are_static_anywhere_in_time() -> None:
-    motion = standing(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    motion = stand_still(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     assert motion.is_static
     assert motion.max_speed_mps == 0.0
     assert np.array_equal(motion.at(1e6), [[1, 2], [3, 4]])
@@ -150,10 +150,10 @@ def test_blocks_of_workers_join_in_order() -> None:
         (np.diff(motion.first[:5]), motion.time_s[:cut], motion.x_m[:cut], motion.y_m[:cut]),
         (np.diff(motion.first[4:]), motion.time_s[cut:], motion.x_m[cut:], motion.y_m[cut:]),
     ]
-    whole = joined(halves)
+    whole = join_blocks(halves)
     assert np.array_equal(whole.first, motion.first)
     assert np.array_equal(whole.at(123.0), motion.at(123.0))
 
 
 def test_no_workers_make_an_empty_movement() -> None:
-    assert joined([]).workers == 0
+    assert join_blocks([]).workers == 0

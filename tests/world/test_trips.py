@@ -3,8 +3,7 @@
 import numpy as np
 
 from geodp.registry import plugin
-from geodp.world.motion import Motion, standing
-from geodp.world.trips import trips_of
+from geodp.world.motion import Motion, stand_still, trips_of
 from tests.world.places import box, uniform_population
 
 
@@ -27,7 +26,7 @@ def test_trips_are_cut_to_the_run() -> None:
 
 
 def test_who_stands_has_no_trip() -> None:
-    assert trips_of(standing(np.zeros(3), np.zeros(3)), 100.0).size == 0
+    assert trips_of(stand_still(np.zeros(3), np.zeros(3)), 100.0).size == 0
     late = Motion(np.array([0, 2]), np.array([500.0, 600]), np.array([0.0, 10]), np.zeros(2))
     assert trips_of(late, 100.0).size == 0
 

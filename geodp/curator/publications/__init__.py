@@ -47,7 +47,7 @@ class Records:
 
     @cached_property
     def _trajectories(self) -> Trajectories:
-        from geodp.world.trips import trips_of
+        from geodp.world.motion import trips_of
 
         return trips_of(self.motion, self.duration_s).inside(self.region)
 

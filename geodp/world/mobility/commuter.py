@@ -14,8 +14,7 @@ from geodp.geometry import Array, Region
 from geodp.model import bounded
 from geodp.world.bounds import GREATEST_SPEED_MPS, LEAST_SPEED_MPS, SO_FAST
 from geodp.world.mobility import Mobility
-from geodp.world.mobility._blocks import Places, blocks, distance_m, rounded
-from geodp.world.motion import Floats, Ids, Motion, joined
+from geodp.world.motion import Floats, Ids, Knots, Motion, Places, blocks, distance_m, join_blocks, round_places
 from geodp.world.population import Population
 
 DAY_S = 86_400.0
@@ -88,7 +87,7 @@ class Commuter(Mobility):
     ) -> Motion:
         """Return everyone's days, cut to the run's time."""
         days = self._days(region, start_s, duration_s)
-        return joined(
+        return join_blocks(
             self._block(population, block, region, days=days, start_s=start_s, duration_s=duration_s, rng=rng)
             for block in blocks(population.size)
         )
@@ -114,21 +113,21 @@ class Commuter(Mobility):
         rng: np.random.Generator,
     ) -> tuple[Ids, Array, Floats, Floats]:
         people = self._people(population, block, region, rng)
-        table = _Timetable(people.home_x.size, 8 * len(days))
+        table = Knots(people.home_x.size)
         free_s = np.full(people.home_x.size, -np.inf)
         for day in days:
             midnight_s = day * DAY_S - start_s
             free_s = self._spend_day(people, region, table, midnight_s=midnight_s, free_s=free_s, rng=rng)
-        motion = table.motion().within(duration_s)
+        motion = join_blocks([table.columns()]).within(duration_s)
         return np.diff(motion.first), motion.time_s, motion.x_m, motion.y_m
 
     def _people(self, population: Population, block: slice, region: Region, rng: np.random.Generator) -> _People:
         """Say who of a block lives and works where; those who do not commute spend the day at home."""
-        home = rounded(region, population.x_m[block], population.y_m[block])
+        home = round_places(region, population.x_m[block], population.y_m[block])
         if population.work_x_m is None or population.work_y_m is None:
-            work = rounded(region, *_nearest_of_some(population, block, rng))
+            work = round_places(region, *_nearest_of_some(population, block, rng))
         else:
-            work = rounded(region, population.work_x_m[block], population.work_y_m[block])
+            work = round_places(region, population.work_x_m[block], population.work_y_m[block])
         commutes = rng.random(home[0].size) < self.commuting_share
         work_x, work_y = np.where(commutes, work[0], home[0]), np.where(commutes, work[1], home[1])
         speed_mps = rng.uniform(self.min_speed_mps, self.max_speed_mps, home[0].size)
@@ -139,7 +138,7 @@ class Commuter(Mobility):
         self,
         people: _People,
         region: Region,
-        table: _Timetable,
+        table: Knots,
         *,
         midnight_s: float,
         free_s: Array,
@@ -154,16 +153,20 @@ class Commuter(Mobility):
         return_s = np.maximum(return_s, arrive_s + _LEAST_STAY_S)
         home_s = return_s + people.trip_s
         goes, out_s, trip_s, stay_s, (errand_x, errand_y) = self._errand(people, arrive_s, return_s, region, rng)
-        at_home, at_work = (people.home_x, people.home_y), (people.work_x, people.work_y)
+        at_home, at_work, errand = (people.home_x, people.home_y), (people.work_x, people.work_y), (errand_x, errand_y)
         commutes = people.trip_s > 0
-        table.add(leave_s, *at_home, commutes)
-        table.add(arrive_s, *at_work, commutes)
-        table.add(out_s, *at_work, goes)
-        table.add(out_s + trip_s, errand_x, errand_y, goes)
-        table.add(out_s + trip_s + stay_s, errand_x, errand_y, goes)
-        table.add(out_s + 2 * trip_s + stay_s, *at_work, goes)
-        table.add(return_s, *at_work, commutes)
-        table.add(home_s, *at_home, commutes)
+        starts = commutes if table.count.any() else np.ones(count, dtype=np.bool_)  # everyone has a first knot
+        for time_s, (x_m, y_m), taken in (
+            (leave_s, at_home, starts),
+            (arrive_s, at_work, commutes),
+            (out_s, at_work, goes),
+            (out_s + trip_s, errand, goes),
+            (out_s + trip_s + stay_s, errand, goes),
+            (out_s + 2 * trip_s + stay_s, at_work, goes),
+            (return_s, at_work, commutes),
+            (home_s, at_home, commutes),
+        ):
+            table.add(np.flatnonzero(taken), time_s[taken], x_m[taken], y_m[taken])
         return home_s
 
     def _around(self, peak_h: float, count: int, rng: np.random.Generator) -> Array:
@@ -184,7 +187,7 @@ class Commuter(Mobility):
         length_m = rng.exponential(self.errand_m, count)
         x_m, y_m = people.work_x + length_m * np.cos(angle), people.work_y + length_m * np.sin(angle)
         goes &= region.contains(x_m, y_m)
-        place = rounded(region, np.where(goes, x_m, people.work_x), np.where(goes, y_m, people.work_y))
+        place = round_places(region, np.where(goes, x_m, people.work_x), np.where(goes, y_m, people.work_y))
         trip_s = distance_m(people.work_x, people.work_y, *place) / people.speed_mps
         stay_s = rng.exponential(self.errand_s, count)
         spare_s = return_s - arrive_s - 2 * trip_s - stay_s
@@ -203,29 +206,6 @@ class _People:
     work_y: Places
     speed_mps: Array
     trip_s: Array
-
-
-class _Timetable:
-    """Knots of one block: a row per worker, a column per knot, ascending in time; not all take each knot."""
-
-    def __init__(self, workers: int, knots: int) -> None:
-        self._filled = 0
-        self._time_s = np.empty((workers, knots))
-        self._x_m, self._y_m = np.empty((workers, knots), np.float32), np.empty((workers, knots), np.float32)
-        self._taken = np.empty((workers, knots), dtype=np.bool_)
-
-    def add(self, time_s: Array, x_m: Places, y_m: Places, taken: npt.NDArray[np.bool_]) -> None:
-        """Add one knot per worker, which only some of them take; the first knot is everyone's start."""
-        column = self._filled
-        self._time_s[:, column], self._x_m[:, column], self._y_m[:, column] = time_s, x_m, y_m
-        self._taken[:, column] = taken if column else True
-        self._filled += 1
-
-    def motion(self) -> Motion:
-        """Return the movement of the block."""
-        taken = self._taken
-        first = np.append(0, np.cumsum(np.count_nonzero(taken, axis=1)))
-        return Motion(first, self._time_s[taken], self._x_m[taken], self._y_m[taken])
 
 
 def _nearest_of_some(population: Population, block: slice, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from geodp.geometry import Array, Region
 from geodp.model import bounded
 from geodp.world.bounds import GREATEST_SPEED_MPS, LEAST_SPEED_MPS, SO_FAST
 from geodp.world.mobility import Mobility
-from geodp.world.mobility._blocks import Places, blocks, distance_m, rounded
-from geodp.world.motion import Ids, Motion, joined
+from geodp.world.motion import Knots, Motion, Places, blocks, distance_m, join_blocks, round_places
 from geodp.world.population import Population
-
-Block = npt.NDArray[np.intp]
 
 
 class RandomWaypoint(Mobility):
@@ -70,13 +65,13 @@ class RandomWaypoint(Mobility):
         rng: np.random.Generator,
     ) -> Motion:
         """Return everyone's legs and pauses until the end of the run."""
-        return joined(
+        return join_blocks(
             self._walk(block.stop - block.start, region, duration_s, rng).columns() for block in blocks(population.size)
         )
 
-    def _walk(self, workers: int, region: Region, duration_s: float, rng: np.random.Generator) -> _Knots:
+    def _walk(self, workers: int, region: Region, duration_s: float, rng: np.random.Generator) -> Knots:
         """Walk one block: rounds of a pause and a leg, for those who are still short of the run's end."""
-        knots = _Knots(workers)
+        knots = Knots(workers)
         x, y, time_s = self._steady_start(knots, region, rng)
         awake = np.flatnonzero(time_s < duration_s)
         while awake.size:
@@ -84,7 +79,7 @@ class RandomWaypoint(Mobility):
                 time_s[awake] += rng.exponential(self.pause_s, awake.size)
                 knots.add(awake, time_s[awake], x[awake], y[awake])
                 awake = awake[time_s[awake] < duration_s]
-            to_x, to_y = rounded(region, *region.sample(awake.size, rng))
+            to_x, to_y = round_places(region, *region.sample(awake.size, rng))
             speed_mps = rng.uniform(self.min_speed_mps, self.max_speed_mps, awake.size)
             time_s[awake] += distance_m(x[awake], y[awake], to_x, to_y) / speed_mps
             x[awake], y[awake] = to_x, to_y
@@ -92,7 +87,7 @@ class RandomWaypoint(Mobility):
             awake = awake[time_s[awake] < duration_s]
         return knots
 
-    def _steady_start(self, knots: _Knots, region: Region, rng: np.random.Generator) -> tuple[Places, Places, Array]:
+    def _steady_start(self, knots: Knots, region: Region, rng: np.random.Generator) -> tuple[Places, Places, Array]:
         """Draw the stationary state at time 0; return where and when everyone reaches the first waypoint.
 
         In the stationary law a worker is pausing with probability P / (P + E[1/V] E[L]), at a uniform place,
@@ -116,12 +111,12 @@ class RandomWaypoint(Mobility):
             length_m = np.hypot(to_x - from_x, to_y - from_y)
             moving = ~pausing & (rng.random(undecided.size) * longest_m < length_m)
             done = pausing | moving
-            x[undecided[done]], y[undecided[done]] = rounded(region, to_x[done], to_y[done])
+            x[undecided[done]], y[undecided[done]] = round_places(region, to_x[done], to_y[done])
             movers = undecided[moving]
             ahead = rng.random(movers.size)  # share of the leg that is still to go
             here_x = to_x[moving] + ahead * (from_x - to_x)[moving]
             here_y = to_y[moving] + ahead * (from_y - to_y)[moving]
-            here = rounded(region, here_x, here_y)
+            here = round_places(region, here_x, here_y)
             knots.add(movers, np.zeros(movers.size), *here)
             span = self.max_speed_mps / self.min_speed_mps
             speed_mps = self.min_speed_mps * span ** rng.random(movers.size)  # density proportional to 1 / v
@@ -139,30 +134,3 @@ def _longest_leg_m(region: Region) -> float:
     import shapely
 
     return min(diagonal_m, 2 * float(shapely.minimum_bounding_radius(region.polygon_m)))
-
-
-@dataclass
-class _Knots:
-    """Knots of one block in the order in which they were drawn; each worker's own are in order of time."""
-
-    workers: int
-    count: Block = field(init=False)
-    _rounds: list[tuple[Block, Block, Array, Places, Places]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.count = np.zeros(self.workers, np.intp)
-
-    def add(self, workers: Block, time_s: Array, x_m: Places, y_m: Places) -> None:
-        """Add one knot to each of the given workers; the arrays are kept as they are."""
-        self._rounds.append((workers, self.count[workers], time_s, x_m, y_m))
-        self.count[workers] += 1
-
-    def columns(self) -> tuple[Ids, Array, Places, Places]:
-        """Return the number of knots per worker, and all knots worker by worker."""
-        first = np.cumsum(self.count) - self.count
-        total = int(self.count.sum())
-        time_s, x_m, y_m = np.empty(total), np.empty(total, np.float32), np.empty(total, np.float32)
-        for workers, place, knot_time_s, knot_x_m, knot_y_m in self._rounds:
-            index = first[workers] + place
-            time_s[index], x_m[index], y_m[index] = knot_time_s, knot_x_m, knot_y_m
-        return self.count, time_s, x_m, y_m

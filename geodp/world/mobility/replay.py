@@ -22,9 +22,8 @@ from geodp.tables.trajectories.reading import read_trajectories
 from geodp.tables.trajectories.table import COLUMNS, Integers, Mask, Trajectories
 from geodp.tables.usual_columns import named_columns
 from geodp.world.mobility import Mobility
-from geodp.world.motion import Motion
+from geodp.world.motion import Motion, ReplayedMotion, worker_names
 from geodp.world.population import Population
-from geodp.world.trips import ReplayedMotion, worker_names
 
 
 class Replay(Mobility):

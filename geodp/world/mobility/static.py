@@ -8,7 +8,7 @@ import numpy as np
 
 from geodp.geometry import Region
 from geodp.world.mobility import Mobility
-from geodp.world.motion import Motion, standing
+from geodp.world.motion import Motion, stand_still
 from geodp.world.population import Population
 
 
@@ -27,4 +27,4 @@ class Static(Mobility):
         rng: np.random.Generator,  # noqa: ARG002 - nothing to draw
     ) -> Motion:
         """Return everyone standing at the start place."""
-        return standing(population.x_m, population.y_m)
+        return stand_still(population.x_m, population.y_m)

@@ -10,8 +10,8 @@ from geodp.geometry import Region
 from geodp.registry import plugin
 from geodp.tables.trajectories.table import Trajectories
 from geodp.tables.trajectories.writing import write_trajectories
+from geodp.world.motion import ReplayedMotion, trips_of
 from geodp.world.population import Population
-from geodp.world.trips import ReplayedMotion, trips_of
 
 REGION = Region(10.0, 50.0, 10.2, 50.1)
 Way = list[tuple[float, float]]

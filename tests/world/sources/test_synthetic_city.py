@@ -12,7 +12,7 @@ from scipy import stats
 from geodp.geometry import Grid, Region
 from geodp.registry import plugin
 from geodp.world.population import Population
-from geodp.world.sources._city_layout import draw_layout
+from geodp.world.sources.synthetic_city import draw_layout
 from tests.world.places import angle_shaped, box
 
 REGION = Region(-122.5135, 37.7113, -122.3627, 37.8327)
