@@ -9,8 +9,8 @@ from multiprocessing import get_context
 
 import numpy as np
 
+from geodp.device.category_counts import calibrate_scales, load
 from geodp.device.history_reports import Flags
-from geodp.device.history_reports._calibration import calibrated_scales, load
 from geodp.device.history_reports.epicrec import EpicRec
 from geodp.tables.visits.catalogue import Catalogue
 from tests.benchmarks._figure import Figure
@@ -25,9 +25,9 @@ TYPICAL = 165
 def measure() -> Iterator[Figure]:
     """Calibrate, then protect one history, then all of them."""
     catalogue = films()
-    (calibration,) = best_cpu_s(lambda: calibrated_scales(catalogue.membership, 1.0))
+    (calibration,) = best_cpu_s(lambda: calibrate_scales(catalogue.membership, 1.0))
     yield Figure("epicrec_calibration_4000x18_s", calibration, at_most=1.0)
-    worst = float(load(catalogue.membership, calibrated_scales(catalogue.membership, 1.0)).max())
+    worst = float(load(catalogue.membership, calibrate_scales(catalogue.membership, 1.0)).max())
     yield Figure("epicrec_calibration_largest_load", worst, at_most=1.0, note="feasible in doubles")
     ours = _report_s(catalogue)
     yield Figure("epicrec_one_person_ms", 1000 * float(np.median(ours)), at_most=50.0)

@@ -10,11 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
+from geodp.device.category_counts import Rule, Search, calibrate_scales, fit_history, global_scales, quantify_epsilon
 from geodp.device.history_reports import Flags, HistoryDevice, ProtectedHistory
-from geodp.device.history_reports._budget_choice import Rule, Search, quantified_epsilon
-from geodp.device.history_reports._calibration import calibrated_scales, global_scales
 from geodp.device.history_reports._consent import Consent, ConsentGroup, Level, consent_of
-from geodp.device.history_reports._fitting import fitted_history
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
@@ -126,7 +124,7 @@ class EpicRec(HistoryDevice):
     def noise_scales(self, membership: npt.ArrayLike) -> Array:
         """Return the Laplace scale z of every category for a matrix of items × categories."""
         table = checked_membership(membership)
-        scales = calibrated_scales if self.method == "calibrated" else global_scales
+        scales = calibrate_scales if self.method == "calibrated" else global_scales
         return scales(table, positive("epsilon", self.epsilon))
 
     def mean_noise(self, membership: npt.ArrayLike) -> float:
@@ -150,7 +148,7 @@ class EpicRec(HistoryDevice):
         if self.budget_rule == "fixed":
             return self.epsilon
         rule: Rule = self.budget_rule
-        return min(self.epsilon, quantified_epsilon(catalogue, noise, rule=rule, search=Search(most=self.epsilon)))
+        return min(self.epsilon, quantify_epsilon(catalogue, noise, rule=rule, search=Search(most=self.epsilon)))
 
     def protect(self, history: Flags, catalogue: Catalogue, *, rng: np.random.Generator | Noise) -> ProtectedHistory:
         """Return what the phone tells: noisy counts, open items as they are, and items that fit the counts."""
@@ -205,7 +203,7 @@ class EpicRec(HistoryDevice):
         if self.method == "nothing":
             return np.zeros(owned.size, dtype=np.bool_)
         target = np.where(consent.perturbed, aggregates, np.nan)
-        fitted = fitted_history(target, catalogue, consent.protected_items.astype(np.float64), noise)
+        fitted = fit_history(target, catalogue, consent.protected_items.astype(np.float64), noise)
         return np.asarray((fitted > 0) | (owned & consent.open_items))
 
     def audit_cases(self) -> list[AuditCase]:

@@ -45,13 +45,12 @@ class EpicRecBudget(FigureKind):
         import numpy as np
         import pandas as pd
 
-        from geodp.device.history_reports._budget_choice import Search, error_curve, stops
-        from geodp.device.history_reports._calibration import calibrated_scales
+        from geodp.device.category_counts import Search, calibrate_scales, error_curve, stops
         from geodp.privacy.noise import SimulatedNoise
         from geodp.streams import Streams
 
         catalogue = self._catalogue()
-        scales = calibrated_scales(catalogue.membership, 1.0)
+        scales = calibrate_scales(catalogue.membership, 1.0)
         rows: list[tuple[str, str, float, int, float]] = []
         for repeat in range(self.searches):
             noise = SimulatedNoise(Streams(repeat).generator("figure.budget"))

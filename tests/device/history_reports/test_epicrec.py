@@ -7,11 +7,19 @@ import pytest
 
 import geodp
 from geodp.audit.kinds import audit_kind
+from geodp.device.category_counts import (
+    Search,
+    box_least_squares,
+    calibrate_scales,
+    error_curve,
+    load,
+    pattern_numbers,
+    quantify_epsilon,
+    stops,
+    undominated,
+)
 from geodp.device.history_reports import ProtectedHistory
-from geodp.device.history_reports._budget_choice import Search, error_curve, quantified_epsilon, stops
-from geodp.device.history_reports._calibration import calibrated_scales, load, undominated
 from geodp.device.history_reports._consent import consent_of
-from geodp.device.history_reports._fitting import box_least_squares, pattern_numbers
 from geodp.device.history_reports.epicrec import EpicRec
 from geodp.errors import BudgetSpent, DataError, NotReleasable, UsageError
 from geodp.privacy.ledger import Ledger
@@ -46,7 +54,7 @@ def test_figure_4_to_the_last_digit() -> None:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, math.log(3)])
 def test_every_item_stays_within_epsilon_in_doubles_and_never_worse_than_laplace(seed: int, epsilon: float) -> None:
     table = films(200, seed).membership
-    scales = calibrated_scales(table, epsilon)
+    scales = calibrate_scales(table, epsilon)
     assert load(table, scales).max() <= epsilon
     assert load(table, scales).max() >= epsilon * (1 - 1e-12)
     assert scales.sum() <= scales.size * table.sum(axis=1).max() / epsilon
@@ -55,7 +63,7 @@ def test_every_item_stays_within_epsilon_in_doubles_and_never_worse_than_laplace
 def test_the_duality_gap_is_closed() -> None:
     """For lambda ≥ 0 any 2 Σ √(Cᵀλ) - Σ λ is a lower bound of Σ z; the multiplicative dual ascent reaches it."""
     table = undominated(films(300).membership)
-    scales = calibrated_scales(table, 1.0)
+    scales = calibrate_scales(table, 1.0)
     multiplier = np.full(len(table), scales.sum() / len(table))
     for _ in range(20_000):
         multiplier *= table @ (1 / np.sqrt(np.maximum(table.T @ multiplier, 1e-300)))
@@ -65,11 +73,11 @@ def test_the_duality_gap_is_closed() -> None:
 
 
 def test_one_item_with_all_categories_needs_the_noise_of_laplace() -> None:
-    assert calibrated_scales(np.ones((1, 4)), 0.5) == pytest.approx([8.0] * 4)
+    assert calibrate_scales(np.ones((1, 4)), 0.5) == pytest.approx([8.0] * 4)
 
 
 def test_a_category_without_items_needs_no_noise() -> None:
-    assert calibrated_scales(np.array([[1.0, 0.0]]), 1.0) == pytest.approx([1.0, 0.0])
+    assert calibrate_scales(np.array([[1.0, 0.0]]), 1.0) == pytest.approx([1.0, 0.0])
 
 
 def test_dominated_rows_are_dropped() -> None:
@@ -137,13 +145,13 @@ def test_telling_nothing_tells_nothing() -> None:
 def test_the_printed_stopping_rule_always_answers_two_steps() -> None:
     assert stops([10.0, 5.0, 3.0], "literal")
     assert not stops([10.0, 5.0], "literal")
-    found = quantified_epsilon(films(400), SimulatedNoise(np.random.default_rng(0)), rule="literal")
+    found = quantify_epsilon(films(400), SimulatedNoise(np.random.default_rng(0)), rule="literal")
     assert found == pytest.approx(0.04, abs=1e-12)
 
 
 def test_the_other_rules_ask_for_more() -> None:
     chosen = {
-        rule: quantified_epsilon(
+        rule: quantify_epsilon(
             films(400), SimulatedNoise(np.random.default_rng(2)), rule=rule, search=Search(repeats=3)
         )
         for rule in ("prose", "relative")
@@ -153,7 +161,7 @@ def test_the_other_rules_ask_for_more() -> None:
 
 def test_the_error_curve_falls_steeply_and_then_hardly() -> None:
     catalogue = films(400)
-    scales = calibrated_scales(catalogue.membership, 1.0)
+    scales = calibrate_scales(catalogue.membership, 1.0)
     curve = error_curve(catalogue, scales, SimulatedNoise(np.random.default_rng(0)), Search(most=0.4))
     assert curve[0] > 1.8 * curve[1] > 2.0 * curve[3]
     assert curve[0] - curve[1] > 50 * (curve[-2] - curve[-1])
