@@ -15,7 +15,6 @@ from geodp.privacy.primitives import with_laplace
 from geodp.tables.visits.catalogue import Catalogue, Integers
 
 Rule = Literal["relative", "prose", "literal"]
-RULES: tuple[Rule, ...] = ("relative", "prose", "literal")
 _ENOUGH = 0.05
 """The relative rule stops when an improvement is below this share of the error."""
 _GAP = 1e-11
