@@ -13,7 +13,6 @@ from geodp.audit.auditor import Audit, PairAudit, PairSamples, audit_cases, requ
 from geodp.audit.canaries import play
 from geodp.audit.certify import Array
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.ledger import central_rows
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.public.guarantee import Unit
 from geodp.public.release import Cells
@@ -71,8 +70,7 @@ def ledger_spend(run: RunFolder, *, metric: bool) -> float:
     Charges to everyone, plus the most that any one group was charged besides (disjoint groups do not add up). What is
     published at the end was paid for apart: it says nothing about the releases.
     """
-    rows = run.ledger
-    rows = rows[rows["unit"] == Unit.POINT] if metric else central_rows(rows)
+    rows = run.charges(Unit.POINT) if metric else run.central_charges
     rows = rows[~rows["mechanism"].isin([item.kind for item in run.publications])]
     sums = {
         scope: sum((Decimal(repr(float(epsilon))) for epsilon in group), start=Decimal(0))

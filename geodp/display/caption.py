@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import PluginNotLoaded
-from geodp.privacy.ledger import central_rows
+from geodp.public.guarantee import Unit
 
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
@@ -96,10 +96,10 @@ def _spent(run: RunFolder) -> str:
         return ""
     if not run.has("ledger.parquet"):
         return ""
-    ledger = run.ledger  # one that is damaged is an error: a map without its sum would look like one of a free run
-    central = central_rows(ledger)
+    # A ledger that is damaged is an error: a map without its sum would look like one of a free run.
+    central = run.central_charges
     if central.empty:
-        if ledger[ledger["unit"] == "point"].empty or not run.releases:
+        if run.charges(Unit.POINT).empty or not run.releases:
             return ""
         return run.releases[0].guarantee.together(len(run.releases), f"All {len(run.releases):,} reports of one phone")
     # Replacing one record is removing one and adding one: twice the epsilon of add/remove.

@@ -11,8 +11,8 @@ from geodp.run_folder.folder import RunFolder
 
 if TYPE_CHECKING:
     from geodp.public.release import Cells, Points
+    from geodp.run_folder.history_reports import HistoryReport
     from geodp.run_folder.published import PublishedRun
-    from geodp.runs.history_reports import HistoryReport
 
 _PUBLIC_FILES = frozenset({"scenario.yaml", "manifest.json", "ledger.parquet", "releases/venues.parquet"})
 

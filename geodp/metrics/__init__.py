@@ -1,31 +1,28 @@
-"""Numbers about a run, each defined in one file; verb: `measure`. They read the run folder alone."""
+"""Numbers about a run; verb: `measure`. They read the run folder alone, so a new one works on an old run.
+
+A metric is one class; metrics that share a subject share a file.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from geodp.metrics.intervals import Measured, mean, share, total
 from geodp.registry import Plugin
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from geodp.geometry import Array
     from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
+
+__all__ = ["TOPICS", "Measured", "Metric", "PublicationMetric", "RecordErrors", "TaskMetric", "TaskShare"]
 
 TOPICS = ("tasks", "plan", "effort", "privacy", "published", "other")
 """Order of the parts of a metrics table."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A number with its 95 % interval; None where undefined, never NaN."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    has_interval: bool = False
 
 
 class Metric(Plugin):
@@ -61,3 +58,78 @@ class Metric(Plugin):
         What is published has none per task: one value per person (index: their number) pairs people with themselves.
         """
         return None
+
+
+class TaskMetric(Metric):
+    """Metrics that are the mean of `per_task`, or its sum (`summed`), with the t-interval; no key where it is None."""
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Return the mean or sum over tasks."""
+        values = self.per_task(run)
+        return {} if values is None else {self.kind: self.over_tasks(values)}
+
+    def over_tasks(self, values: pd.Series) -> Measured:
+        """Make one number of the values of all tasks."""
+        return total(values) if self.summed else mean(values)
+
+    @abstractmethod
+    def per_task(self, run: RunFolder) -> pd.Series | None:
+        """Return one value per task (index: task id), or None for a run that has no such number."""
+
+
+class TaskShare(TaskMetric):
+    """Metrics that are the share of tasks for which `per_task` is 1 and not 0, with Wilson's interval."""
+
+    unit: ClassVar[str] = "share"
+
+    def over_tasks(self, values: pd.Series) -> Measured:
+        """Return the share of ones."""
+        return share(int(values.sum()), values.size)
+
+
+class PublicationMetric(Metric):
+    """Metrics that score what was published at the end of a run.
+
+    The first publication of a topic has plain keys (`mae`), later ones end in their place in the scenario's `publish`
+    (`mae_2`). A run that published nothing of the kind has no key, so that other runs keep their numbers.
+    """
+
+    topic: ClassVar[str] = "published"
+    published: ClassVar[str]
+    """What the publications that it scores release: visits, counts or trajectories."""
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Score every publication."""
+        return {
+            f"{key}{ending}": value
+            for ending, item in run.publications_of(self.published)
+            for key, value in self.score(run, item).items()
+        }
+
+    @abstractmethod
+    def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
+        """Return the metric's keys with their values for one publication."""
+
+
+class RecordErrors(PublicationMetric):
+    """Metrics that are a mean over the people or venues of a publication; interval: t, over those."""
+
+    better: ClassVar[str] = "lower"
+
+    @abstractmethod
+    def errors(self, run: RunFolder, item: PublishedRun) -> Array:
+        """Return the error of every person or venue that is looked at (NaN: it has none)."""
+
+    def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
+        """Return the mean error."""
+        import numpy as np
+
+        errors = self.errors(run, item)
+        return {self.kind: mean(errors[np.isfinite(errors)])}
+
+    def per_task(self, run: RunFolder) -> pd.Series | None:
+        """Return every error in the first publication, to pair people or venues with themselves."""
+        import pandas as pd
+
+        first = next(iter(run.publications_of(self.published)), None)
+        return None if first is None else pd.Series(self.errors(run, first[1]))

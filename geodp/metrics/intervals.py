@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from geodp.metrics import Measured
-
 CONFIDENCE = 0.95
-_Z = 1.959963984540054  # standard normal quantile at (1 + CONFIDENCE) / 2
+Z = 1.959963984540054  # standard normal quantile at (1 + CONFIDENCE) / 2
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A number with its 95 % interval; None where undefined, never NaN."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    has_interval: bool = False
 
 
 def mean(values: npt.ArrayLike) -> Measured:
@@ -42,9 +51,9 @@ def share(hits: int, trials: int) -> Measured:
     """Return hits / trials with Wilson's score interval: inside [0, 1], and sound for few trials."""
     if trials == 0:
         return Measured(None, has_interval=True)
-    p, z2 = hits / trials, _Z * _Z
+    p, z2 = hits / trials, Z * Z
     middle = (p + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = _Z / (1 + z2 / trials) * math.sqrt(p * (1 - p) / trials + z2 / (4 * trials * trials))
+    half = Z / (1 + z2 / trials) * math.sqrt(p * (1 - p) / trials + z2 / (4 * trials * trials))
     low = 0.0 if hits == 0 else middle - half
     high = 1.0 if hits == trials else middle + half
     return Measured(p, low, high, has_interval=True)

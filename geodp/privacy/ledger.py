@@ -359,11 +359,6 @@ def chargeable(guarantee: Guarantee, per_person: Guarantee) -> tuple[Guarantee, 
     return (guarantee, _PER_UNIT[guarantee.unit]) if guarantee.unit in _PER_UNIT else None
 
 
-def central_rows(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a ledger's table that cost each person an epsilon: what can be added up per person."""
-    return ledger[ledger["unit"].astype(str).isin([str(Unit.SNAPSHOT), str(Unit.USER)])]
-
-
 def _rows(
     row: Charge, pieces: Sequence[float], totals: Sequence[float], parts: Mapping[str, float] | None
 ) -> list[Charge]:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +23,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.geometry import Region
+    from geodp.public.guarantee import Unit
     from geodp.public.release import Cells, DensityEstimate, Points
+    from geodp.run_folder.history_reports import HistoryReport
     from geodp.run_folder.published import PublishedRun
-    from geodp.runs.history_reports import HistoryReport
     from geodp.scenario.schema import Scenario
     from geodp.tables.trajectories.table import Trajectories
     from geodp.tables.visits.histories import Histories, Venues
+
+
+ATTACK_SCORES = {
+    "number": "int64",
+    "attack": "string",
+    "method": "string",
+    "release": "int64",
+    "time_s": "float64",
+    "who": "string",
+    "x_m": "float64",
+    "y_m": "float64",
+    "error_m": "float64",
+    "prior_error_m": "float64",
+    "hit": "bool",
+}
+"""Columns of `attacks.parquet`: a row per guess and person; `prior_error_m` is that of a guess without any release."""
 
 
 class RunFolder:
@@ -145,6 +162,18 @@ class RunFolder:
         """One row per charge: time_s, scope, unit, neighbours, mechanism, epsilon, delta, total."""
         return self.table("ledger.parquet")
 
+    def charges(self, *units: Unit) -> pd.DataFrame:
+        """Return the rows of the ledger about some units of protection."""
+        ledger = self.ledger
+        return ledger[ledger["unit"].astype(str).isin([str(unit) for unit in units])]
+
+    @property
+    def central_charges(self) -> pd.DataFrame:
+        """The rows of the ledger that cost each person an epsilon: what can be added up per person."""
+        from geodp.public.guarantee import Unit
+
+        return self.charges(Unit.SNAPSHOT, Unit.USER)
+
     @property
     def interaction(self) -> pd.DataFrame:
         """Per person who was asked and not named: worker, and what outcomes disclosed about her, in nats (truth)."""
@@ -175,12 +204,20 @@ class RunFolder:
 
         return read_publications(self, self._stored("releases/publications"))
 
+    def publications_of(self, topic: str) -> list[tuple[str, PublishedRun]]:
+        """Return the publications that release a topic (visits, counts, trajectories), each with its keys' ending.
+
+        The first has plain keys (`mae`), later ones end in their place in the scenario's `publish` (`mae_2`).
+        """
+        found = [item for item in self.publications if topic in item.topics]
+        return [(f"_{item.index}" if number else "", item) for number, item in enumerate(found)]
+
     @cached_property
     def history_reports(self) -> list[HistoryReport]:
-        """What phones told about their owners' histories, in order of time ([] when they told nothing)."""
-        from geodp.runs.history_reports import read_history_reports
+        """What phones reported about their owners' histories, in order of time ([] when they reported nothing)."""
+        from geodp.run_folder.history_reports import FOLDER, read_history_reports
 
-        return read_history_reports(self._stored("releases/histories"), self.plugins_left_out)
+        return read_history_reports(self._stored(FOLDER), self.plugins_left_out)
 
     @cached_property
     def venues(self) -> Venues:
@@ -225,9 +262,7 @@ class RunFolder:
 
         number, attack, method, release, time_s, who, x_m, y_m, error_m, prior_error_m, hit.
         """
-        from geodp.runs.attack_scores import no_scores
-
-        return self.table("attacks.parquet") if self.has("attacks.parquet") else no_scores()
+        return self.table("attacks.parquet") if self.has("attacks.parquet") else no_attack_scores()
 
     @property
     def positions(self) -> pd.DataFrame:
@@ -362,6 +397,19 @@ def _tasks(events: pd.DataFrame) -> pd.DataFrame:
         travel_m=_per_task(events, Kind.COMPLETION, "mean").reindex(tasks.index),
         reward=_per_task(events, Kind.DEPARTURE, "sum").reindex(tasks.index),
     )
+
+
+def no_attack_scores() -> pd.DataFrame:
+    """Return an empty table of guesses."""
+    return _no_attack_scores().copy()
+
+
+@cache
+def _no_attack_scores() -> pd.DataFrame:
+    """Make that table once: it takes longer than the metrics that read it."""
+    import pandas as pd
+
+    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in ATTACK_SCORES.items()})
 
 
 def _per_task(events: pd.DataFrame, kind: str, how: str) -> pd.Series:

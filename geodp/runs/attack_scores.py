@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ import pandas as pd
 
 from geodp.attacks import ANYONE, Attack, AttackView, Guesses
 from geodp.public.release import Cells, Points
+from geodp.run_folder.folder import ATTACK_SCORES, no_attack_scores
 from geodp.storage.stamp import write_simulated
 
 if TYPE_CHECKING:
@@ -18,38 +18,13 @@ if TYPE_CHECKING:
 
 ANYONE_SCORED = 2000
 """A guess that names nobody is held against the positions of so many people."""
-COLUMNS = {
-    "number": "int64",
-    "attack": "string",
-    "method": "string",
-    "release": "int64",
-    "time_s": "float64",
-    "who": "string",
-    "x_m": "float64",
-    "y_m": "float64",
-    "error_m": "float64",
-    "prior_error_m": "float64",
-    "hit": "bool",
-}
-"""Columns of `attacks.parquet`: a row per guess and person; `prior_error_m` is that of a guess without any release."""
 
 
 def write_attacks(run: RunFolder) -> None:
     """Run the scenario's attacks on a run folder and write `attacks.parquet`."""
     frames = [score(run, number, attack) for number, attack in enumerate(run.scenario.attacks)]
-    table = pd.concat([no_scores(), *frames], ignore_index=True) if frames else no_scores()
+    table = pd.concat([no_attack_scores(), *frames], ignore_index=True) if frames else no_attack_scores()
     write_simulated(table, run.path / "attacks.parquet")
-
-
-def no_scores() -> pd.DataFrame:
-    """Return an empty table of scores."""
-    return _no_scores().copy()
-
-
-@cache
-def _no_scores() -> pd.DataFrame:
-    """Make that table once: it takes longer than the metrics that read it."""
-    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in COLUMNS.items()})
 
 
 def score(run: RunFolder, number: int, attack: Attack) -> pd.DataFrame:
@@ -57,7 +32,7 @@ def score(run: RunFolder, number: int, attack: Attack) -> pd.DataFrame:
     guesses = attack.guess(AttackView(run.region, [_with_law(run, release) for release in run.releases]))
     truth = run.positions if guesses.release.size else None
     if truth is None:
-        return no_scores()
+        return no_attack_scores()
     named = _matched(guesses, truth)
     error = np.hypot(named["x_m"] - named["true_x_m"], named["y_m"] - named["true_y_m"])
     blind = np.hypot(guesses.blind_x_m - named["true_x_m"], guesses.blind_y_m - named["true_y_m"])
@@ -70,7 +45,7 @@ def score(run: RunFolder, number: int, attack: Attack) -> pd.DataFrame:
         prior_error_m=blind,
         hit=error <= attack.hit_radius_m,
     )
-    return named[list(COLUMNS)].astype(COLUMNS)
+    return named[list(ATTACK_SCORES)].astype(ATTACK_SCORES)
 
 
 def _with_law(run: RunFolder, release: Cells | Points) -> Cells | Points:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from geodp.privacy.ledger import central_rows
 from geodp.public.guarantee import Guarantee, Trust, Unit, both_relations, short_decimal
 from geodp.public.release import Cells
 from geodp.scenario.costs import publication_cost
@@ -32,8 +31,7 @@ def _device(run: RunFolder) -> str:
 
 def _all_reports(run: RunFolder) -> str:
     """Say what the reports of one phone cost together, against the budget."""
-    charges = run.ledger
-    metric = charges[charges["unit"].astype(str) == str(Unit.POINT)]
+    metric = run.charges(Unit.POINT)
     metric = metric[~metric["mechanism"].isin([item.kind for item in run.publications])]
     if metric.empty:
         return ""
@@ -115,8 +113,7 @@ def _levels(item: PublishedRun) -> str:
 
 def _total(run: RunFolder) -> str:
     """Say what releases and publications cost together, per person, against the budget."""
-    charges = run.ledger
-    central = central_rows(charges)
+    central = run.central_charges
     promises = [release.guarantee for release in run.releases] + [item.per_person for item in run.publications]
     unbounded = [item.kind for item in run.publications if item.guarantee.holds and not item.per_person.holds]
     if unbounded:

@@ -219,10 +219,9 @@ def _linked(measured: dict[str, Measured]) -> Iterator[str]:
 
 def _reidentified(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
     """Say how many people are found in what was published, and what the promise says about that."""
-    from geodp.metrics._publications import of_topic
     from geodp.public.guarantee import Unit
 
-    for ending, item in of_topic(run, "visits"):
+    for ending, item in run.publications_of("visits"):
         first, five = (measured.get(f"{name}{ending}") for name in ("reidentified_share", "reidentified_top5"))
         if first is None or five is None or first.value is None or five.value is None:
             continue

@@ -11,8 +11,7 @@ from geodp.metrics.attack_hit_rate import AttackHitRate
 from geodp.metrics.prior_error_m import PriorError
 from geodp.metrics.tracking_error_m import TrackingError
 from geodp.metrics.tracking_hit_rate import TrackingHitRate
-from geodp.run_folder.folder import RunFolder
-from geodp.runs.attack_scores import COLUMNS
+from geodp.run_folder.folder import ATTACK_SCORES, RunFolder
 
 ROWS = [
     # number, attack, method, release, who, error, prior error, hit
@@ -30,7 +29,7 @@ ROWS = [
 def attacked(copied: RunFolder) -> RunFolder:
     names = ["number", "attack", "method", "release", "who", "error_m", "prior_error_m", "hit"]
     frame = pd.DataFrame(ROWS, columns=names).assign(time_s=0.0, x_m=0.0, y_m=0.0)
-    frame[list(COLUMNS)].astype(COLUMNS).to_parquet(copied.path / "attacks.parquet")
+    frame[list(ATTACK_SCORES)].astype(ATTACK_SCORES).to_parquet(copied.path / "attacks.parquet")
     return copied
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from geodp.metrics.censored_tasks import CensoredTasks
-from geodp.metrics.negative_radii import NegativeRadii
-from geodp.metrics.tasks_arrived import TasksArrived
-from geodp.metrics.under_one_worker import UnderOneWorker
+from geodp.metrics.plans import NegativeRadii, UnderOneWorker
+from geodp.metrics.tasks import CensoredTasks, TasksArrived
 from geodp.run_folder.folder import RunFolder
 from tests.metrics.hand_made import plan
 

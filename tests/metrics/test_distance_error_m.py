@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from geodp.metrics.distance_error_m import DistanceError
+from geodp.metrics.plans import DistanceError
 from geodp.run_folder.folder import RunFolder
 from tests.metrics.hand_made import SCENARIO
 

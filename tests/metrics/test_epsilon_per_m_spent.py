@@ -3,8 +3,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from geodp.metrics.epsilon_per_m_spent import EpsilonPerMetreSpent
-from geodp.metrics.epsilon_spent import EpsilonSpent
+from geodp.metrics.accounts import EpsilonPerMetreSpent, EpsilonSpent
 from geodp.run_folder.folder import RunFolder
 
 

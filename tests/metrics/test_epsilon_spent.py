@@ -3,7 +3,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from geodp.metrics.epsilon_spent import EpsilonSpent
+from geodp.metrics.accounts import EpsilonSpent
 from geodp.public.guarantee import Guarantee
 from geodp.run_folder.folder import RunFolder
 from geodp.run_folder.release_store import write_release

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from geodp.metrics.execution_cost_m import ExecutionCost
+from geodp.metrics.effort import ExecutionCost
 from geodp.run_folder.folder import RunFolder
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from geodp.metrics.interaction_leakage import InteractionLeakage
+from geodp.metrics.accounts import InteractionLeakage
 from geodp.run_folder.folder import RunFolder
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from geodp.metrics.notified_workers import NotifiedWorkers
+from geodp.metrics.effort import NotifiedWorkers
 from geodp.run_folder.folder import RunFolder
 
 

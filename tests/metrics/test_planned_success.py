@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from geodp.metrics.planned_success import PlannedSuccess
+from geodp.metrics.plans import PlannedSuccess
 from geodp.run_folder.folder import RunFolder
 
 

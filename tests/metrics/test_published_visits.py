@@ -9,13 +9,15 @@ import pandas as pd
 import pytest
 
 from geodp.metrics import Measured
-from geodp.metrics._publications import measured_by, of_topic
-from geodp.metrics.category_histogram_error import CategoryHistogramError
-from geodp.metrics.popularity_tau import PopularityTau
-from geodp.metrics.prilocation_distance_error import PriLocationDistanceError
-from geodp.metrics.reidentified_share import ReidentifiedShare
-from geodp.metrics.same_district_share import SameDistrictShare
-from geodp.metrics.visit_count_error import VisitCountError
+from geodp.metrics.trajectories import DensityJsd
+from geodp.metrics.visits import (
+    CategoryHistogramError,
+    PopularityTau,
+    PriLocationDistanceError,
+    ReidentifiedShare,
+    SameDistrictShare,
+    VisitCountError,
+)
 from geodp.public.guarantee import Guarantee
 from geodp.run_folder.folder import RunFolder
 from geodp.run_folder.visits_store import write_venues, write_visits
@@ -88,9 +90,9 @@ def values(found: dict[str, Measured]) -> dict[str, float | None]:
 
 
 def test_keys_of_later_publications_end_in_their_place(run: RunFolder) -> None:
-    assert [(ending, item.index) for ending, item in of_topic(run, "visits")] == [("", 0), ("_2", 2)]
-    assert list(of_topic(run, "counts")) == []
-    assert measured_by(run, "trajectories", lambda _: {"mae": Measured(1.0)}) == {}
+    assert [(ending, item.index) for ending, item in run.publications_of("visits")] == [("", 0), ("_2", 2)]
+    assert run.publications_of("counts") == []
+    assert DensityJsd().measure(run) == {}
     assert PopularityTau.unit_of("popularity_top20_2") == "share"
     assert PopularityTau.unit_of("popularity_tau_2") == "tau"
 

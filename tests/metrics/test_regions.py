@@ -12,11 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodp.metrics.cells_per_region import CellsPerRegion
-from geodp.metrics.compactness import Compactness
-from geodp.metrics.failure_reasons import FailureReasons
-from geodp.metrics.hop import Hop
-from geodp.metrics.notified_per_success import NotifiedPerSuccess
+from geodp.metrics.effort import Hop, NotifiedPerSuccess
+from geodp.metrics.plans import CellsPerRegion, Compactness
+from geodp.metrics.tasks import FailureReasons
 from geodp.public.events import REGION_FAILURES
 from geodp.run_folder.folder import RunFolder
 from tests.metrics.hand_made import SCENARIO, server_view

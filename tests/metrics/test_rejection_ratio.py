@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from geodp.metrics.rejection_ratio import RejectionRatio
+from geodp.metrics.plans import RejectionRatio
 from geodp.run_folder.folder import RunFolder
 from tests.metrics.hand_made import SCENARIO, plan
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from geodp.metrics.reward_per_completed import RewardPerCompleted
+from geodp.metrics.effort import RewardPerCompleted
 from geodp.run_folder.folder import RunFolder
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from geodp.metrics.reward_spent import RewardSpent
+from geodp.metrics.effort import RewardSpent
 from geodp.run_folder.folder import RunFolder
 
 

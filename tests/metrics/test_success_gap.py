@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from geodp.metrics.success_gap import SuccessGap
+from geodp.metrics.plans import SuccessGap
 from geodp.run_folder.folder import RunFolder
 
 

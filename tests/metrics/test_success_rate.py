@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from geodp.metrics.success_rate import SuccessRate
+from geodp.metrics.tasks import SuccessRate
 from geodp.run_folder.folder import RunFolder
 
 

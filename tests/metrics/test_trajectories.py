@@ -1,5 +1,6 @@
 """Metrics of published trajectories: their keys, and that they are the scores of what lies in the run folder."""
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from geodp.metrics import Metric
 from geodp.registry import plugin
+from geodp.run_folder.folder import RunFolder
 from geodp.tables.trajectories.scores import SCORES, memorisation
 from geodp.tables.trajectories.table import Trajectories, nobody
 from tests.tables.trajectories.hand_made import BOX, table
@@ -18,7 +20,9 @@ def a_run(real: Trajectories, *published: Trajectories) -> Any:
         SimpleNamespace(index=3 * number, topics={"trajectories"}, released=trips.frame(BOX))
         for number, trips in enumerate(published)
     ]
-    return SimpleNamespace(trajectories=real, publications=items, scenario=SimpleNamespace(area=BOX))
+    run: Any = SimpleNamespace(trajectories=real, publications=items, scenario=SimpleNamespace(area=BOX))
+    run.publications_of = partial(RunFolder.publications_of, run)
+    return run
 
 
 @pytest.mark.parametrize("kind", sorted(SCORES))

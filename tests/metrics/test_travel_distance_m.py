@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from geodp.metrics.travel_distance_m import TravelDistance
+from geodp.metrics.effort import TravelDistance
 from geodp.run_folder.folder import RunFolder
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from geodp.metrics.unreachable_share import UnreachableShare
+from geodp.metrics.tasks import UnreachableShare
 from geodp.run_folder.folder import RunFolder
 from tests.metrics.hand_made import plan, server_view
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from geodp.metrics.waiting_time_s import WaitingTime
+from geodp.metrics.tasks import WaitingTime
 from geodp.run_folder.folder import RunFolder
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geodp.errors import BudgetSpent, UsageError
-from geodp.privacy.ledger import COLUMNS, Account, Allowance, Ledger, central_rows, chargeable
+from geodp.privacy.ledger import COLUMNS, Account, Allowance, Ledger, chargeable
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 
 DAY_S = 86_400.0
@@ -252,7 +252,7 @@ def test_what_no_cap_bounds_has_an_account_per_visit_or_trip(unit: Unit, account
     with pytest.raises(BudgetSpent):
         ledger.charge(one, time_s=0, mechanism="m", account=account)
     assert ledger.spent() == 1.0
-    assert len(central_rows(ledger.to_frame())) == 1
+    assert list(ledger.to_frame()["unit"]) == [Unit.SNAPSHOT, unit]
 
 
 def test_unlike_neighbours_and_empty_promises_are_refused() -> None:

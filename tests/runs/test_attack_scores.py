@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import geodp
-from geodp.run_folder.folder import RunFolder
-from geodp.runs.attack_scores import COLUMNS, no_scores, score
+from geodp.run_folder.folder import ATTACK_SCORES, RunFolder, no_attack_scores
+from geodp.runs.attack_scores import score
 from geodp.runs.result import RunResult
 from tests.small import small
 
@@ -33,7 +33,7 @@ def phones(compared: RunResult) -> RunFolder:
 
 def test_every_guess_is_held_against_the_person_it_is_about(phones: RunFolder) -> None:
     scores, truth = phones.attacks, phones.positions
-    assert {name: str(kind) for name, kind in scores.dtypes.items()} == COLUMNS
+    assert {name: str(kind) for name, kind in scores.dtypes.items()} == ATTACK_SCORES
     once = scores[scores["attack"] == "bayes_location"]
     assert once["who"].nunique() == 150
     assert len(once) == 150 * 3
@@ -106,7 +106,7 @@ def test_an_attack_is_shown_nothing_but_the_servers_view(phones: RunFolder, monk
 def test_without_attacks_nothing_is_written_and_the_numbers_are_undefined(tmp_path: Path) -> None:
     run = geodp.run(small(PHONES), tmp_path / "run", draw_map=False)
     assert not (run.path / "attacks.parquet").exists()
-    assert run.folder.attacks.equals(no_scores())
+    assert run.folder.attacks.equals(no_attack_scores())
     for key in ("attack_error_m", "attack_hit_rate", "prior_error_m", "tracking_error_m", "tracking_hit_rate"):
         assert run.metrics[key] is None
     assert "What an adversary finds" not in run.summary()

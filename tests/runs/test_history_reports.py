@@ -12,7 +12,7 @@ import yaml
 
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import ScenarioError
-from geodp.metrics._histories import scored_histories
+from geodp.metrics.history_reports import scored_histories
 from geodp.privacy.ledger import Account, Ledger
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.run_folder.folder import RunFolder
@@ -76,8 +76,8 @@ def test_choices_are_kept_to_the_letter(told: RunFolder) -> None:
     clinics, open_ = member[:, names == "clinic"].ravel(), (member == (names == "café")).all(axis=1)
     assert clinics.any()
     assert open_.any()
-    assert not found.told[chose][:, clinics].any(), "no clinic is ever told, whatever else it is"
-    assert (found.told[chose][:, open_] == found.owned[chose][:, open_]).all(), "cafés are told as they are"
+    assert not found.reported[chose][:, clinics].any(), "no clinic is ever told, whatever else it is"
+    assert (found.reported[chose][:, open_] == found.owned[chose][:, open_]).all(), "cafés are told as they are"
     counts = told.history_reports[-1].counts
     silent = counts[counts["level"] == "no"]
     assert set(silent["category"]) == {"clinic"}

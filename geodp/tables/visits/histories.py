@@ -97,6 +97,13 @@ class Histories:
         """Number of visits (private)."""
         return int(self.venue.size)
 
+    def visited(self, venues: int, until_s: float) -> npt.NDArray[np.bool_]:
+        """Return which of so many venues each person had been to by a time (visits without a time count)."""
+        flags = np.zeros((len(self.people), venues), dtype=np.bool_)
+        known = slice(None) if self.time_s is None else self.time_s <= until_s
+        flags[self.person[known], self.venue[known]] = True
+        return flags
+
     def capped(self, cap: int, key: bytes = b"", *, blind: bool = False) -> Histories:
         """Return the histories in which everyone keeps `cap` visits, by chance: the first ones are no better.
 

@@ -1,0 +1,159 @@
+"""How like the workers' own trips published trajectories are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from geodp.metrics import Measured, PublicationMetric
+from geodp.tables.trajectories import scores
+from geodp.tables.trajectories.table import Trajectories
+
+if TYPE_CHECKING:
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
+
+
+class TrajectoryScore(PublicationMetric):
+    """Metrics that are the score of two tables of trajectories that has their name."""
+
+    published: ClassVar[str] = "trajectories"
+
+    def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
+        """Hold the published trajectories against the workers' own."""
+        score = scores.SCORES[self.kind]
+        return {self.kind: Measured(score(run.trajectories, _synthetic(run, item), run.scenario.area))}
+
+
+def _synthetic(run: RunFolder, item: PublishedRun) -> Trajectories:
+    """Return the trajectories that were published."""
+    return Trajectories.from_frame(item.released, run.scenario.area)
+
+
+class DensityJsd(TrajectoryScore):
+    """Divergence of where the points are: published trajectories against true ones, 20 x 20 cells.
+
+    Jensen-Shannon divergence (natural logarithm, no root: 0 to 0.693) of the shares of points in 20 x 20 cells of the
+    region's box. 0 is equal.
+    """
+
+    kind: ClassVar[str] = "density_jsd"
+    unit: ClassVar[str] = "nats"
+    better: ClassVar[str] = "lower"
+
+
+class TransitionJsd(TrajectoryScore):
+    """Divergence of moves from one cell to the next, 20 x 20 cells.
+
+    Jensen-Shannon divergence (natural logarithm, no root) of the moves to another cell, those included that straight
+    lines between points make.
+    """
+
+    kind: ClassVar[str] = "transition_jsd"
+    unit: ClassVar[str] = "nats"
+    better: ClassVar[str] = "lower"
+
+
+class TripJsd(TrajectoryScore):
+    """Divergence of start and end cells of trajectories, 6 x 6 cells each.
+
+    Jensen-Shannon divergence (natural logarithm, no root) of the pairs of first and last cell. 0 is equal.
+    """
+
+    kind: ClassVar[str] = "trip_jsd"
+    unit: ClassVar[str] = "nats"
+    better: ClassVar[str] = "lower"
+
+
+class DiameterJsd(TrajectoryScore):
+    """Divergence of the diameters of trajectories.
+
+    The diameter is the greatest distance between two points. Jensen-Shannon divergence (natural logarithm, no root)
+    over 20 bins up to the greatest true diameter and one bin beyond.
+    """
+
+    kind: ClassVar[str] = "diameter_jsd"
+    unit: ClassVar[str] = "nats"
+    better: ClassVar[str] = "lower"
+
+
+class LengthJsd(TrajectoryScore):
+    """Divergence of the path lengths of trajectories.
+
+    Jensen-Shannon divergence (natural logarithm, no root) over 20 bins up to the greatest true length and one bin
+    beyond.
+    """
+
+    kind: ClassVar[str] = "length_jsd"
+    unit: ClassVar[str] = "nats"
+    better: ClassVar[str] = "lower"
+
+
+class PathLengthRatio(TrajectoryScore):
+    """Mean length of a published path over that of a true one.
+
+    Above 1, published paths zigzag or are too long; below 1, they are cut short.
+    """
+
+    kind: ClassVar[str] = "path_length_ratio"
+
+
+class PatternF1(TrajectoryScore):
+    """How well the 100 most frequent runs of 2 to 5 cells agree: F1.
+
+    Runs are contiguous, on 6 x 6 cells, with the cells that straight lines between points pass; each occurrence counts.
+    """
+
+    kind: ClassVar[str] = "pattern_f1"
+    better: ClassVar[str] = "higher"
+
+
+class KendallTau(TrajectoryScore):
+    """Whether popular places stay popular: Kendall's tau-b of point counts, 20 x 20 cells.
+
+    1 is the same order, 0 no relation.
+    """
+
+    kind: ClassVar[str] = "kendall_tau"
+    better: ClassVar[str] = "higher"
+
+
+class QueryArePts(TrajectoryScore):
+    """Mean relative error of the share of points in 500 random rectangles.
+
+    Rectangles with sides 5 to 30 % of the box, the same for every run; |true − published| over the true share, at least
+    1 %.
+    """
+
+    kind: ClassVar[str] = "query_are_pts"
+    better: ClassVar[str] = "lower"
+
+
+class QueryAre(TrajectoryScore):
+    """Mean relative error of the number of trajectories with a point in 500 random rectangles.
+
+    Rectangles as for `query_are_pts`; |true − published| over the true number, at least 1 % of all trajectories.
+    Counting too few costs at most 1, too many any amount: it rewards published sets that are too small. Never read it
+    alone.
+    """
+
+    kind: ClassVar[str] = "query_are"
+    better: ClassVar[str] = "lower"
+
+
+class Memorisation(PublicationMetric):
+    """Whether published trajectories repeat true ones: median distance to the nearest, over that of people held out.
+
+    The nearest is looked for in one half of the people; the other half has the distance that trips of strangers have.
+    Near or above 1 is no memorising. `memorised_share` is the share of published trajectories that are nearer than all
+    but 5 % of the strangers' ones: about 0.05 when nothing is memorised.
+    """
+
+    kind: ClassVar[str] = "memorisation"
+    units: ClassVar[Mapping[str, str]] = {"memorised_share": "share"}
+    published: ClassVar[str] = "trajectories"
+
+    def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
+        """Look for the nearest true trip of every published one."""
+        found = scores.memorisation(run.trajectories, _synthetic(run, item))
+        return {self.kind: Measured(found.ratio), "memorised_share": Measured(found.near_share)}

@@ -1,0 +1,232 @@
+"""How much published visits are worth, and how well they hide people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from geodp.metrics import Measured, PublicationMetric, RecordErrors
+from geodp.metrics.intervals import mean, share
+from geodp.tables.visits import visit_scores as scores
+
+if TYPE_CHECKING:
+    from geodp.geometry import Array
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
+    from geodp.tables.visits.hierarchy import Hierarchy
+    from geodp.tables.visits.histories import Histories, ReleasedVisits, Replacements, Venues
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredVisits:
+    """One publication of visits with everything a score needs."""
+
+    histories: Histories
+    venues: Venues
+    hierarchy: Hierarchy
+    released: ReleasedVisits
+    replacements: Replacements
+    sensitivity_m: Array
+    """HS of each person's level, metres."""
+
+    @property
+    def names_venues(self) -> bool:
+        """Whether published places are venues, and not centroids of some."""
+        return bool((self.released.venue >= 0).any())
+
+
+def scored_visits(run: RunFolder, item: PublishedRun) -> ScoredVisits:
+    """Read a publication of visits and the truth behind it (once per opened run)."""
+    cache: dict[str, ScoredVisits] = run.__dict__.setdefault("_scored_visits", {})
+    if item.name not in cache:
+        cache[item.name] = _read(run, item)
+    return cache[item.name]
+
+
+def _read(run: RunFolder, item: PublishedRun) -> ScoredVisits:
+    from geodp.tables.visits.hierarchy import hierarchy_of
+    from geodp.tables.visits.histories import ReleasedVisits, Replacements
+
+    histories, venues, frame = run.visits, run.venues, item.released
+    number = {name: place for place, name in enumerate(histories.people.tolist())}
+    x_m, y_m = venues.region().projection.to_m(lon=frame["lon"].to_numpy(), lat=frame["lat"].to_numpy())
+    label = item.facts.get("cluster")
+    released = ReleasedVisits(
+        histories.people,
+        frame["user"].map(number).to_numpy(dtype=np.int64),
+        venues.numbers_of(frame["venue"].tolist()),
+        x_m,
+        y_m,
+        item.kind,
+        item.guarantee,
+        None if label is None else np.array(label, dtype=np.int64),
+    )
+    rows = item.truth("replacements")
+    replaced = Replacements(**{name: rows[name].to_numpy() for name in rows.columns})
+    people = item.truth("people")
+    order = people.set_index("user")["sensitivity_m"].reindex(histories.people.astype(str)).to_numpy(dtype=np.float64)
+    return ScoredVisits(histories, venues, hierarchy_of(venues), released, replaced, order)
+
+
+class PriLocationDistanceError(RecordErrors):
+    """Distance between true and published place over the sensitivity HS of the person's level (DE).
+
+    DE_u is the mean over the visits of user u that survived (added ones have no true place, deleted ones no published
+    one: `visit_count_error` counts those); DE is the mean over users with any. The book divides by the number of
+    published visits and leaves added and deleted ones undefined. Interval: t, over users.
+
+    Reference
+    ---------
+    Zhu et al. 2017, Differential Privacy and Applications, eq. (12.17) and (12.18).
+    """
+
+    kind: ClassVar[str] = "prilocation_distance_error"
+    unit: ClassVar[str] = "of HS"
+    published: ClassVar[str] = "visits"
+
+    def errors(self, run: RunFolder, item: PublishedRun) -> Array:
+        """Return the mean distance of every person's visits."""
+        found = scored_visits(run, item)
+        return scores.distance_errors(found.replacements, found.hierarchy, found.sensitivity_m)
+
+
+class VisitCountError(RecordErrors):
+    """Mean difference between the true and the published number of visits of a person, up or down.
+
+    All true visits count, also those beyond the publication's cap. Interval: t, over people.
+    """
+
+    kind: ClassVar[str] = "visit_count_error"
+    unit: ClassVar[str] = "visits"
+    published: ClassVar[str] = "visits"
+
+    def errors(self, run: RunFolder, item: PublishedRun) -> Array:
+        """Return the difference of every person's numbers."""
+        found = scored_visits(run, item)
+        return scores.count_errors(found.histories, found.released)
+
+
+class SameDistrictShare(PublicationMetric):
+    """Share of surviving visits whose published place lies in the same district (and city) as the true one.
+
+    The district is the level of that name, else the one above the finest; the city (`same_city_share`) is the level of
+    that name, else the coarsest. Undefined (null) without such levels, and where places are no venues. Interval:
+    Wilson, over visits.
+    """
+
+    kind: ClassVar[str] = "same_district_share"
+    unit: ClassVar[str] = "share"
+    better: ClassVar[str] = "higher"
+    published: ClassVar[str] = "visits"
+
+    def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
+        """Compare units of true and published places."""
+        found = scored_visits(run, item)
+        kept = found.replacements.survived & (found.replacements.released_venue >= 0)
+        shares = {}
+        for name in ("district", "city"):
+            level = _unit_level(found.hierarchy, name)
+            key = f"same_{name}_share"
+            if level is None:
+                shares[key] = Measured(None, has_interval=True)
+                continue
+            unit = found.hierarchy.units[level]
+            same = unit[found.replacements.true_venue[kept]] == unit[found.replacements.released_venue[kept]]
+            shares[key] = share(int(same.sum()), int(same.size))
+        return shares
+
+
+def _unit_level(hierarchy: Hierarchy, name: str) -> str | None:
+    """Return the level that plays a part: the one of that name, else the coarsest (city) or the one above the finest.
+
+    None where the hierarchy has too few levels for it.
+    """
+    levels = hierarchy.levels
+    if name in levels:
+        return name
+    if name == "city":
+        return levels[0] if len(levels) > 1 else None
+    return levels[-2] if len(levels) > 2 else (levels[-1] if levels else None)
+
+
+class PopularityTau(PublicationMetric):
+    """Kendall's tau-b between true and published numbers of visits of venues, and the share of the top 20 kept.
+
+    Undefined (null) where places are no venues (centroids). `popularity_top20` is the share of the 20 most visited
+    venues that are also among the 20 most visited as published.
+    """
+
+    kind: ClassVar[str] = "popularity_tau"
+    unit: ClassVar[str] = "tau"
+    units: ClassVar[Mapping[str, str]] = {"popularity_top20": "share"}
+    better: ClassVar[str] = "higher"
+    published: ClassVar[str] = "visits"
+
+    def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
+        """Rank venues by true and by published visits."""
+        found = scored_visits(run, item)
+        if not found.names_venues:
+            return {self.kind: Measured(None), "popularity_top20": Measured(None)}
+        tau, kept = scores.popularity(found.histories, found.released, found.venues, top=20)
+        return {self.kind: _defined(tau), "popularity_top20": Measured(kept)}
+
+
+class CategoryHistogramError(PublicationMetric):
+    """Half the L1 distance between the shares of categories among true and among published visits (0 to 1).
+
+    Undefined (null) where venues have no category, or places are no venues.
+    """
+
+    kind: ClassVar[str] = "category_histogram_error"
+    unit: ClassVar[str] = "share"
+    better: ClassVar[str] = "lower"
+    published: ClassVar[str] = "visits"
+
+    def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
+        """Compare the two histograms."""
+        found = scored_visits(run, item)
+        if not found.names_venues:
+            return {self.kind: Measured(None)}
+        return {self.kind: _defined(scores.category_error(found.histories, found.released, found.venues))}
+
+
+class ReidentifiedShare(PublicationMetric):
+    """Share of people whose published rows, names taken off, are matched to their true visits at the first guess.
+
+    The adversary knows everyone's true visits and the public clusters, and picks the person with the least sum of
+    differences between published and true numbers per cluster; `reidentified_top5` allows five guesses,
+    `reidentified_by_chance` is what guessing blindly finds. At most 2,000 people are looked for. It is what this attack
+    finds, and no bound on what others may. Interval: t, over people.
+    """
+
+    kind: ClassVar[str] = "reidentified_share"
+    unit: ClassVar[str] = "share"
+    units: ClassVar[Mapping[str, str]] = {"reidentified_top5": "share"}
+    better: ClassVar[str] = "lower"
+    published: ClassVar[str] = "visits"
+
+    def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
+        """Match published rows to people."""
+        found = scored_visits(run, item)
+        matching = scores.matched(found.histories, found.released, found.venues)
+        return {
+            self.kind: _of_people(matching.shares(1)),
+            "reidentified_top5": _of_people(matching.shares(5)),
+            "reidentified_by_chance": Measured(1 / matching.people),
+        }
+
+
+def _of_people(shares: Array) -> Measured:
+    """Return the mean of probabilities, its interval kept between 0 and 1."""
+    found = mean(shares)
+    if found.low is None or found.high is None:
+        return found
+    return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))
+
+
+def _defined(value: float) -> Measured:
+    return Measured(value if math.isfinite(value) else None)
