@@ -13,7 +13,6 @@ from tests.house import (
     PACKAGE,
     ROOT,
     cycles,
-    imported,
     layers,
     loose_modules,
     picture,
@@ -111,13 +110,6 @@ def test_the_picture_has_layers_and_leaves_out_what_follows(tmp_path: Path) -> N
     assert layers(room_graph(package)) == [["top"], ["mid"], ["low"], ["errors"]]
     rows = [line for line in picture(package).splitlines() if not line.startswith("─")]
     assert rows == ["top/       → mid/", "mid/       → low/", "low/       → errors.py", "errors.py"]
-
-
-def test_metrics_and_layers_read_the_run_folder_and_nothing_of_the_world() -> None:
-    for room in ("metrics", "display"):
-        for path in (PACKAGE / room).rglob("*.py"):
-            inside = ("geodp.world", "geodp.curator", "geodp.simulation.engine", "geodp.server")
-            assert not {name for name in imported(path) if name.startswith(inside)}, path
 
 
 def test_tests_mirror_the_package() -> None:
