@@ -350,7 +350,7 @@ def advise(
     import json
 
     from geodp.run_folder.folder import write_text
-    from geodp.sweeps.advice_text import advice_text, advice_values
+    from geodp.sweeps.advise import advice_text, advice_values
     from geodp.sweeps.advise import advise as find
 
     advice = find(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from geodp.metrics.intervals import mean
 from geodp.storage.files import write_whole
-from geodp.sweeps.figures import COLOURS, MARKERS, as_words, with_unit
-from geodp.sweeps.figures import STYLE as SWEEP_STYLE
+from geodp.sweeps.line_plots import COLOURS, MARKERS, as_words, with_unit
+from geodp.sweeps.line_plots import STYLE as SWEEP_STYLE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""Which epsilon, or any one number, is enough for a target.
+"""Which epsilon, or any one number, is enough for a target on a metric: `success_rate>=0.9`.
 
 A coarse look over the range, then bisection, on the same seeds everywhere: all values meet the same worlds and the same
 luck, so that they differ by the number alone. A value meets the target when the whole 95 % interval of the mean over
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,71 @@ from typing import Any
 from geodp.errors import GeodpError, ScenarioError, UsageError
 from geodp.metrics import Measured
 from geodp.metrics.intervals import mean
+from geodp.model import did_you_mean
+from geodp.registry import plugins
 from geodp.runs.run import checksums
 from geodp.scenario.file import build_scenario, dump, read_yaml, set_path
 from geodp.scenario.schema import Scenario, load_scenario
-from geodp.sweeps.executors import LocalExecutor
-from geodp.sweeps.job import run_id, run_job
+from geodp.sweeps.executors import LocalExecutor, run_id, run_job
 from geodp.sweeps.sweep_file import value_at
-from geodp.sweeps.target import Target, parse_target, unknown_metric
+
+_FORM = re.compile(r"\s*(?P<metric>[A-Za-z_]\w*)\s*(?P<sign>>=|<=|>|<|≥|≤)\s*(?P<value>\S+)\s*")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A bound on a metric."""
+
+    metric: str
+    at_least: bool
+    value: float
+    strict: bool = False
+    """Whether the value itself does not do: `>` and `<`, not `>=` and `<=`."""
+
+    def __str__(self) -> str:
+        return f"{self.metric} {'>' if self.at_least else '<'}{'' if self.strict else '='} {self.value:g}"
+
+    def met(self, measured: Measured) -> bool:
+        """Tell whether a mean meets the target with confidence: its whole 95 % interval does."""
+        if measured.value is None:
+            return False
+        low = measured.value if measured.low is None else measured.low
+        high = measured.value if measured.high is None else measured.high
+        worst = low if self.at_least else high
+        if worst == self.value:
+            return not self.strict
+        return worst > self.value if self.at_least else worst < self.value
+
+    def margin(self, measured: Measured) -> float:
+        """Return by how much a mean is on the right side (negative: on the wrong one)."""
+        if measured.value is None:
+            return -math.inf
+        return measured.value - self.value if self.at_least else self.value - measured.value
+
+
+def parse_target(text: str) -> Target:
+    """Read a target; the metric has to be one that geodp knows."""
+    found = _FORM.fullmatch(text)
+    if found is None:
+        raise UsageError(f"--target {text!r}: write it as METRIC>=NUMBER or METRIC<=NUMBER, e.g. success_rate>=0.9")
+    try:
+        value = float(found["value"])
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError(f"--target {text!r}: {found['value']!r} is not a number")
+    known = plugins("metric")
+    if not any(found["metric"].startswith(kind) for kind in known):  # some metrics have several keys
+        raise unknown_metric(found["metric"], known)
+    return Target(found["metric"], found["sign"] in (">=", ">", "≥"), value, strict=found["sign"] in ("<", ">"))
+
+
+def unknown_metric(name: str, known: Iterable[str]) -> UsageError:
+    """Return the error for a metric that does not exist."""
+    names = sorted(known)
+    hint = did_you_mean(name, names) or f" There are: {', '.join(names)}."
+    return UsageError(f"--target: no metric called '{name}'.{hint}")
+
 
 LOOKS = 5
 """Places of the first, coarse look over the range."""
@@ -286,3 +345,84 @@ def _together(tried: list[Tried], smallest: bool) -> bool:
     """Tell whether what meets the target lies at one end: no miss after the first success, from the hard end on."""
     met = [one.met for one in (tried if smallest else tried[::-1])]
     return met == sorted(met)
+
+
+STAMP = (
+    "NOT RELEASABLE: the scenario reads {files}. Choosing a number on private data is itself a release that nobody has "
+    "paid for; keep this answer inside, or repeat it on synthetic or public data (--public-data if these are public)."
+)
+
+
+def advice_text(advice: Advice) -> str:
+    """Say the answer, what the next step would cost, and all that was tried."""
+    lines = [*_answer(advice), "", *(_line(one) for one in advice.tried), ""]
+    lines.append(
+        f"Each value: {len(advice.seeds)} seeds, the same for all. A value meets the target when the whole 95 % "
+        "interval of its mean does."
+    )
+    if not advice.monotone:
+        lines.append(
+            "Not monotone: values that meet the target and values that miss it take turns. Look at all of them."
+        )
+    if not advice.releasable:
+        lines.append(STAMP.format(files=", ".join(path.name for path in advice.private_files)))
+    return "\n".join(lines)
+
+
+def _answer(advice: Advice) -> list[str]:
+    low, high = advice.tried[0].value, advice.tried[-1].value
+    where = f"{advice.path} between {low:g} and {high:g}"
+    if advice.answer is None:
+        best = max(advice.tried, key=lambda one: advice.target.margin(one.mean))
+        return [f"No value of {where} meets {advice.target}.", f"Nearest: {best.value:g} gives {_number(best.mean)}."]
+    word, end = ("smallest", "low") if advice.smallest else ("largest", "high")
+    found = f"{advice.path} = {advice.answer.value:.4g}"
+    if advice.next_step is None:
+        return [
+            f"Every value of {where} that was tried meets {advice.target}.",
+            f"The {word}, {found}, gives {_number(advice.answer.mean)}; try a wider range with --{end}.",
+        ]
+    step, cost = advice.next_step, advice.step_cost()
+    way = "down" if advice.smallest else "up"
+    return [
+        f"{found} is the {word} value found that meets {advice.target}: {_number(advice.answer.mean)}.",
+        f"Next step {way}, {step.value:.4g}: {_number(step.mean)}, which misses it; "
+        f"paired difference {_number(cost, '+') if cost is not None else 'undefined'}.",
+    ]
+
+
+def _line(one: Tried) -> str:
+    return f"  {one.value:>10.4g}  {_number(one.mean):<32} {'meets' if one.met else 'misses'}"
+
+
+def _number(measured: Measured, sign: str = "") -> str:
+    if measured.value is None:
+        return "undefined"
+    if measured.low is None or measured.high is None:
+        return f"{measured.value:{sign}.4g}"
+    return f"{measured.value:{sign}.4g} ({measured.low:{sign}.4g} to {measured.high:{sign}.4g})"
+
+
+def advice_values(advice: Advice) -> dict[str, Any]:
+    """Return the advice as plain values."""
+    cost = advice.step_cost()
+    return {
+        "target": str(advice.target),
+        "path": advice.path,
+        "found": advice.answer is not None,
+        "value": None if advice.answer is None else advice.answer.value,
+        "direction": "smallest" if advice.smallest else "largest",
+        "answer": None if advice.answer is None else _values(advice.answer),
+        "next_step": None if advice.next_step is None else _values(advice.next_step),
+        "difference": None if cost is None else cost.value,
+        "difference_low": None if cost is None else cost.low,
+        "difference_high": None if cost is None else cost.high,
+        "monotone": advice.monotone,
+        "releasable": advice.releasable,
+        "seeds": advice.seeds,
+        "tried": [_values(one) for one in advice.tried],
+    }
+
+
+def _values(one: Tried) -> dict[str, Any]:
+    return {"value": one.value, "mean": one.mean.value, "low": one.mean.low, "high": one.mean.high, "meets": one.met}

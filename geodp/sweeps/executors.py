@@ -1,26 +1,123 @@
-"""Where the runs of a sweep happen: on the cores of this machine, or on a Dask cluster.
+"""The runs of a sweep, and where they happen: on the cores of this machine, or on a Dask cluster (extra `cluster`).
 
-An executor takes jobs one at a time and yields outcomes as they finish. It hands out no more jobs than can be worked
-on, so memory does not grow with their number, and it never loses one: a worker that dies takes its job back to the
-queue, and a job that has killed two workers counts as failed.
+A run is plain values in and plain values out, so that it may happen on another machine. An executor takes jobs one at a
+time and yields outcomes as they finish. It hands out no more jobs than can be worked on, so memory does not grow with
+their number, and it never loses one: a worker that dies takes its job back to the queue, and a job that has killed two
+workers counts as failed.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import logging
 import multiprocessing
 import multiprocessing.connection
 import os
+import shutil
 import signal
 import sys
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-from geodp.sweeps.job import Job, Outcome
+from geodp._version import __version__
+from geodp.errors import GeodpError, UsageError
+from geodp.storage.folders import scratch_folder, whole_folder
+from geodp.storage.manifest import read_manifest, write_manifest
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Job = dict[str, Any]
+"""`run_id, cell, seed, scenario` (plain values), `keep`, `folder` (where kept parts go, or None)."""
+Outcome = dict[str, Any]
+"""`run_id, cell, seed, status` (`ok` or `failed`), `error, metrics, notices, seconds`."""
+
+_PARTS = {
+    "events": ["events.parquet", "server_view.parquet"],
+    "releases": ["releases"],
+    "summary": ["summary.md"],
+    "map": ["map.html"],
+}
+
+
+def run_id(scenario: dict[str, Any], seed: int, checksums: dict[str, str]) -> str:
+    """Return the identity of a run: its resolved scenario, seed, geodp's version and its data.
+
+    How it is called and drawn does not count.
+    """
+    facts = {key: value for key, value in scenario.items() if key not in ("name", "about", "map", "seed")}
+    text = json.dumps([__version__, seed, facts, sorted(checksums.values())], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+
+
+def run_job(job: Job) -> Outcome:
+    """Run one scenario with one seed; an error becomes a failed outcome, never an exception."""
+    started = time.perf_counter()
+    outcome: Outcome = {key: job[key] for key in ("run_id", "cell", "seed")}
+    try:
+        metrics, notices = _measured(job)
+    except KeyboardInterrupt:
+        raise
+    except GeodpError as error:
+        outcome |= {"status": "failed", "error": str(error), "metrics": {}}
+    except Exception as error:  # noqa: BLE001 - whatever a run raises must not stop the others
+        from geodp.registry import blamed
+
+        place = traceback.format_exc(limit=-1).strip().splitlines()
+        text = blamed(error) or f"{type(error).__name__}: {error} ({' '.join(place[1:2]).strip()})"
+        outcome |= {"status": "failed", "error": text, "metrics": {}}
+    else:
+        outcome |= {"status": "ok", "error": "", "metrics": metrics, "notices": notices}
+    return outcome | {"seconds": time.perf_counter() - started}
+
+
+def _measured(job: Job) -> tuple[dict[str, float | None], list[str]]:
+    """Run it, and return its metrics and what was dropped, guessed or clipped on the way."""
+    from geodp.run_folder.folder import RunFolder
+    from geodp.runs.run import run_into
+    from geodp.scenario.file import build_scenario
+
+    scenario = build_scenario(job["scenario"], source=job["cell"], folder=Path.cwd(), trust_plugins=True)
+    keep = set(job["keep"])
+    with scratch_folder() as scratch:
+        run_into(
+            scratch,
+            scenario.model_copy(update={"seed": job["seed"]}),
+            draw_map=bool(keep & {"map", "run"}),
+            summarise=bool(keep & {"summary", "run"}),
+        )
+        made = RunFolder(scratch, trust_plugins=True)
+        metrics, notices = made.metrics, made.notices
+        if job["folder"] is not None:
+            _keep_parts(scratch, Path(job["folder"]) / job["run_id"], keep)
+    return metrics, notices
+
+
+def _keep_parts(run: Path, target: Path, keep: set[str]) -> None:
+    """Copy what is to be kept, whole or not at all, after another who does the same (left by a killed driver)."""
+    with whole_folder(target, force=True, check_replaceable=lambda _: None, wait=True) as folder:
+        if "run" in keep:
+            shutil.copytree(run, folder, dirs_exist_ok=True)
+            return
+        names = ["scenario.yaml", "metrics.json"]
+        names += [name for part in sorted(keep & set(_PARTS)) for name in _PARTS[part]]
+        for name in names:
+            if (run / name).is_dir():
+                shutil.copytree(run / name, folder / name)
+            elif (run / name).exists():
+                shutil.copy2(run / name, folder / name)
+        facts = read_manifest(run)
+        there = {name: digest for name, digest in facts["files"].items() if (folder / name).is_file()}
+        write_manifest(folder, {**facts, "files": there})
+
 
 Work = Callable[[Job], Outcome]
 LIVES = 2
@@ -208,3 +305,93 @@ def failed(job: Job, error: str) -> Outcome:
         "metrics": {},
         "seconds": 0.0,
     }
+
+
+WORKERS_WITHIN_S = 30
+"""How long to wait for the first worker of a cluster that has just been started."""
+
+
+class DaskExecutor:
+    """Workers of a Dask scheduler; a worker that dies is retried by the scheduler."""
+
+    def __init__(self, address: str, time_limit_s: float | None = None) -> None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise UsageError("--cluster needs Dask: pip install 'geodp[cluster]'") from None
+        self.address, self.time_limit_s = address, time_limit_s
+        try:
+            self._client: Client = Client(address, timeout="10s", set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise UsageError(f"--cluster {address}: no Dask scheduler answers there ({_first_line(error)})") from None
+        try:
+            self._client.wait_for_workers(1, timeout=WORKERS_WITHIN_S)
+        except TimeoutError:
+            self._client.close()
+            raise UsageError(
+                f"--cluster {address}: the scheduler has no workers; start some with 'dask worker {address}'"
+            ) from None
+        self.workers = sum(self._client.nthreads().values())
+
+    def outcomes(self, jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
+        """Keep twice as many jobs on the cluster as it has threads, and yield outcomes as they finish."""
+        from distributed import as_completed
+        from distributed.client import FutureCancelledError
+        from distributed.comm import CommClosedError
+
+        source = iter(jobs)
+        known: dict[str, Job] = {}
+        client = self._client
+
+        def submit() -> Any:
+            job = next(source, None)
+            if job is None:
+                return None
+            key = f"geodp-{job['run_id']}"
+            known[key] = job
+            return client.submit(work, job, key=key, pure=False, retries=LIVES)
+
+        stack = ExitStack()
+        stack.enter_context(_own_words_only())
+        try:
+            first = [future for _ in range(2 * self.workers) if (future := submit()) is not None]
+            finished = as_completed(first, loop=client.loop, raise_errors=False)
+            for future in finished:
+                job = known.pop(future.key)
+                if future.status == "finished":
+                    yield future.result()
+                elif future.status == "cancelled" or client.status != "running":
+                    raise self._gone()
+                else:
+                    yield failed(job, f"the cluster gave up on it: {_first_line(future.exception())}")
+                future.release()
+                following = submit()
+                if following is not None:
+                    finished.add(following)
+        except (CommClosedError, FutureCancelledError, OSError) as error:
+            raise self._gone() from error
+        finally:
+            with stack:
+                client.close(timeout=2)
+
+    def _gone(self) -> GeodpError:
+        return GeodpError(
+            f"the Dask scheduler at {self.address} went away. What had finished is kept: run the same command again to "
+            "go on from there, with a running scheduler or without --cluster."
+        )
+
+
+@contextmanager
+def _own_words_only() -> Iterator[None]:
+    """Keep Dask from printing tracebacks of a connection that was lost: what happened and what to do is said here."""
+    theirs = logging.getLogger("distributed.client")
+    before = theirs.level
+    theirs.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        theirs.setLevel(before)
+
+
+def _first_line(error: object) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

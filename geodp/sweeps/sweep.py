@@ -13,8 +13,7 @@ from typing import Any
 
 from geodp.errors import GeodpError
 from geodp.scenario.file import dump
-from geodp.sweeps.executors import Executor, LocalExecutor
-from geodp.sweeps.job import Job, Outcome, run_id, run_job
+from geodp.sweeps.executors import Executor, Job, LocalExecutor, Outcome, run_id, run_job
 from geodp.sweeps.sweep_file import LoadedSweep, load_sweep
 from geodp.sweeps.sweep_folder import SweepFolder
 
@@ -178,7 +177,7 @@ def _left_to_do(jobs: list[Job], store: SweepFolder) -> list[Job]:
 
 def _executor(loaded: LoadedSweep, workers: int | None, cluster: str | None, jobs: int) -> Executor:
     if cluster is not None:
-        from geodp.sweeps.dask_executor import DaskExecutor
+        from geodp.sweeps.executors import DaskExecutor
 
         return DaskExecutor(cluster, loaded.sweep.time_limit_s)
     return LocalExecutor(min(workers or os.cpu_count() or 1, jobs), loaded.sweep.time_limit_s)
@@ -264,7 +263,7 @@ class SweepResult:
 
     def plot(self, y: str, x: str | None = None, lines: str | None = None, **options: Any) -> Any:
         """Return a matplotlib figure of one metric."""
-        from geodp.sweeps.figures import figure
+        from geodp.sweeps.line_plots import figure
         from geodp.sweeps.sweep_file import Plot
 
         return figure(self.runs, Plot(y=y, x=x, lines=lines, **options), self._varied())

@@ -20,7 +20,7 @@ from geodp.storage.csv_cells import read_guarded_csv
 from geodp.storage.files import FileBusy, locked, write_text_whole
 from geodp.storage.folders import clear_folder
 from geodp.storage.manifest import MANIFEST, read_manifest, require_all_intact, require_intact, write_manifest
-from geodp.sweeps.job import Job, Outcome
+from geodp.sweeps.executors import Job, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd

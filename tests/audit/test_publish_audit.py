@@ -20,7 +20,7 @@ from geodp.cli.console import say
 from geodp.cli.main import main
 from geodp.errors import DataError
 from geodp.privacy.ledger import Ledger
-from geodp.publish.reported_points import ReportedPoints
+from geodp.publish.positions import ReportedPoints
 from geodp.publish.statement import Accuracy
 
 counts_file: Any = import_module("geodp.publish.counts")

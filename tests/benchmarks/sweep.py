@@ -11,8 +11,7 @@ from typing import Any
 
 from geodp.scenario.file import dump
 from geodp.scenario.schema import load_scenario
-from geodp.sweeps.executors import Executor, LocalExecutor
-from geodp.sweeps.job import Job, run_job
+from geodp.sweeps.executors import Executor, Job, LocalExecutor, run_job
 from geodp.sweeps.sweep_folder import SweepFolder
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import SCENARIOS, cpu_s, scratch_folder, usage_of
@@ -93,7 +92,7 @@ def _dask() -> Figure:
         from tests.sweeps.loopback_cluster import Cluster
     except BaseException:  # noqa: BLE001 - pytest skips the module by an exception of its own
         return Figure(key, None, at_most=30.0, note="the extra 'cluster' is not installed")
-    from geodp.sweeps.dask_executor import DaskExecutor
+    from geodp.sweeps.executors import DaskExecutor
 
     folder = scratch_folder() / "dask"
     folder.mkdir(exist_ok=True)

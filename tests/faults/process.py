@@ -24,7 +24,7 @@ T = TypeVar("T")
 _PATIENCE_S = 180.0
 _MODULES = (
     *("geodp.cli.main", "geodp.runs.run", "geodp.runs.summary", "geodp.runs.summary_comparison", "geodp.runs.compare"),
-    *("geodp.display.map", "geodp.display.offline", "geodp.sweeps.sweep", "geodp.sweeps.output", "geodp.sweeps.report"),
+    *("geodp.display.map", "geodp.display.offline", "geodp.sweeps.sweep", "geodp.sweeps.output"),
     *("geodp.publish.counts", "geodp.publish.positions", "geodp.publish.visits", "geodp.publish.trajectories"),
     *("geodp.publish.pipeline", "pandas", "pyarrow.parquet", "matplotlib.pyplot", "scipy.optimize", "geopandas"),
 )

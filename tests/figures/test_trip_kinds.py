@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from geodp.figures.figure_file import load_figure
-from geodp.figures.kinds.published_trips import PublishedTrips
+from geodp.figures.kinds.publications import PublishedTrips
 from geodp.figures.make import make_figure
 from tests.curator.synthesis.small_town import TOWN, trips
 from tests.figures.small_figure import plain_file

@@ -8,9 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from geodp.figures.figure_file import load_figure
-from geodp.figures.kinds.epicrec_budget import ERROR, RULES, STOP
-from geodp.figures.kinds.epicrec_noise import LOAD, MEAN, SCALE
-from geodp.figures.kinds.published_visits import DISTANCE, NUMBERS, REIDENTIFIED, PublishedVisits
+from geodp.figures.kinds.epicrec import ERROR, LOAD, MEAN, RULES, SCALE, STOP
+from geodp.figures.kinds.publications import DISTANCE, NUMBERS, REIDENTIFIED, PublishedVisits
 from geodp.figures.make import make_figure
 from tests.figures.small_figure import plain_file
 

@@ -20,8 +20,7 @@ from geodp.privacy.ledger_file import LedgerFile
 from geodp.privacy.noise import SimulatedNoise
 from geodp.publish import outputs
 from geodp.publish import pipeline as frame
-from geodp.publish.positions import publish_positions
-from geodp.publish.reported_points import ReportedPoints
+from geodp.publish.positions import ReportedPoints, publish_positions
 from geodp.publish.request import Request
 from tests.publish.conftest import TOWN, Make, files, places
 

@@ -6,8 +6,7 @@ from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.guarantee import Trust
-from geodp.publish.positions import publish_positions
-from geodp.publish.reported_points import ReportedPoints
+from geodp.publish.positions import ReportedPoints, publish_positions
 from geodp.publish.used_positions import Positions
 from geodp.registry import plugin
 from tests.publish.conftest import Make, files

@@ -12,10 +12,19 @@ import pytest
 from geodp.errors import GeodpError, ScenarioError, UsageError
 from geodp.metrics import Measured
 from geodp.scenario.schema import load_scenario
-from geodp.sweeps.advice_text import advice_text, advice_values
-from geodp.sweeps.advise import Advice, Tried, _Field, _Search, advise, private_files
+from geodp.sweeps.advise import (
+    Advice,
+    Target,
+    Tried,
+    _Field,
+    _Search,
+    advice_text,
+    advice_values,
+    advise,
+    parse_target,
+    private_files,
+)
 from geodp.sweeps.executors import LocalExecutor
-from geodp.sweeps.target import Target, parse_target
 from tests.small import SMALL, small_file
 from tests.sweeps import crashing
 from tests.sweeps.small_sweep import QUICK

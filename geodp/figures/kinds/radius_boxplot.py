@@ -89,7 +89,7 @@ class RadiusBoxplot(FigureKind):
         import numpy as np
 
         from geodp.figures.drawing import panel_axes
-        from geodp.sweeps.figures import COLOURS
+        from geodp.sweeps.line_plots import COLOURS
 
         drawn, grid = panel_axes(file, 1, list(points))
         for column, own in enumerate(points.values()):
