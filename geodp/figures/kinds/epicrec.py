@@ -40,7 +40,7 @@ class EpicRecNoise(FigureKind):
         """Work the scales out; nothing is random, so there is one repetition."""
         import pandas as pd
 
-        from geodp.device.history_reports._calibration import load
+        from geodp.device.category_counts import load
         from geodp.device.history_reports.epicrec import EpicRec
         from geodp.tables.visits.catalogue import golden_catalogue
 
