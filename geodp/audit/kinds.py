@@ -9,10 +9,11 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import ValidationError
 
 from geodp.audit.auditor import Audit, NoiseFor, PairAudit, audit_cases, check_cases, require_sound
+from geodp.audit.pairs import drawn_pairs, named_pairs
 from geodp.audit.sampled import MOST_SAMPLED, sampled_release
 from geodp.errors import UsageError
 from geodp.model import did_you_mean
-from geodp.privacy.audit_case import CheckedCase
+from geodp.privacy.audit_case import AuditCase, CheckedCase
 from geodp.privacy.noise import Noise, SimulatedNoise, noise_source
 from geodp.public.guarantee import Unit
 from geodp.registry import Plugin, plugins
@@ -25,8 +26,8 @@ RANDOM_NEIGHBOURS = 8
 
 
 def auditable_kinds() -> dict[str, type[Plugin]]:
-    """Return every kind that names audit cases, of every family that touches private data."""
-    return {kind: cls for family in FAMILIES for kind, cls in plugins(family).items() if hasattr(cls, "audit_cases")}
+    """Return every kind of every family that touches private data."""
+    return {kind: cls for family in FAMILIES for kind, cls in plugins(family).items()}
 
 
 def audit_kind(
@@ -48,13 +49,17 @@ def audit_kind(
     plugin = build(kind, settings or {})
     noise_for = noise_by_name(mode, seed)
     require_sound(samples, confidence)
-    chosen = plugin.audit_cases()
-    checked = [] if claims_nothing(plugin) else [*_chosen(plugin), *_random(plugin, settings, seed, neighbours)]
+    if claims_nothing(plugin):
+        return Audit(kind, samples, confidence, ())
+    named = named_pairs(plugin)
+    chosen = [case for case in named if isinstance(case, AuditCase)]
+    checked = [case for case in named if not isinstance(case, AuditCase)]
+    checked += _random(plugin, settings, seed, neighbours)
     pairs, apart = check_cases(checked, lambda name: noise_for(f"{kind}.{name}"))
     sampled = [sampled_release(case, noise_for(f"{kind}.pilot.{case.name}")) for case in apart[:MOST_SAMPLED]]
     audit = audit_cases(kind, [*chosen, *sampled], noise_for, samples=samples, confidence=confidence)
     missing = [case.name for case in apart] if plugin.audited_by == "following" else []
-    if not claims_nothing(plugin) and not any(_checked(plugin, pair) for pair in (*audit.pairs, *pairs)):
+    if not any(_checked(plugin, pair) for pair in (*audit.pairs, *pairs)):
         missing.append(f"nothing of it: no pair is checked by {plugin.audited_by}")
     return replace(audit, pairs=(*audit.pairs, *pairs), not_followed=tuple(missing))
 
@@ -64,16 +69,12 @@ def claims_nothing(plugin: Any) -> bool:
     return bool(plugin.guarantee().unit is Unit.NOTHING)
 
 
-def _chosen(plugin: Any) -> list[CheckedCase]:
-    return list(plugin.transcript_cases()) if hasattr(plugin, "transcript_cases") else []
-
-
 def _random(plugin: Any, settings: Mapping[str, Any] | None, seed: int, count: int) -> list[CheckedCase]:
     """Return random neighbours of the plug-in as it is set or, with nothing set, of all its variants."""
     found: list[CheckedCase] = []
     for name, variant in ({"": plugin} if settings else variants_of(plugin)).items():
         rng = Streams(seed).generator(f"audit.neighbours.{plugin.kind}.{name}")
-        cases = variant.random_cases(rng, count) if hasattr(variant, "random_cases") else []
+        cases = drawn_pairs(variant, rng, count)
         found += [replace(case, name=f"{name}: {case.name}" if name else case.name) for case in cases]
     return found
 

@@ -22,7 +22,7 @@ from geodp.audit.neighbours import NeighbouringFiles, neighbouring_files
 from geodp.audit.private_files import REGION, PrivateFile
 from geodp.audit.publish_commands import USER_LIST, VENUE_LIST, PublishCommand, publish_commands, write_public
 from geodp.audit.transcript import Overheard, Retold
-from geodp.audit.whole_command import LetOut, run_command
+from geodp.audit.whole_command import CommandLine, LetOut, run_command
 from geodp.errors import UsageError
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.streams import Streams
@@ -38,18 +38,19 @@ _SUFFIXES = (".csv", ".csv", ".parquet", ".geojson", ".geoparquet")
 class _Setting:
     """What two runs have in common: their words, and the names of their files."""
 
+    run: CommandLine
     command: PublishCommand
     source: str
     out: str
     seed: int
 
 
-def audit_publish(asked: str, *, files: int = FILES, seed: int = 0) -> Iterator[Audit]:
+def audit_publish(asked: str, run: CommandLine, *, files: int = FILES, seed: int = 0) -> Iterator[Audit]:
     """Audit a kind of publication (`counts`), one method of it (`counts:dpsense`), or `all`."""
     if files < 1:
         raise UsageError(f"--files must be at least 1, got {files}")
     for command in publish_commands(asked):
-        yield audit_command(command, files=files, seed=seed)
+        yield audit_command(command, run, files=files, seed=seed)
 
 
 def text_of(audit: Audit) -> str:
@@ -71,13 +72,14 @@ def text_of(audit: Audit) -> str:
     return "\n".join(lines)
 
 
-def audit_command(command: PublishCommand, *, files: int = FILES, seed: int = 0) -> Audit:
+def audit_command(command: PublishCommand, run: CommandLine, *, files: int = FILES, seed: int = 0) -> Audit:
     """Run random neighbouring files through a command."""
     rng = Streams(seed).generator(f"audit.{command.name}")
     pairs, apart, published = [], [], 0
     for number in range(files):
         pair = neighbouring_files(command, rng)
         setting = _Setting(
+            run,
             command,
             "private" + str(rng.choice([".csv", ".csv", ".parquet"])),
             "out" + str(rng.choice(_SUFFIXES)),
@@ -92,7 +94,7 @@ def audit_command(command: PublishCommand, *, files: int = FILES, seed: int = 0)
     if not published:
         apart.append("nothing of it: no file could be published")
     if command.kind == "positions" and "--cap" in command.words:
-        pairs.append(_any_rows_are_kept(command))
+        pairs.append(_any_rows_are_kept(command, run))
     return Audit(command.name, 0, 1.0, tuple(pairs), not_followed=tuple(apart))
 
 
@@ -126,7 +128,7 @@ def _claimed(let_out: LetOut, pair: NeighbouringFiles, out: str) -> float:
     return min(float(promise["epsilon"]), float(charged)) if pair.covered_by == "person" else float(promise["epsilon"])
 
 
-def _any_rows_are_kept(command: PublishCommand) -> PairAudit:
+def _any_rows_are_kept(command: PublishCommand, run: CommandLine) -> PairAudit:
     """Publish people who are in the east first and in the west later: a cap must keep rows of either side.
 
     Of 30 people with six rows on either side some rows are kept by chance: nine tenths of them are of one side with a
@@ -137,7 +139,7 @@ def _any_rows_are_kept(command: PublishCommand) -> PairAudit:
     sides = [f"{middle + 0.3 * side * (east - west):.6f}" for side in (1, -1) for _ in range(6)]
     rows = [{"user": f"p{who}", "lon": lon, "lat": lat, "note": ""} for who in range(30) for lon in sides]
     file = PrivateFile(command.file.columns, tuple(rows))
-    setting = _Setting(replace(command, epsilons=command.epsilons[-1:]), "private.csv", "out.csv", 1)
+    setting = _Setting(run, replace(command, epsilons=command.epsilons[-1:]), "private.csv", "out.csv", 1)
     noise = SimulatedNoise(np.random.default_rng(1), releasable=True, mode="release")
     let_out = _run(setting, NeighbouringFiles("east, then west", file, file, "nothing"), file, Overheard(noise))
     told = list(csv.DictReader(io.StringIO(let_out.files["out.csv"].decode())))
@@ -158,4 +160,5 @@ def _run(setting: _Setting, pair: NeighbouringFiles, file: PrivateFile, noise: N
         file.write(source)
         write_public(setting.command, folder, list(pair.users))
         words = setting.command.line(folder, source, folder / setting.out, np.random.default_rng(setting.seed))
-        return run_command(words, noise, folder, (setting.source, VENUE_LIST, USER_LIST))
+        inputs = (setting.source, VENUE_LIST, USER_LIST)
+        return run_command(setting.run, words, noise=noise, folder=folder, inputs=inputs)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from geodp.audit.auditor import Audit, PairAudit, PairSamples, audit_cases, require_sound
 from geodp.audit.canaries import play
 from geodp.audit.certify import Array
+from geodp.audit.pairs import pairs_to_sample
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.public.guarantee import Unit
@@ -47,17 +48,23 @@ def _positions(run: RunFolder, samples: int, confidence: float, seed: int) -> Au
     """Audit what was released about where people are."""
     if any(isinstance(release, Cells) for release in run.releases):
         return _central(run, samples, confidence, seed)
-    if run.releases and run.scenario.device.mechanism.audit_cases():
+    if run.releases and pairs_to_sample(run.scenario.device.mechanism):
         return _local(run, samples, confidence, seed)
     return Audit(_name(run), 0, confidence, ())
 
 
 def _other_cases(run: RunFolder) -> list[tuple[str, list[AuditCase]]]:
     """Return the worst pairs of what was published at the end, and of what phones told about histories."""
-    made = [(item.kind, item.plugin.audit_cases()) for item in run.publications]
-    made += [(report.device.kind, report.device.audit_cases()) for report in run.history_reports[:1]]
-    named = [(kind, [replace(case, name=f"{kind}: {case.name}") for case in cases]) for kind, cases in made]
+    made = [item.plugin for item in run.publications] + [report.device for report in run.history_reports[:1]]
+    named = [
+        (plugin.kind, [replace(case, name=f"{plugin.kind}: {case.name}") for case in _sampled(plugin)])
+        for plugin in made
+    ]
     return [(kind, cases) for kind, cases in named if cases]
+
+
+def _sampled(plugin: Any) -> list[AuditCase]:
+    return [] if plugin.guarantee().unit is Unit.NOTHING else pairs_to_sample(plugin)
 
 
 def _noise_of(streams: Streams, kind: str) -> Callable[[str], Noise]:
@@ -106,7 +113,7 @@ def _local(run: RunFolder, samples: int, confidence: float, seed: int) -> Audit:
     if spent == 0:
         return Audit(_name(run), 0, confidence, ())
     per_report = device.guarantee(run.region).epsilon
-    cases = device.audit_cases()
+    cases = pairs_to_sample(device)
     chosen = [cases[int(index)] for index in np.linspace(0, len(cases) - 1, min(len(cases), _MOST_PAIRS))]
     streams = Streams(seed)
     return audit_cases(

@@ -6,12 +6,11 @@ import contextlib
 import io
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from geodp.cli.console import flags
 from geodp.privacy.noise import Noise, audited_release
 
 _WHEN = {"time", "time_s", "chain", "head", "seal"}
@@ -39,11 +38,17 @@ class LetOut:
         return dict(json.loads(self.files[name])) if name in self.files else {}
 
 
-def run_command(words: Sequence[str], noise: Noise, folder: Path, inputs: Sequence[str]) -> LetOut:
+CommandLine = Callable[[Sequence[str]], int]
+"""Runs `geodp WORDS` in this process, and returns its exit code; whoever has the commands hands it in."""
+
+
+def run_command(run: CommandLine, words: Sequence[str], *, noise: Noise, folder: Path, inputs: Sequence[str]) -> LetOut:
     """Run `geodp WORDS` with an auditor's noise in the place of that of a release.
 
     Parameters
     ----------
+    run
+        Runs a command.
     words
         The command line; files are named inside the folder.
     noise
@@ -53,22 +58,15 @@ def run_command(words: Sequence[str], noise: Noise, folder: Path, inputs: Sequen
     inputs
         Names of files that were there before.
     """
-    from geodp.cli.main import main
-
-    heard, given = io.StringIO(), set(flags)
+    heard = io.StringIO()
     logged = logging.StreamHandler(heard)
     logger = logging.getLogger("geodp")
     logger.addHandler(logged)
-    code = 0
     try:
         with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard), audited_release(noise):
-            main(list(words))
-    except SystemExit as stop:
-        code = int(stop.code or 0)
+            code = run(words)
     finally:
         logger.removeHandler(logged)
-        flags.clear()
-        flags.update(given)
     files = {
         str(path.relative_to(folder)): _timeless(path)
         for path in sorted(folder.rglob("*"))

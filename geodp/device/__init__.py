@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array, Region
-from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
+from geodp.privacy.audit_case import AnyCase
 from geodp.privacy.noise import Noise
 from geodp.public.channels import Channel
 from geodp.public.guarantee import Guarantee
@@ -45,16 +45,9 @@ class Device(Plugin):
         """Return the public law f(z|x) of a report, for de-biasing and for attacks (None: there is no such law)."""
         return None
 
-    def audit_cases(self) -> list[AuditCase]:
-        """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""
+    def audit_cases(self) -> Sequence[AnyCase]:
+        """Name worse neighbouring inputs than an audit tries anyway ([]: those of the family are enough).
+
+        Reports are followed on pairs of the family, question by question; these are added to them.
+        """
         return []
-
-    def transcript_cases(self) -> list[TranscriptCase]:
-        """Name places on which a report is followed; none where the exact law of a report is checked instead."""
-        return []
-
-    def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
-        """Draw places, of which one is moved: reports are followed, or their exact laws compared."""
-        from geodp.audit.pairs.places import random_reports
-
-        return random_reports(self, rng, count)

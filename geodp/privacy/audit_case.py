@@ -77,3 +77,5 @@ class ExactCase:
 
 CheckedCase = TranscriptCase | ExactCase
 """A pair that is checked without samples."""
+AnyCase = AuditCase | CheckedCase
+"""What a plug-in may name: pairs to sample, to follow, or to compare exactly."""

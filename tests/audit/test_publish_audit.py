@@ -16,6 +16,7 @@ from geodp.audit.auditor import Audit
 from geodp.audit.private_files import PrivateFile
 from geodp.audit.publish_audit import audit_command, text_of
 from geodp.audit.publish_commands import KINDS, PublishCommand, publish_commands
+from geodp.cli.audit_publish import run_line
 from geodp.cli.console import say
 from geodp.cli.main import main
 from geodp.errors import DataError
@@ -38,7 +39,7 @@ def command(asked: str, method: str = "") -> PublishCommand:
 
 
 def audited(asked: str, method: str = "", files: int = 12) -> Audit:
-    return audit_command(command(asked, method), files=files)
+    return audit_command(command(asked, method), run_line, files=files)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -232,6 +233,6 @@ def test_parquet_has_numbers_where_the_kind_has_them(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_commands_pass(kind: str) -> None:
-    audits = [audit_command(each, files=3, seed=1) for each in publish_commands(kind)]
+    audits = [audit_command(each, run_line, files=3, seed=1) for each in publish_commands(kind)]
     wrong = [text_of(audit) for audit in audits if audit.refuted or audit.not_followed]
     assert not wrong, "\n".join(wrong)

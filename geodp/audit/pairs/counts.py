@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geodp.audit.pairs import chosen_pairs
+from geodp.audit.pairs.counts_followed import followed_releases
+from geodp.curator.publications.fourier_counts import FourierCounts
+from geodp.curator.publications.laplace_counts import LaplaceCounts
+from geodp.curator.publications.uniform import Uniform
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.audit_case import AnyCase, AuditCase
 from geodp.privacy.noise import Noise
 from geodp.tables.visits.visit_sets import VisitSets, visit_sets
 
 if TYPE_CHECKING:
     from geodp.curator.publications._counts_publication import CappedCounts
-    from geodp.curator.publications.fourier_counts import FourierCounts
-    from geodp.curator.publications.laplace_counts import LaplaceCounts
 
 MOST = 8
 """Venues of a small list."""
@@ -146,3 +149,28 @@ def _observed_coefficients(mechanism: FourierCounts) -> AuditCase:
         lambda value: -value,
         threshold=4 / mechanism.epsilon,
     )
+
+
+@chosen_pairs.of(FourierCounts)
+def pairs_of_fourier_counts(publication: FourierCounts) -> list[AnyCase]:
+    """Return pairs to sample, and whole releases to follow."""
+    return [*fourier_cases(publication), *followed_releases(publication)]
+
+
+@chosen_pairs.of(LaplaceCounts)
+def pairs_of_laplace_counts(publication: LaplaceCounts) -> list[AnyCase]:
+    """Return pairs to sample, and whole releases to follow."""
+    return [
+        *(
+            observed_cap_case(publication)
+            if publication.variant == "literal"
+            else everyone_or_one_more(publication, publication.counting_epsilon),
+        ),
+        *followed_releases(publication),
+    ]
+
+
+@chosen_pairs.of(Uniform)
+def pairs_of_uniform(publication: Uniform) -> list[AnyCase]:
+    """Return pairs to sample, and whole releases to follow."""
+    return [*(one_total(publication),), *followed_releases(publication)]

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from geodp.audit.pairs import chosen_pairs, random_pairs
+from geodp.curator.publications._counts_publication import CountsPublication
 from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
 from geodp.privacy.keyed_choice import user_words
 from geodp.privacy.noise import Noise
 from geodp.tables.visits.visit_sets import VisitSets, visit_sets
-
-if TYPE_CHECKING:
-    from geodp.curator.publications._counts_publication import CountsPublication
 
 Rows = dict[str, range | list[int]]
 _FEW, _MANY = 8, 60
 """Fewest and most venues of a list."""
 
 
+@chosen_pairs.of(CountsPublication)
 def followed_releases(mechanism: CountsPublication) -> list[TranscriptCase]:
     """Return pairs of tables: a user at every venue (beyond the cap), at a venue of their own, or the only one.
 
@@ -56,6 +56,7 @@ def followed_releases(mechanism: CountsPublication) -> list[TranscriptCase]:
     ]
 
 
+@random_pairs.of(CountsPublication)
 def random_releases(mechanism: CountsPublication, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
     """Return random tables with one user more, whose name comes anywhere; any cap, any ε."""
     found = []

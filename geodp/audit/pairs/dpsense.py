@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from geodp.audit.pairs import chosen_pairs
+from geodp.audit.pairs.counts_followed import followed_releases
+from geodp.curator.publications.dpsense import DPSense
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.audit_case import AnyCase, AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import exponential_probabilities, laplace_counts
 from geodp.tables.visits.histories import Integers
-
-if TYPE_CHECKING:
-    from geodp.curator.publications.dpsense import DPSense
 
 VENUES = 3
 THETA: Integers = np.arange(1, VENUES + 1)
@@ -101,3 +99,9 @@ def _whole_case(mechanism: DPSense) -> AuditCase:
 def _logs(probability: Array) -> Array:
     """Return logarithms that are finite, also of what is too unlikely for a double."""
     return np.log(np.maximum(probability, 1e-300))
+
+
+@chosen_pairs.of(DPSense)
+def pairs_of_dpsense(publication: DPSense) -> list[AnyCase]:
+    """Return pairs to sample, and whole releases to follow."""
+    return [*dpsense_cases(publication), *followed_releases(publication)]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from geodp.audit.pairs import chosen_pairs
 from geodp.audit.pairs.counts import side_by_side
+from geodp.audit.pairs.counts_followed import followed_releases
 from geodp.curator.publications._grouping import sampling_rate
+from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.audit_case import AnyCase, AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import exponential_probabilities, laplace_counts
 from geodp.tables.visits.histories import Integers
-
-if TYPE_CHECKING:
-    from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 
 VENUES, CAP = 4, 2
 KEY = b"audit"
@@ -169,3 +167,9 @@ def _observed_case(mechanism: GroupingSmoothing) -> AuditCase:
         lambda counts: (np.ptp(counts, axis=1) == 0).astype(np.float64),
         threshold=1.0,
     )
+
+
+@chosen_pairs.of(GroupingSmoothing)
+def pairs_of_grouping_smoothing(publication: GroupingSmoothing) -> list[AnyCase]:
+    """Return pairs to sample, and whole releases to follow."""
+    return [*grouping_cases(publication), *followed_releases(publication)]

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from geodp.audit.pairs import chosen_pairs, random_pairs
+from geodp.device.history_reports import Flags, HistoryDevice
 from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.noise import Noise
 from geodp.tables.visits.catalogue import Catalogue
-
-if TYPE_CHECKING:
-    from geodp.device.history_reports import Flags, HistoryDevice
 
 _LEVELS = ("no", "perturbed", "all")
 _SEARCHED = 2
 """Pairs where the budget is searched for: that reads no history, and takes as long as many reports."""
 
 
+@chosen_pairs.of(HistoryDevice)
+def four_reports(device: HistoryDevice) -> list[TranscriptCase]:
+    """Return four histories."""
+    return random_reports(device, np.random.default_rng(0), 4)
+
+
+@random_pairs.of(HistoryDevice)
 def random_reports(device: HistoryDevice, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
     """Return random catalogues, choices and histories; the item that comes and goes is one that is promised something.
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from geodp.audit.pairs import random_pairs
+from geodp.device import Device
 from geodp.device._planar import PlanarDevice, audit_region
 from geodp.geometry import Array, Region
 from geodp.privacy.audit_case import CheckedCase, ExactCase, TranscriptCase
 from geodp.privacy.noise import Noise
-
-if TYPE_CHECKING:
-    from geodp.device import Device
 
 Places = npt.NDArray[np.float64]
 _HALF_SIDE_M = 3000.0
@@ -24,6 +22,7 @@ _EXACT = 3
 """Pairs of laws that are compared at most: each takes as long as many followed reports."""
 
 
+@random_pairs.of(Device)
 def random_reports(device: Device, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
     """Return random places of a few phones, one of which is elsewhere: a hair, a step or a town away."""
     region = audit_region(_HALF_SIDE_M)

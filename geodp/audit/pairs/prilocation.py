@@ -6,21 +6,20 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from geodp.audit.pairs import chosen_pairs
 from geodp.audit.pairs.prilocation_steps import larger_town, noisy_centres, plain_centres, two_places
+from geodp.audit.pairs.visits import followed_releases
 from geodp.curator.publications._clusters import Clusters, around
 from geodp.curator.publications._selection import Slots
+from geodp.curator.publications.prilocation import PriLocation
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.audit_case import AnyCase, AuditCase
 from geodp.privacy.noise import Noise
 from geodp.tables.visits.hierarchy import Hierarchy
 from geodp.tables.visits.histories import Histories, Integers
-
-if TYPE_CHECKING:
-    from geodp.curator.publications.prilocation import PriLocation
 
 PLACES = 3
 """Places of each of the two towns: 0, 1, 2 and 3, 4, 5."""
@@ -241,3 +240,9 @@ def _drawing(mechanism: PriLocation, longer: Profile, shorter: Profile) -> Calla
         return counts.astype(np.float64)
 
     return draw
+
+
+@chosen_pairs.of(PriLocation)
+def pairs_of_prilocation(publication: PriLocation) -> list[AnyCase]:
+    """Return pairs to sample, and whole releases to follow."""
+    return [*prilocation_cases(publication), *followed_releases(publication)]

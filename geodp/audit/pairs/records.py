@@ -1,6 +1,6 @@
 """Records of small worlds on which a publication of any kind is followed, through `publish` itself.
 
-A plug-in gets these pairs for nothing; it adds worse ones, and pairs at its own cap, by overriding `transcript_cases`.
+A plug-in gets these pairs for nothing; it adds worse ones, and pairs at its own cap, by `audit_cases`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from geodp.audit.pairs import chosen_pairs, random_pairs
 from geodp.audit.pairs.trips_followed import TimedTrip, random_trips, world_of
 from geodp.audit.pairs.visits import town
+from geodp.curator.publications import Publication
 from geodp.geometry import Region
 from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.noise import Noise
@@ -22,7 +24,6 @@ from geodp.public.guarantee import Unit
 from geodp.tables.visits.histories import Histories, Venues
 
 if TYPE_CHECKING:
-    from geodp.curator.publications import Publication
     from geodp.tables.trajectories.table import Trajectories
 
 _TOWN = Region(-0.02, -0.02, 0.02, 0.02)
@@ -48,6 +49,13 @@ class SmallRecords:
         return self._trips
 
 
+@chosen_pairs.of(Publication)
+def four_releases(publication: Publication) -> list[TranscriptCase]:
+    """Return four small worlds."""
+    return random_releases(publication, np.random.default_rng(0), 4)
+
+
+@random_pairs.of(Publication)
 def random_releases(publication: Publication, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
     """Return random small worlds: a person emptied, or one visit (one trip) more, as the promise has it."""
     promise = publication.guarantee()

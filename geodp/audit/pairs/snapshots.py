@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from geodp.audit.pairs import chosen_pairs, random_pairs
+from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.geometry import Region
 from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Neighbours
-
-if TYPE_CHECKING:
-    from geodp.curator.mechanisms import Mechanism
 
 _TOWN = Region(-0.02, -0.02, 0.02, 0.02)
 _EXPECTED = 60.0
 Place = tuple[float, float]
 
 
+@chosen_pairs.of(Mechanism)
 def followed_releases(mechanism: Mechanism) -> list[TranscriptCase]:
     """Return pairs of snapshots: a worker in the crowd, one in an empty corner, the only one, and one who moved."""
     rng = np.random.default_rng(0)
@@ -44,6 +43,7 @@ def followed_releases(mechanism: Mechanism) -> list[TranscriptCase]:
     ]
 
 
+@random_pairs.of(Mechanism)
 def random_releases(mechanism: Mechanism, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
     """Return pairs of random snapshots: one worker more anywhere, or one who moved; any public number, any ε."""
     found = []
@@ -94,8 +94,6 @@ def _released(
     *,
     expected: float = _EXPECTED,
 ) -> list[npt.ArrayLike]:
-    from geodp.curator.mechanisms import Snapshot
-
     places = np.array(with_ if present else without).reshape(-1, 2)
     snapshot = Snapshot(0.0, places[:, 0], places[:, 1], _TOWN, expected, neighbours)
     released = mechanism.release(snapshot, noise)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from geodp.audit.pairs import chosen_pairs, random_pairs
+from geodp.audit.pairs.trips import canary_cases
+from geodp.curator.publications.dpt import Dpt
 from geodp.geometry import Array, Region
-from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
+from geodp.privacy.audit_case import LARGE_EPSILON, AnyCase, TranscriptCase
 from geodp.privacy.noise import Noise
 from geodp.tables.trajectories.table import Trajectories
-
-if TYPE_CHECKING:
-    from geodp.curator.publications.dpt import Dpt
 
 TimedTrip = tuple[str, Array, float]
 """Person, places (m) and time of the first of them (s)."""
@@ -23,6 +23,12 @@ _TOWN = Region(-0.02, -0.02, 0.02, 0.02)
 _CANARY = "canary"
 _DRAWN = 100
 """Most synthetic trips that are drawn: at a small ε there may be very many, and these tell as much."""
+
+
+@chosen_pairs.of(Dpt)
+def trip_pairs(publication: Dpt) -> list[AnyCase]:
+    """Return canary trips to sample, and whole releases to follow."""
+    return [*canary_cases(publication), *followed_releases(publication)]
 
 
 def followed_releases(publication: Dpt) -> list[TranscriptCase]:
@@ -61,10 +67,11 @@ def followed_releases(publication: Dpt) -> list[TranscriptCase]:
     ]
 
 
+@random_pairs.of(Dpt)
 def random_releases(publication: Dpt, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
     """Return random worlds with one person, or one trip, more; any cap, any ε."""
     found = []
-    for number in range(count):
+    for number in range(math.ceil(count / 4)):  # a release takes longer than others do
         epsilon = float(rng.choice([publication.epsilon, LARGE_EPSILON, 10 ** rng.uniform(0, 1)]))
         cap = None if publication.trajectories_per_person is None and rng.random() < 0.5 else int(rng.integers(1, 4))
         method = publication.model_copy(update={"epsilon": epsilon, "trajectories_per_person": cap})

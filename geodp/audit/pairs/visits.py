@@ -8,18 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from geodp.audit.pairs import chosen_pairs, random_pairs
+from geodp.curator.publications._visits_publication import VisitsPublication
 from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Unit
 from geodp.tables.visits.histories import Histories, Venues
-
-if TYPE_CHECKING:
-    from geodp.curator.publications._visits_publication import VisitsPublication
 
 Visits = list[list[int]]
 """Venues of every person's visits, in the order of the file."""
@@ -29,6 +28,7 @@ _BINDING = 3
 """A cap that binds in a small history."""
 
 
+@chosen_pairs.of(VisitsPublication)
 def followed_releases(publication: VisitsPublication) -> list[TranscriptCase]:
     """Return chosen pairs: a visit (a record, a place) at the far end of a town.
 
@@ -48,6 +48,7 @@ def followed_releases(publication: VisitsPublication) -> list[TranscriptCase]:
     ]
 
 
+@random_pairs.of(VisitsPublication)
 def random_releases(publication: VisitsPublication, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
     """Return random towns and histories with one visit, one record or one place changed; any cap, any ε."""
     found = []

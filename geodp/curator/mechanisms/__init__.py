@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-import numpy as np
-
 from geodp.geometry import Array, Region
-from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
+from geodp.privacy.audit_case import AnyCase
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours
 from geodp.public.release import Cells
@@ -72,22 +70,12 @@ class Mechanism(Plugin):
     def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
         """Say what one release guarantees."""
 
-    @abstractmethod
-    def audit_cases(self) -> list[AuditCase]:
-        """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""
+    def audit_cases(self) -> Sequence[AnyCase]:
+        """Name worse neighbouring inputs than an audit tries anyway ([]: those of the family are enough).
 
-    def transcript_cases(self) -> list[TranscriptCase]:
-        """Name snapshots on which the whole release is followed, question by question."""
-        from geodp.audit.pairs.snapshots import followed_releases
-        from geodp.public.guarantee import Unit
-
-        return [] if self.guarantee().unit is Unit.NOTHING else followed_releases(self)
-
-    def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
-        """Draw snapshots and neighbours of them on which the whole release is followed."""
-        from geodp.audit.pairs.snapshots import random_releases
-
-        return random_releases(self, rng, count)
+        Whole releases are followed on pairs of the family, question by question; these are added to them.
+        """
+        return []
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float | None:  # noqa: ARG002
         """Return the expected absolute noise per released count, for `geodp check` (None: not stated)."""

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms._contour_plot import ContourPlot
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours
 from geodp.public.release import Contours
@@ -46,7 +45,3 @@ class NoPrivacy(ContourPlot):
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:  # noqa: ARG002
         """Return 0: counts are exact."""
         return 0.0
-
-    def audit_cases(self) -> list[AuditCase]:
-        """Claim nothing, so there is nothing to refute."""
-        return []

@@ -9,10 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from geodp.geometry import Region
-from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
+from geodp.privacy.audit_case import AnyCase
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Unit
 from geodp.registry import Plugin
@@ -82,12 +80,15 @@ class Publication(Plugin):
         """Say what one release guarantees."""
 
     @abstractmethod
-    def audit_cases(self) -> list[AuditCase]:
-        """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""
-
-    @abstractmethod
     def publish(self, records: Records, noise: Noise) -> Published:
         """Publish from the records, with noise from `noise` alone; the ledger has been asked before."""
+
+    def audit_cases(self) -> Sequence[AnyCase]:
+        """Name worse neighbouring inputs than an audit tries anyway ([]: those of the family are enough).
+
+        Whole releases are followed on pairs of the family, question by question; these are added to them.
+        """
+        return []
 
     def most_contributions(self) -> int | None:
         """Return the public cap on one person's visits (events): a promise about one costs so many times its ε.
@@ -108,22 +109,6 @@ class Publication(Plugin):
     def parts(self) -> Mapping[str, float]:
         """Return the parts of ε that the ledger shows one by one, with ε of each ({}: it has one row for all)."""
         return {}
-
-    def transcript_cases(self) -> list[TranscriptCase]:
-        """Name neighbouring inputs on which the whole release is followed, question by question.
-
-        By default four small worlds with a person (or a visit) more or less go through `publish`.
-        """
-        from geodp.audit.pairs.records import random_releases
-
-        nothing = self.guarantee().unit is Unit.NOTHING
-        return [] if nothing else random_releases(self, np.random.default_rng(0), 4)
-
-    def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
-        """Draw small worlds and neighbours of them on which the whole release is followed."""
-        from geodp.audit.pairs.records import random_releases
-
-        return random_releases(self, rng, count)
 
     def together(self) -> str:
         """Say what a promise about single visits is worth to a person with many ('' when it is about people)."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from geodp.audit.pairs.counts_followed import followed_releases, random_releases
 from geodp.curator.publications import Publication, Published, Records
 from geodp.curator.publications._accuracy_text import ACCURACY_SHARE, accuracy_facts, other_errors, stated_accuracy
 from geodp.curator.publications._paid_accuracy import Counted, pay_for_accuracy
 from geodp.errors import NotReleasable
 from geodp.geometry import Array
-from geodp.privacy.audit_case import CheckedCase, TranscriptCase
 from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
@@ -56,14 +54,6 @@ class CountsPublication(Publication):
             "users": pd.DataFrame({"users": [sets.users]}),
         }
         return Published(told, truth, released.facts)
-
-    def transcript_cases(self) -> list[TranscriptCase]:
-        """Follow whole releases on small tables with one user more or less."""
-        return followed_releases(self)
-
-    def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
-        """Draw tables with one user more or less."""
-        return random_releases(self, rng, count)
 
     @property
     def uses_places(self) -> bool:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from geodp.audit.pairs.visits import followed_releases, random_releases
 from geodp.curator.publications import Publication, Published, Records
 from geodp.geometry import Array
-from geodp.privacy.audit_case import CheckedCase, TranscriptCase
 from geodp.privacy.noise import Noise
-from geodp.public.guarantee import Unit
 from geodp.tables.notices import notice_cap
 from geodp.tables.visits.hierarchy import Hierarchy, diameter_m, hierarchy_of
 from geodp.tables.visits.histories import Histories, Names, ReleasedVisits, Replacements, Venues
@@ -40,14 +36,6 @@ class VisitsPublication(Publication):
         self, histories: Histories, venues: Venues, noise: Noise
     ) -> tuple[ReleasedVisits, Replacements]:
         """Publish the visits, and keep for scoring which place took the place of which."""
-
-    def transcript_cases(self) -> list[TranscriptCase]:
-        """Follow whole releases with a record emptied, one visit more, or one place changed."""
-        return [] if self.guarantee().unit is Unit.NOTHING else followed_releases(self)
-
-    def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
-        """Draw small towns and histories, and neighbours of them."""
-        return random_releases(self, rng, count)
 
     def publish(self, records: Records, noise: Noise) -> Published:
         """Publish everyone's visits: one row per published visit, no order within a person but that of the places."""

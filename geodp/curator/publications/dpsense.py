@@ -10,12 +10,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from geodp.audit.pairs.dpsense import dpsense_cases
 from geodp.curator.publications._counts_publication import NoisyCounts
 from geodp.curator.publications._paid_accuracy import Counted, OwnNoise
 from geodp.curator.publications._threshold import normalised, quality, thresholds
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import exponential_mechanism, laplace_counts
@@ -138,10 +136,6 @@ class DPSense(NoisyCounts):
     def states_always(self) -> bool:
         """The noise is known, and its counts tell most of the rest."""
         return True
-
-    def audit_cases(self) -> list[AuditCase]:
-        """One user with every venue of a small list: the choice of θ exactly, and everything together by sampling."""
-        return dpsense_cases(self)
 
 
 def _cut(piece: VisitSets, *, most: int, key: bytes) -> Integers:

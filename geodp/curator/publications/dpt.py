@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from geodp.audit.pairs.trips import canary_cases
-from geodp.audit.pairs.trips_followed import followed_releases, random_releases
 from geodp.curator.publications import Publication, Published, Records
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts, Receipt, split
 from geodp.curator.synthesis.paths import DENSITY
@@ -22,7 +19,6 @@ from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS
 from geodp.curator.synthesis.trip_model import NUMBER, SHARES, TripModel, TripSettings, fit_trip_model
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Region
-from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
 from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
@@ -237,18 +233,6 @@ class Dpt(Publication):
         if self.variant == "geodp":
             return fit_trip_model(trajectories, region, parts, TripSettings(self.most_points, self.period_s))
         return fit_tree_model(trajectories, region, parts, self._trees(max(region.width_m, region.height_m)))
-
-    def audit_cases(self) -> list[AuditCase]:
-        """Name canary trips whose presence the noisy counts must hide."""
-        return [] if self.variant == "none" else canary_cases(self)
-
-    def transcript_cases(self) -> list[TranscriptCase]:
-        """Follow whole releases in small worlds with one person, or one trip, more or less."""
-        return [] if self.variant == "none" else followed_releases(self)
-
-    def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
-        """Draw small worlds with one person, or one trip, more or less; a release takes longer than others do."""
-        return random_releases(self, rng, math.ceil(count / 4))
 
     def expected_error(self) -> tuple[str, dict[str, float]]:
         """Say how large the noise is, from public facts alone, in words and numbers."""

@@ -10,11 +10,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from geodp.audit.pairs.counts import fourier_cases
 from geodp.curator.publications._counts_publication import CappedCounts, capped_counts, observed_cap
 from geodp.curator.publications._paid_accuracy import Counted
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import exponential_mechanism, laplace_counts
 from geodp.tables.visits.histories import Integers
@@ -118,10 +116,6 @@ class FourierCounts(CappedCounts):
             f"{facts['coefficients']:.0f} coefficients are kept, whose noise is ±{facts['noise_scale']:.4g} (standard "
             "deviation) at a venue; what they cannot follow is smoothed away"
         )
-
-    def audit_cases(self) -> list[AuditCase]:
-        """One user with every venue of a small list; where the cap is observed, a user with more than anyone else."""
-        return fourier_cases(self)
 
 
 def transformed(counts: Integers) -> Array:

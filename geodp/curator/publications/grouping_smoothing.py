@@ -11,14 +11,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from geodp.audit.pairs.grouping import grouping_cases
 from geodp.curator.publications._counts_publication import OBSERVED, CappedCounts, capped_counts, observed_cap
 from geodp.curator.publications._grouping import best_width, group_starts, group_sums, sampling_rate, spread
 from geodp.curator.publications._paid_accuracy import Counted
 from geodp.curator.publications._threshold import choose_threshold, thresholds
 from geodp.errors import UsageError
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
@@ -198,10 +196,6 @@ class GroupingSmoothing(CappedCounts):
             f"Venues share the mean of groups of {facts['width']:.0f}, with noise ±{facts['noise_scale']:.4g} on "
             "average; unlike venues of a group are smoothed in addition"
         )
-
-    def audit_cases(self) -> list[AuditCase]:
-        """Take a user with as many venues as the cap, in the sample, its scale and the groups together."""
-        return grouping_cases(self)
 
 
 def _sampled(piece: VisitSets, *, cap: int, key: bytes, secret: bytes, sampling: str, rate: float) -> Integers:

@@ -10,7 +10,6 @@ from pydantic import Field
 from geodp.curator.publications._visits_publication import VisitsPublication
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee
 from geodp.tables.visits.histories import Histories, Integers, ReleasedVisits, Replacements, Venues
@@ -38,10 +37,6 @@ class KAnonymousVisits(VisitsPublication):
     def guarantee(self) -> Guarantee:
         """Promise nothing."""
         return Guarantee.none(_WHY)
-
-    def audit_cases(self) -> list[AuditCase]:
-        """Claim nothing."""
-        return []
 
     def release_with_truth(
         self, histories: Histories, venues: Venues, noise: Noise

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar, Literal
 
-from geodp.audit.pairs.counts import everyone_or_one_more, observed_cap_case
 from geodp.curator.publications._counts_publication import OBSERVED, CappedCounts, capped_counts, observed_cap
 from geodp.curator.publications._paid_accuracy import Counted, OwnNoise
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
 from geodp.tables.visits.histories import Integers
@@ -61,9 +59,3 @@ class LaplaceCounts(CappedCounts):
     def states_always(self) -> bool:
         """The noise is known, and its counts tell most of the rest."""
         return True
-
-    def audit_cases(self) -> list[AuditCase]:
-        """Take a user with as many venues as the cap; where the cap is observed, a user with more than anyone else."""
-        if self.variant == "literal":
-            return [observed_cap_case(self)]
-        return [everyone_or_one_more(self, self.counting_epsilon)]

@@ -9,14 +9,12 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from geodp.audit.pairs.prilocation import prilocation_cases
 from geodp.curator.publications._clusters import Clusters, literal_clusters, noisy_clusters, public_clusters
 from geodp.curator.publications._selection import Slots, drawn_from_all, drawn_from_own, drawn_in_clusters, slots_of
 from geodp.curator.publications._visits_publication import VisitsPublication
 from geodp.errors import DataError, NotReleasable, UsageError
 from geodp.geometry import Array
 from geodp.model import did_you_mean
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.keyed_choice import draw_key, keyed, uniforms, user_words
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import DEFAULT_PLANAR_EPSILON_PER_M
@@ -320,10 +318,6 @@ class PriLocation(VisitsPublication):
             "count_noise": round(spread, 4),
             "made_up_visits_per_unvisited_cluster": round(spread / 2, 4),
         }
-
-    def audit_cases(self) -> list[AuditCase]:
-        """One visit more in a town of six places, by exact enumeration and by sampling; noisy centres where used."""
-        return prilocation_cases(self)
 
     def odds_of_selection(self) -> float:
         """Return the most by which two places of a cluster can differ in probability: e^(ε_selection/2)."""

@@ -9,10 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from geodp.audit.pairs.counts import one_total
 from geodp.curator.publications._counts_publication import CappedCounts
 from geodp.curator.publications._paid_accuracy import Counted
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
 from geodp.tables.visits.histories import Integers
@@ -46,10 +44,6 @@ class Uniform(CappedCounts):
     def how(self, facts: Mapping[str, float]) -> str:
         """Say what the noise does."""
         return f"All venues share one mean count, whose noise is ±{facts['noise_scale']:.4g} on average"
-
-    def audit_cases(self) -> list[AuditCase]:
-        """Take a user with as many venues as the cap."""
-        return [one_total(self)]
 
 
 def capped_total(piece: VisitSets, *, cap: int) -> int:

@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from geodp.curator.publications._counts_publication import CountsPublication
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.tables.visits.histories import Integers, VenueCounts
@@ -39,7 +38,3 @@ class Zeros(CountsPublication):
     def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:  # noqa: ARG002
         """Say the obvious, and that nothing more is known."""
         return "Every count is off by itself: how much that is is not known, for nothing was paid.", {}
-
-    def audit_cases(self) -> list[AuditCase]:
-        """Name no pair to sample: nothing is drawn."""
-        return []

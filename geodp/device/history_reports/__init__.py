@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase, CheckedCase, TranscriptCase
+from geodp.privacy.audit_case import AnyCase
 from geodp.privacy.noise import Noise
-from geodp.public.guarantee import Guarantee, Unit
+from geodp.public.guarantee import Guarantee
 from geodp.registry import Plugin
 from geodp.tables.visits.catalogue import Catalogue
 
@@ -64,19 +64,9 @@ class HistoryDevice(Plugin):
         """Return the categories that anybody's choices name."""
         return set()
 
-    def audit_cases(self) -> list[AuditCase]:
-        """Name the worst neighbouring inputs, each with a likelihood-ratio event ([] = nothing is claimed)."""
+    def audit_cases(self) -> Sequence[AnyCase]:
+        """Name worse neighbouring inputs than an audit tries anyway ([]: those of the family are enough).
+
+        Reports are followed on pairs of the family, question by question; these are added to them.
+        """
         return []
-
-    def transcript_cases(self) -> list[TranscriptCase]:
-        """Name histories on which a report is followed, question by question: four random ones by default."""
-        from geodp.audit.pairs.histories import random_reports
-
-        nothing = self.guarantee().unit is Unit.NOTHING
-        return [] if nothing else random_reports(self, np.random.default_rng(0), 4)
-
-    def random_cases(self, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
-        """Draw catalogues and histories with one item more or less."""
-        from geodp.audit.pairs.histories import random_reports
-
-        return random_reports(self, rng, count)

@@ -8,6 +8,7 @@ import pytest
 
 from geodp.audit.auditor import audit_cases
 from geodp.audit.certify import certified_epsilon
+from geodp.audit.pairs import pairs_to_sample
 from geodp.audit.pairs.trips import Witness
 from geodp.curator.publications.dpt import Dpt
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts
@@ -260,7 +261,7 @@ def test_points_outside_the_region_are_refused() -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("unit", ["person", "trajectory"])
 def test_the_canary_audit_does_not_refute_it(variant: Any, unit: Any) -> None:
-    cases = Dpt(variant=variant, unit=unit).audit_cases()
+    cases = pairs_to_sample(Dpt(variant=variant, unit=unit))
     audit = audit_cases("dpt", cases, lambda _: simulated(1), samples=5_000)
     assert not audit.refuted
 
@@ -273,7 +274,7 @@ class Unpaid(Dpt):
 
 
 def test_a_release_that_does_not_pay_for_all_trips_of_a_person_is_refuted() -> None:
-    assert audit_cases("unpaid", Unpaid().audit_cases(), lambda _: simulated(1), samples=5_000).refuted
+    assert audit_cases("unpaid", pairs_to_sample(Unpaid()), lambda _: simulated(1), samples=5_000).refuted
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import geodp
 from geodp.audit.auditor import audit_cases
 from geodp.audit.exact import exact_epsilon
 from geodp.audit.kinds import audit_kind, noise_by_name
+from geodp.audit.pairs import pairs_to_sample
 from geodp.audit.pairs.prilocation import exact_law, toy_profiles, toy_town, worst_visit
 from geodp.curator.publications._clusters import around, public_clusters
 from geodp.curator.publications._selection import slots_of
@@ -77,7 +78,7 @@ def test_a_visit_that_pushes_another_out_of_the_cap_stays_within_the_budget(epsi
 @pytest.mark.parametrize("fields", [{}, {"variant": "em_local"}, {"clustering": "dplloyd"}])
 def test_the_auditor_refutes_a_cap_that_is_not_paid_for(fields: dict[str, object]) -> None:
     planted = OneVisit.model_validate({"epsilon": 1.0, **fields})
-    cases = planted.audit_cases()
+    cases = pairs_to_sample(planted)
     report = audit_cases(planted.kind, cases, noise_by_name("simulate", 0), samples=20_000, confidence=0.95)
     assert report.refuted
     assert ("visits in one round of noisy centres" in [case.name for case in cases]) == ("clustering" in fields)
@@ -207,7 +208,7 @@ def test_sampling_alone_refutes_noise_that_is_too_small_in_a_larger_town() -> No
             return 0.25  # type: ignore[return-value]
 
     for mechanism, refuted in ((Narrow(cap=None), True), (PriLocation(cap=None), False)):
-        cases = [case for case in mechanism.audit_cases() if case.name == "a visit more in a larger town"]
+        cases = [case for case in pairs_to_sample(mechanism) if case.name == "a visit more in a larger town"]
         report = audit_cases("prilocation", cases, noise_by_name("simulate", 0), samples=20_000, confidence=0.95)
         assert [case.exact for case in cases] == [None]
         assert report.refuted is refuted
