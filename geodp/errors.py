@@ -72,6 +72,10 @@ class OldName(FutureWarning):
     """A name that was changed and still works; the text says what to write instead."""
 
 
+class BrokenPlugin(UserWarning):
+    """Plug-ins of an installed package that could not be loaded; everything else works without them."""
+
+
 class BudgetSpent(GeodpError):
     """A release that the ledger refuses; nothing was published.
 

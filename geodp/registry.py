@@ -7,14 +7,16 @@ per plug-in. Looking a kind up imports the room's files, so nothing has to be li
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 import inspect
 import pkgutil
 import re
 import sys
 import traceback
+import warnings
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,7 +33,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
-from geodp.errors import UsageError
+from geodp.errors import BrokenPlugin, UsageError
 from geodp.model import Model, did_you_mean
 from geodp.storage.files import is_regular
 
@@ -79,6 +81,8 @@ PLACES = {
 
 _OLD_FAMILIES = {"histories": "visit_source", "history": "history_report"}
 
+ENTRY_POINTS = "geodp.plugins"
+"""Group of entry points by which installed packages offer plug-ins; each names a module that defines some."""
 USER_MODULE = "geodp_user_plugin_"
 """How the modules of users' own plug-in files are called."""
 _registered: dict[str, type[Plugin]] = {}
@@ -131,8 +135,8 @@ class Plugin(Model):
         other = _registered.get(cls.kind)
         if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
             raise UsageError(
-                f"two plug-ins are called '{cls.kind}': {other.__module__}.{other.__qualname__} and "
-                f"{cls.__module__}.{cls.__qualname__}. Rename one of them."
+                f"two plug-ins are called '{cls.kind}': {other.__qualname__} ({origin(other)}) and "
+                f"{cls.__qualname__} ({origin(cls)}). Rename one of them."
             )
         missing = [name for name, field in cls.model_fields.items() if field.is_required()]
         if missing:
@@ -199,9 +203,32 @@ def room(family: str) -> None:
 
 
 def plugins(family: str | None = None) -> dict[str, type[Plugin]]:
-    """Return the plug-ins of one family, or of all, by kind in alphabetical order."""
+    """Return the plug-ins of one family, or of all, by kind in alphabetical order.
+
+    Parameters
+    ----------
+    family
+        The family's name, such as `mechanism` (default: all families).
+
+    Returns
+    -------
+    dict
+        Kind → class: those of geodp, of installed packages and of the plug-in files that were loaded.
+
+    Raises
+    ------
+    UsageError
+        If there is no such family.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> sorted(geodp.plugins("acceptance"))
+    ['linear', 'tanh_reward', 'zipf']
+    """
     for name in ROOMS if family is None else [family]:
         room(name)
+    load_installed()
     return {kind: cls for kind, cls in sorted(_registered.items()) if family is None or cls.family == family}
 
 
@@ -221,7 +248,35 @@ def find(kind: str, family: str | None = None) -> type[Plugin]:
 
 
 def plugin(kind: str, family: str | None = None, /, **fields: Any) -> Any:
-    """Build the plug-in `kind` from its fields: `geodp.plugin("contour", epsilon=0.3)`."""
+    """Build the plug-in `kind` from its fields.
+
+    Parameters
+    ----------
+    kind
+        The plug-in's name, as it stands in YAML.
+    family
+        Where to look for it (default: everywhere).
+    **fields
+        Its fields; those left out have their defaults.
+
+    Returns
+    -------
+    Plugin
+        The plug-in, frozen.
+
+    Raises
+    ------
+    UsageError
+        If there is no plug-in of that kind.
+    pydantic.ValidationError
+        If a field is unknown or its value is not allowed.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> geodp.plugin("contour", epsilon=0.5).epsilon
+    0.5
+    """
     return find(kind, family).model_validate(fields)
 
 
@@ -338,16 +393,67 @@ def load_file(path: Path) -> None:
         raise UsageError(f"plugins: {blamed(error, path) or path}") from error
 
 
+_given: list[str] = []
+
+
+def load_given(files: Iterable[Path]) -> None:
+    """Load the plug-in files that the user names for this process; what it runs from now on names them, too."""
+    files = [file.resolve() for file in files]
+    for file in files:
+        load_file(file)
+    _given[:] = map(str, files)
+
+
+def given_files() -> tuple[str, ...]:
+    """Return the plug-in files that the user named for this process."""
+    return tuple(_given)
+
+
+@cache
+def _installed() -> tuple[importlib.metadata.EntryPoint, ...]:
+    return tuple(importlib.metadata.entry_points(group=ENTRY_POINTS))
+
+
+@cache
+def load_installed() -> None:
+    """Import the plug-ins that installed packages offer; one that is broken is left out with a warning."""
+    for name in ROOMS if _installed() else ():  # first come those of geodp: their names are taken
+        room(name)
+    for point in _installed():
+        try:
+            point.load()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it must not stop other commands
+            why = blamed(error) or f"{type(error).__name__}: {error}"
+            text = f"the installed package {_distribution(point)} offers plug-ins ({point.value}) that cannot be loaded"
+            warnings.warn(f"{text}: {why}. Update or remove it; all else works.", BrokenPlugin, stacklevel=2)
+
+
+def _distribution(point: importlib.metadata.EntryPoint) -> str:
+    return point.name if point.dist is None else f"{point.dist.name} {point.dist.version}"
+
+
+def origin(cls: type[Plugin]) -> str:
+    """Say where a plug-in comes from: geodp, a file, or an installed package."""
+    package = cls.__module__.partition(".")[0]
+    if package == __name__.partition(".")[0]:
+        return package
+    if package.startswith(USER_MODULE):
+        return inspect.getfile(cls)
+    offers = [point for point in _installed() if point.module.partition(".")[0] == package]
+    return _distribution(offers[0]) if offers else cls.__module__
+
+
 def blamed(error: BaseException, loading: Path | None = None) -> str | None:
-    """Say where in a user's own plug-in file an error arose: file, line, function and the error itself.
+    """Say where in a plug-in that is not of geodp an error arose: file, line, function and the error itself.
 
     None where no line of such a file (or of the one that is being loaded) had a part in it.
     """
+    foreign = (USER_MODULE, *(point.module.partition(".")[0] for point in _installed()))
     found: tuple[str, int | None, str, BaseException] | None = None
     link: BaseException | None = error
     while link is not None:
         for frame, line in traceback.walk_tb(link.__traceback__):
-            if str(frame.f_globals.get("__name__", "")).startswith(USER_MODULE):
+            if str(frame.f_globals.get("__name__", "")).startswith(foreign):
                 found = (frame.f_code.co_filename, line, frame.f_code.co_name, link)
         if isinstance(link, SyntaxError) and link.filename == str(loading):
             found = (str(loading), link.lineno, "<module>", link)

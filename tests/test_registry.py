@@ -21,7 +21,7 @@ def test_every_plugin_builds_without_arguments_and_explains_itself(kind: str) ->
     assert cls.headline().endswith(".")
     assert all(field.description for field in cls.model_fields.values()), "every field has a docstring"
     text = plugin_list(cls.family)
-    assert f"\n{kind}\n" in text
+    assert f"\n{kind} (geodp)\n" in text
     assert all(f"  {name}: " in text for name in cls.model_fields)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from geodp.cli.console import overrides, say
+from geodp.cli.console import JsonFile, Plugins, overrides, say, write_json
 from geodp.errors import DataError
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def list_() -> None:
     """List known data sets: what they are, how to get them, their format and columns."""
     from geodp.datasets.describe import known_datasets
 
-    _say([known_datasets()])
+    say(known_datasets())
 
 
 @app.command()
@@ -63,14 +62,11 @@ def make(
         driven = TripSizes(people=people, trips=trips, points=trips * points, days=max(1, trips // people // 6))
         where = parse_region(region)
         require_sound(where)
-        _say(
-            f"wrote {path}"
-            for path in make_trips(out, driven, where, seed=seed, ending=require_ending(ending), force=force)
-        )
-        return
-    sizes = Sizes(people=people, visits=visits, venues=venues)
-    written = make_visits(out, sizes, seed=seed, ending=require_ending(ending), force=force)
-    _say(f"wrote {path}" for path in written)
+        written = make_trips(out, driven, where, seed=seed, ending=require_ending(ending), force=force)
+    else:
+        sizes = Sizes(people=people, visits=visits, venues=venues)
+        written = make_visits(out, sizes, seed=seed, ending=require_ending(ending), force=force)
+    say(*(f"wrote {path}" for path in written))
 
 
 @app.command()
@@ -81,6 +77,7 @@ def convert(
     settings: LoaderFields = None,
     ending: As = "parquet",
     force: Force = False,
+    _plugins: Plugins = None,
 ) -> None:
     """Turn a published file into tables: visits and their venues, or trajectories."""
     from geodp.datasets.table_folders import convert as convert_file
@@ -88,10 +85,10 @@ def convert(
 
     loader = _loader(file, kind, settings)
     done = convert_file(file, loader, out, ending=require_ending(ending), force=force)
-    _say([f"{done.dropped.kept:,} of {done.dropped.rows:,} rows kept, read as {loader.kind}."])
-    _say([*done.dropped.lines(), *(f"wrote {path}" for path in done.files)])
+    say(f"{done.dropped.kept:,} of {done.dropped.rows:,} rows kept, read as {loader.kind}.")
+    say(*done.dropped.lines(), *(f"wrote {path}" for path in done.files))
     if loader.loads == "visits":
-        _say(["The list of venues holds those that were visited: it is public only where the data set is."])
+        say("The list of venues holds those that were visited: it is public only where the data set is.")
 
 
 @app.command()
@@ -99,19 +96,16 @@ def describe(
     file: Source,
     kind: Format = None,
     settings: LoaderFields = None,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write it as JSON, too.")] = None,
+    json_file: JsonFile = None,
+    _plugins: Plugins = None,
 ) -> None:
     """Say what a file holds: rows, users, venues, times, box, rows per user, and what is left out. Private numbers."""
-    import json
-
     from geodp.datasets.describe import describe as describe_file
     from geodp.datasets.describe import text_of
-    from geodp.run_folder.folder import write_text
 
     values = describe_file(file, _loader(file, kind, settings))
-    _say([text_of(values)])
-    if json_file is not None:
-        write_text(json_file, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    say(text_of(values))
+    write_json(json_file, values)
 
 
 def _loader(file: Path, kind: str | None, settings: list[str] | None) -> Loader:
@@ -121,8 +115,3 @@ def _loader(file: Path, kind: str | None, settings: list[str] | None) -> Loader:
     if not file.exists():
         raise DataError(f"{file}: no such file or folder. Nothing was written.")
     return loader_for(file, kind, overrides(settings))
-
-
-def _say(lines: Iterable[str]) -> None:
-    for line in lines:
-        say(line)

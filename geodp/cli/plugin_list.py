@@ -1,4 +1,4 @@
-"""What `geodp list` prints: every plug-in with its options, straight from its class."""
+"""The command `geodp list`: every plug-in with its options, straight from its class."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import re
 import textwrap
 import typing
 from types import NoneType, UnionType
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from geodp.registry import ROOMS, Plugin, plugins, room
+import typer
+
+from geodp.cli.console import Plugins
+
+if TYPE_CHECKING:
+    from geodp.registry import Plugin
 
 _UNITS = {
     "_m": "metres",
@@ -20,10 +25,18 @@ _UNITS = {
 _WIDTH = 110
 
 
+def list_(
+    family: Annotated[str | None, typer.Argument(metavar="[FAMILY]", help="One family only.")] = None,
+    _plugins: Plugins = None,
+) -> None:
+    """List the plug-ins with where they come from, options, units, defaults, guarantee and reference."""
+    typer.echo(plugin_list(family))
+
+
 def plugin_list(family: str | None = None) -> str:
     """Describe one family, or all of them."""
-    if family is not None:
-        room(family)
+    from geodp.registry import ROOMS, plugins
+
     blocks = []
     for name in [family] if family is not None else ROOMS:
         known = plugins(name)
@@ -33,7 +46,9 @@ def plugin_list(family: str | None = None) -> str:
 
 
 def _described(cls: type[Plugin]) -> str:
-    lines = [cls.kind, _wrapped(cls.headline(), "  ")]
+    from geodp.registry import origin
+
+    lines = [f"{cls.kind} ({origin(cls)})", _wrapped(cls.headline(), "  ")]
     for word, kinds in (("reads", cls.reads), ("releases", cls.releases)):
         if kinds:
             lines.append(f"  {word}: {', '.join(sorted(kinds))}")
@@ -54,8 +69,8 @@ def _described(cls: type[Plugin]) -> str:
 
 def _value(default: Any) -> str:
     """Write a default as YAML would."""
-    if isinstance(default, Plugin):
-        return f"{{kind: {default.kind}}}"
+    if kind := getattr(default, "kind", None):
+        return f"{{kind: {kind}}}"
     return "null" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
 
 

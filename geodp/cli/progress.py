@@ -5,6 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from geodp.sweeps.sweep import Progress
 
 
 @contextmanager
@@ -20,3 +24,37 @@ def shown_progress(*, quiet: bool) -> Iterator[Callable[[str, float], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         bar = bars.add_task("starting", total=1.0)
         yield lambda phase, share: bars.update(bar, description=phase, completed=share)
+
+
+@contextmanager
+def shown_sweep(*, quiet: bool) -> Iterator[tuple[Callable[[Progress], None] | None, Callable[[str], None]]]:
+    """Yield callbacks that show how far a sweep is (None: nobody watches) and which runs failed, as it happens."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bars
+
+    console = Console(stderr=True, soft_wrap=True)
+
+    def complain(message: str) -> None:
+        console.print(f"FAILED {message}", markup=False, highlight=False)
+
+    if quiet or not sys.stderr.isatty():
+        yield None, complain
+        return
+    columns = (TextColumn("sweep"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Bars(*columns, console=console, transient=True) as bars:
+        bar = bars.add_task("starting")
+
+        def show(progress: Progress) -> None:
+            left = progress.seconds_left()
+            words = f"{progress.failed} failed" + (f", {duration(left)} left" if left is not None else "")
+            bars.update(bar, total=progress.total, completed=progress.done + progress.failed, description=words)
+
+        yield show, complain
+
+
+def duration(seconds: float) -> str:
+    """Say a duration in the unit a person would use."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from geodp.cli.console import overrides, say, warn
+from geodp.cli.console import Plugins, overrides, say, warn
 
 if TYPE_CHECKING:
     from geodp.publish.pipeline import Outcome
@@ -81,6 +82,7 @@ def positions(
     map_file: MapFile = None,
     force: Replace = False,
     settings: Fields = None,
+    _plugins: Plugins = None,
 ) -> None:
     """Publish positions (columns user, lon, lat): a report per row, or noisy counts per cell."""
     from geodp.publish.positions import PARTS, publish_positions
@@ -130,6 +132,7 @@ def visits(
     map_file: MapFile = None,
     force: Replace = False,
     settings: Fields = None,
+    _plugins: Plugins = None,
 ) -> None:
     """Publish visits (columns user, venue): each moved to a random place of a public list of venues."""
     from geodp.publish.request import Request, parse_columns
@@ -186,6 +189,7 @@ def counts(
     map_file: MapFile = None,
     force: Replace = False,
     settings: Fields = None,
+    _plugins: Plugins = None,
 ) -> None:
     """Publish how many users visited each venue of a public list (columns user, venue)."""
     from geodp.publish.counts import CountsOptions, publish_counts
@@ -234,6 +238,7 @@ def trajectories(
     map_file: MapFile = None,
     force: Replace = False,
     settings: Fields = None,
+    _plugins: Plugins = None,
 ) -> None:
     """Publish trajectories (columns user, trajectory, time_s, lon, lat; or a published format) as synthetic trips."""
     from geodp.publish.request import Request, parse_columns
@@ -254,6 +259,36 @@ def adopt_ledger(
 
     ledger = LedgerFile(file).adopt()
     say(f"{file} holds {len(ledger.charges)} charges; spent so far: {ledger.summary()}. It is sealed: go on with it.")
+
+
+def check_data(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The private data (csv or Parquet).")],
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", help="positions, visits, trajectories or venues [default: by its columns]."),
+    ] = None,
+    column: Annotated[
+        list[str] | None, typer.Option("--column", metavar="PART=COLUMN", help="What a column is called: user=uid.")
+    ] = None,
+    region: Annotated[
+        str | None, typer.Option(metavar="W,S,E,N", help="The public region in degrees, or a file of polygons.")
+    ] = None,
+    venues: Annotated[Path | None, typer.Option(metavar="FILE", help="The public list of venues.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Tell the holder of private data what a release would leave out, and why. Never for release.
+
+    Exit code 0: a release uses every row, and nothing looks wrong. 2: rows would be left out, something looks wrong, or
+    the file cannot be read.
+    """
+    from geodp.publish.data_check import PARTS
+    from geodp.publish.data_check import check_data as check_file
+    from geodp.publish.request import parse_columns
+
+    parts = sorted({part for named in PARTS.values() for part in named})
+    report = check_file(file, kind, called=parse_columns(column, parts), region=region, venues=venues)
+    typer.echo(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) if as_json else report.text())
+    raise typer.Exit(0 if report.sound else 2)
 
 
 def _tell(outcome: Outcome) -> None:

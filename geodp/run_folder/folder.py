@@ -79,7 +79,9 @@ class RunFolder:
     @property
     def plugins_left_out(self) -> tuple[str, ...]:
         """The plug-in files that the run names and that were not loaded (() when it is trusted)."""
-        return () if self.trust_plugins else self.scenario.plugins
+        from geodp.scenario.file import left_out
+
+        return () if self.trust_plugins else left_out(self.scenario.plugins, Path())
 
     def _scenario_file(self) -> Path:
         _ = self.manifest  # where that is damaged, it is not the scenario that was changed

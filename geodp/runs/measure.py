@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from geodp.errors import GeodpError, PluginNotLoaded
 from geodp.metrics import TOPICS, Measured, Metric
-from geodp.registry import USER_MODULE, blamed, plugins
+from geodp.registry import USER_MODULE, blamed, given_files, plugins
 from geodp.run_folder.folder import RunFolder, number
 
 if TYPE_CHECKING:
@@ -72,11 +72,11 @@ def _measured(run: RunFolder) -> Iterator[tuple[Metric, str, Measured]]:
 
 
 def metrics_of(run: RunFolder) -> list[Metric]:
-    """Return the metrics that apply to a run: all of this version, and those of its own plug-in files.
+    """Return the metrics that apply to a run: all of this version, of its own plug-in files and of those given now.
 
     A plug-in file that another scenario of the same process named must not change this run's numbers.
     """
-    named = {str(Path(path).resolve()) for path in run.scenario.plugins}
+    named = {str(Path(path).resolve()) for path in run.scenario.plugins} | set(given_files())
     found = [
         cls()
         for cls in plugins("metric").values()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import codecs
 import contextlib
 import copy
+import os
 import stat
 import warnings
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from pydantic import ValidationError
 
 from geodp.errors import DataError, OldName, ScenarioError, UsageError
 from geodp.model import problems_of
-from geodp.registry import Plugin, load_file, require_file
+from geodp.registry import Plugin, given_files, load_file, require_file
 from geodp.scenario.checks import cross_check
 from geodp.scenario.schema import Scenario, anchored
 from geodp.scenario.sections import Workers
@@ -199,7 +201,9 @@ def build_scenario(
     """
     raw = copy.deepcopy(raw)
     _rename_old_keys(raw, hint=not stand_ins)
-    absent = () if trust_plugins else _plugin_names(raw)
+    if trust_plugins and not stand_ins and isinstance(raw.setdefault("plugins", []), list):
+        raw["plugins"] += [file for file in given_files() if file not in raw["plugins"]]
+    absent = () if trust_plugins else left_out(_plugin_names(raw), folder)
     problems = [] if absent and stand_ins else _plugin_problems(raw, folder, load=trust_plugins)
     unknown = StandIns(absent) if absent and stand_ins else None
     scenario, found = _validated(raw, folder, unknown)
@@ -214,6 +218,11 @@ def build_scenario(
 def _arms_are_few(raw: dict[str, Any]) -> bool:
     """Tell whether the arms can be looked at one by one; of too many, only that is told."""
     return isinstance(raw.get("compare"), dict) and len(raw["compare"]) <= MOST_ARMS
+
+
+def left_out(names: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Return the plug-in files, of those that a scenario names, that the user did not name as well."""
+    return tuple(name for name in names if os.path.normpath(folder / name) not in given_files())
 
 
 def _plugin_names(raw: dict[str, Any]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import geodp
-from geodp.cli.sweep import finished_text
+from geodp.cli.sweeps import finished_text
 from geodp.errors import DataError, GeodpError, OutputError
 from geodp.sweeps import sweep as sweep_module
 from geodp.sweeps.executors import LocalExecutor

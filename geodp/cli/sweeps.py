@@ -1,0 +1,119 @@
+"""The commands that make many runs: `geodp sweep` and `geodp advise`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from geodp.cli.console import JsonFile, Plugins, Processes, Settings, flags, overrides, say, write_json
+from geodp.cli.progress import duration, shown_sweep
+
+if TYPE_CHECKING:
+    from geodp.sweeps.sweep import SweepResult
+
+_NOTICES = 10  # that are printed; runs of other seeds say the same with other numbers
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Sweep file (YAML).")],
+    out: Annotated[Path | None, typer.Option(help="The sweep folder [default: runs/NAME].")] = None,
+    workers: Processes = None,
+    cluster: Annotated[str | None, typer.Option(metavar="ADDR", help="Dask scheduler, e.g. tcp://host:8786.")] = None,
+    settings: Settings = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the results in the folder.")] = False,
+    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first failure.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
+    _plugins: Plugins = None,
+) -> None:
+    """Run a sweep, or go on with one that was stopped: the same command resumes it."""
+    from geodp.sweeps.sweep import sweep as run_sweep
+
+    if dry_run:
+        say(_dry_run_text(file, out, workers))
+        return
+    with shown_sweep(quiet="--quiet" in flags) as (show, complain):
+        result = run_sweep(
+            file,
+            out,
+            workers=workers,
+            cluster=cluster,
+            fresh=fresh,
+            fail_fast=fail_fast,
+            overrides=overrides(settings),
+            on_progress=show,
+            on_failure=complain,
+        )
+    say(finished_text(result))
+    if result.failures:
+        raise typer.Exit(1)
+
+
+def advise(
+    file: Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (YAML).")],
+    target: Annotated[str, typer.Option(metavar="TARGET", help='A bound on a metric, e.g. "success_rate>=0.9".')],
+    vary: Annotated[str, typer.Option(metavar="PATH", help="The number to find, e.g. curator.mechanism.epsilon.")],
+    low: Annotated[float | None, typer.Option(help="Lower end of the range [default: a tenth of what it is].")] = None,
+    high: Annotated[float | None, typer.Option(help="Upper end [default: ten times what it is].")] = None,
+    seeds: Annotated[int, typer.Option(min=2, help="Runs of each value.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
+    precision: Annotated[float, typer.Option(help="Largest relative step between the answer and the next.")] = 0.05,
+    workers: Processes = None,
+    settings: Settings = None,
+    public_data: Annotated[bool, typer.Option("--public-data", help="The scenario's data files are public.")] = False,
+    json_file: JsonFile = None,
+    _plugins: Plugins = None,
+) -> None:
+    """Find the smallest (or largest) value of one number that meets a target with confidence; exit code 1 if none."""
+    from geodp.sweeps.advise import advice_text, advice_values
+    from geodp.sweeps.advise import advise as find
+
+    advice = find(
+        file,
+        target,
+        vary,
+        low=low,
+        high=high,
+        seeds=seeds,
+        first_seed=seed,
+        precision=precision,
+        workers=workers,
+        overrides=overrides(settings),
+        public_data=public_data,
+    )
+    say(advice_text(advice))
+    write_json(json_file, advice_values(advice))
+    if advice.answer is None:
+        raise typer.Exit(1)
+
+
+def _dry_run_text(file: Path, out: Path | None, workers: int | None) -> str:
+    """Say cells, runs and expected time."""
+    from geodp.sweeps.sweep import plan_sweep
+    from geodp.sweeps.sweep_file import load_sweep
+
+    target = out or Path("runs") / load_sweep(file).sweep.name
+    plan = plan_sweep(file, target)
+    left = plan.runs - plan.finished
+    text = f"{plan.cells} cells, {plan.runs} runs, {plan.finished} of them finished in {target}"
+    if plan.problem:
+        return f"{text}\nexpected time: unknown, for the first run fails: {plan.problem}"
+    lanes = min(workers or os.cpu_count() or 1, max(left, 1))
+    basis = f", by a trial of the first run ({duration(plan.seconds_per_run)})" if plan.tried else ""
+    return f"{text}\nexpected time: {duration(plan.seconds_per_run * left / lanes)} on {lanes} processes{basis}"
+
+
+def finished_text(result: SweepResult) -> str:
+    """Say what came out and where it is."""
+    runs = result.runs
+    failed = int((runs["status"] != "ok").sum())
+    text = f"{len(runs) - failed} runs finished well, {failed} failed\nreport:  {result.path / 'report.html'}\n"
+    text += f"tables:  {result.path / 'runs.parquet'}, {result.path / 'summary.csv'}"
+    notices = result.folder.notices()
+    told = [f"take care: {notice}" for notice in notices[:_NOTICES]]
+    more = (
+        [f"take care: {len(notices) - _NOTICES:,} more of these are in the report"] if len(notices) > _NOTICES else []
+    )
+    return "\n".join([text, *told, *more])
