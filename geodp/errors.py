@@ -96,7 +96,6 @@ class BudgetSpent(GeodpError):
         requested: float,
         remaining: float,
         time_s: float | None = None,
-        *,
         what: str = "ε",
         advice: str = (
             "Raise curator.budget.epsilon, release less often, or set curator.budget.when_spent: reuse_last."
@@ -108,7 +107,7 @@ class BudgetSpent(GeodpError):
         self.time_s = time_s
         self.what = what
         self.advice = advice
-        super().__init__(requested, remaining, time_s)
+        super().__init__(requested, remaining, time_s, what, advice)
 
     def __str__(self) -> str:
         when = "" if self.time_s is None else f" at t={self.time_s:g} s"

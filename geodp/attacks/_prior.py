@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.attacks import Attack, AttackView
-from geodp.attacks._noise_law import likelihood_of
-from geodp.attacks._windows import nearest_to_all
+from geodp.attacks._windows import likelihood_of, nearest_to_all
 from geodp.errors import DataError
 from geodp.geometry import Array, Grid, Region
 from geodp.public.release import Cells, Points

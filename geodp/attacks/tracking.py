@@ -12,9 +12,8 @@ from pydantic import Field
 
 from geodp.attacks import AttackView, Guesses
 from geodp.attacks._hidden_markov import Steps, forward_backward, viterbi
-from geodp.attacks._noise_law import likelihood_of
 from geodp.attacks._prior import AttackWithPrior, Prior
-from geodp.attacks._windows import Windows, around, best_cells
+from geodp.attacks._windows import Windows, around, best_cells, likelihood_of
 from geodp.geometry import Array, Region
 from geodp.public.release import Points
 

@@ -60,7 +60,7 @@ class SuccessGap(TaskMetric):
         """Return realised (0 or 1) minus planned success of each answered first offer."""
         offers = first_offers(run)
         answered = offers[offers["answered_s"].notna()]
-        realised = answered["winner"].notna().astype("float64")
+        realised = answered["winners"].astype(bool).astype("float64")
         return (realised - answered["planned_success"].astype("float64")).dropna()
 
 

@@ -61,8 +61,7 @@ def in_last_circle(run: RunFolder) -> pd.DataFrame:
 
 def noted(run: RunFolder, note: str) -> pd.Series:
     """Tell for each planned task (index: task) whether the server's solver left this note in any round."""
-    notes = run.offers["notes"].fillna("").astype(str)
-    marked = notes.map(lambda text: note in text.split(";")).astype(bool)
+    marked = run.offers["notes"].map(lambda notes: note in notes).astype(bool)
     return marked.groupby(run.offers["task"]).any()
 
 

@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from geodp.errors import UsageError
 from geodp.geometry import Array, Grid
-from geodp.public import _planar_integrals as integrals
-from geodp.public._planar_geometric_sums import PlanarGeometricLaw
 from geodp.public.lattice import Lattice
+from geodp.public.planar_laws import PlanarGeometricLaw, far_rectangle, half_line, rectangle, rectangles_outer
 
 Box = tuple[float, float, float, float]
 """West, south, east and north edge in metres."""
@@ -112,7 +111,7 @@ class PlanarLaplaceChannel:
         columns, rows = self._boundaries(z_cells)
         low_x, high_x = _differences(columns, x, self.epsilon_per_m)
         low_y, high_y = _differences(rows, y, self.epsilon_per_m)
-        table = integrals.rectangles_outer(low_x, high_x, low_y, high_y)
+        table = rectangles_outer(low_x, high_x, low_y, high_y)
         return _as_channel(table, x_cells, z_cells)
 
     def _interval(self, z_m: Array, axis: int) -> tuple[Array, Array]:
@@ -144,9 +143,9 @@ class PlanarLaplaceChannel:
         beyond_x = np.where(np.isinf(east), x, -x)  # the side of the edge that was clamped, turned to the right
         beyond_y = np.where(np.isinf(north), y, -y)
         side, top, corner = on_x & ~on_y, on_y & ~on_x, on_x & on_y
-        value[side] = integrals.half_line(beyond_x[side], y[side]) * self.epsilon_per_m
-        value[top] = integrals.half_line(beyond_y[top], x[top]) * self.epsilon_per_m
-        value[corner] = integrals.rectangle(west[corner], south[corner], east[corner], north[corner])
+        value[side] = half_line(beyond_x[side], y[side]) * self.epsilon_per_m
+        value[top] = half_line(beyond_y[top], x[top]) * self.epsilon_per_m
+        value[corner] = rectangle(west[corner], south[corner], east[corner], north[corner])
         return value
 
     def _cell(self, west: Array, south: Array, east: Array, north: Array) -> Array:
@@ -156,8 +155,8 @@ class PlanarLaplaceChannel:
             near_y = np.maximum(np.maximum(south, -north), 0.0)
             far = (np.hypot(near_x, near_y) > _FAR) & np.isfinite(east - west) & np.isfinite(north - south)
         value = np.empty(west.shape)
-        value[~far] = integrals.rectangle(west[~far], south[~far], east[~far], north[~far])
-        value[far] = integrals.far_rectangle(west[far], south[far], east[far], north[far])
+        value[~far] = rectangle(west[~far], south[~far], east[~far], north[~far])
+        value[far] = far_rectangle(west[far], south[far], east[far], north[far])
         return value
 
 

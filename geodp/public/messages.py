@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from geodp.public.events import Reason
@@ -22,39 +23,69 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """What the server decides for a task: reward and whom to ask, or a reason why it cannot be offered."""
+class Circle:
+    """Everyone within a distance of the task."""
 
-    task: int
-    reward: float
     radius_m: float
-    """Radius of the circle to notify, at most the maximum travel distance."""
-    uncapped_radius_m: float
-    """Radius the model asks for before any cap (RejR uses this); infinite when no radius suffices."""
-    planned_success: float
-    """Probability of acceptance that the server's own model expects from this offer."""
-    density_per_m2: float
-    expected_workers: float
-    """Workers the server expects in the circle."""
-    unreachable: str = Reason.NONE
-    """Reason why no offer is made: a word of `Reason`, '' where one is."""
-    notes: tuple[str, ...] = ()
-    """Oddities of the plan: words of `Note`."""
-    recipients: tuple[str, ...] | None = None
-    """Pseudonyms of those who are asked, wherever they are; None: everyone inside the circle or region is."""
-    rectangles: tuple[Rectangle, ...] | None = None
-    """The region whose workers are asked, in the order in which it grew; None: a circle, or names."""
+    """At most the maximum travel distance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Everyone inside some rectangles."""
+
+    rectangles: tuple[Rectangle, ...]
+    """In the order in which the region grew."""
     growth: tuple[float, ...] = ()
     """Success planned after each rectangle that was taken in this round."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """All that the server learns of an offer: who takes the task (None: nobody) and when it was told.
+class Named:
+    """Some workers by their pseudonyms, wherever they are."""
 
-    The winner goes by a pseudonym: the truth's worker ids stay on the trusted side. Several winners are joined by ';'.
+    pseudonyms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What the server decides for a task: reward and whom to ask, or a reason why it cannot be offered."""
+
+    task: int
+    reward: float = 0.0
+    target: Circle | Region | Named | None = None
+    """Whom to ask; None: nobody, for the reason in `unreachable`."""
+    planned_success: float = math.nan
+    """Probability of acceptance that the server's own model expects from this offer."""
+    expected_workers: float = math.nan
+    """Workers the server expects among those whom it asks."""
+    density_per_m2: float = math.nan
+    """Density of workers that it reads at the task."""
+    uncapped_radius_m: float = math.nan
+    """Radius the model asks for before any cap (RejR uses this); infinite when no radius suffices."""
+    unreachable: Reason = Reason.NONE
+    """Why no offer is made; '' where one is."""
+    notes: tuple[str, ...] = ()
+    """Oddities of the plan: words of `Note`."""
+
+    def __post_init__(self) -> None:
+        if (self.target is None) == (self.unreachable == Reason.NONE):
+            raise ValueError("an offer needs either a target or a reason why it is unreachable")
+
+    @classmethod
+    def refused(cls, task: Task, reason: Reason) -> Offer:
+        """Return the answer for a task that nothing is planned for."""
+        return cls(task.task, planned_success=0.0, expected_workers=0.0, unreachable=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that the server learns of an offer: who takes the task and when it was told.
+
+    Winners go by pseudonyms: the truth's worker ids stay on the trusted side.
     """
 
     task: int
-    winner: str | None
+    winners: tuple[str, ...]
+    """Empty: nobody."""
     time_s: float

@@ -136,8 +136,15 @@ class RunFolder:
 
     @cached_property
     def offers(self) -> pd.DataFrame:
-        """What the server decided and learnt: one row per task and round (`server_view.parquet`)."""
-        return self.table("server_view.parquet")
+        """What the server decided and learnt: one row per task and round (`server_view.parquet`).
+
+        `notes` and `winners` (pseudonyms) are tuples of words; version 0.1 wrote them as text, joined by semicolons.
+        """
+        frame = self.table("server_view.parquet")
+        if "winner" in frame:
+            frame = frame.rename(columns={"winner": "winners"})
+            frame = frame.assign(notes=_split(frame["notes"]), winners=_split(frame["winners"]))
+        return frame.assign(notes=frame["notes"].map(tuple), winners=frame["winners"].map(tuple))
 
     @cached_property
     def regions(self) -> list[tuple[int, int, npt.NDArray[np.float64]]]:
@@ -412,6 +419,10 @@ def _no_attack_scores() -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in ATTACK_SCORES.items()})
+
+
+def _split(words: pd.Series) -> pd.Series:
+    return words.fillna("").map(lambda text: text.split(";") if text else [])
 
 
 def _per_task(events: pd.DataFrame, kind: str, how: str) -> pd.Series:

@@ -237,7 +237,7 @@ def _reidentified(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str
 
 
 def _capped(run: RunFolder) -> Iterator[str]:
-    capped = run.offers["notes"].fillna("").astype(str).str.split(";").map(lambda notes: Note.CAPPED in notes)
+    capped = run.offers["notes"].map(lambda notes: Note.CAPPED in notes)
     if capped.any():
         yield (
             f"{int(capped.sum()):,} offers went to fewer workers than the target asked for: "
@@ -250,7 +250,7 @@ def _regions(run: RunFolder) -> Iterator[str]:
     if not run.scenario.server.assignment.plans_regions:
         return
     offers = run.offers[run.offers["unreachable"].fillna("") == ""]
-    notes = offers["notes"].fillna("").astype(str).str.split(";")
+    notes = offers["notes"]
     noise = int(notes.map(lambda words: Note.MOSTLY_NOISE in words).sum())
     if noise > WORTHLESS * len(offers):
         yield (

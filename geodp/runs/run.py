@@ -30,7 +30,7 @@ from geodp.server.density_from_points import density_from_points
 from geodp.simulation.answers import pseudonyms
 from geodp.simulation.engine import Engine, World, build_world
 from geodp.simulation.event_log import EventLog
-from geodp.simulation.worker_states import Crew
+from geodp.simulation.worker_states import WorkerStates
 from geodp.storage.folders import whole_folder
 from geodp.storage.manifest import MANIFEST, seal
 from geodp.storage.stamp import SIMULATED, write_simulated
@@ -313,9 +313,9 @@ class _PathSampler:
         self.workers = np.sort(chosen).astype(np.int64)
         self.parts: list[tuple[float, Array, Array, np.ndarray[Any, Any]]] = []
 
-    def sample(self, time_s: float, crew: Crew) -> None:
-        x, y = crew.positions(time_s, self.workers)
-        self.parts.append((time_s, x, y, crew.busy[self.workers]))
+    def sample(self, time_s: float, workers: WorkerStates) -> None:
+        x, y = workers.positions(time_s, self.workers)
+        self.parts.append((time_s, x, y, workers.busy[self.workers]))
 
     def frame(self) -> pd.DataFrame:
         time_s, x, y, busy = zip(*self.parts, strict=True)
@@ -359,8 +359,8 @@ SERVER_VIEW = {
     "expected_workers": "float64",
     "recipients": "Int64",
     "unreachable": "string",
-    "notes": "string",
-    "winner": "string",
+    "notes": "object",
+    "winners": "object",
     "answered_s": "float64",
     "completed_s": "float64",
 }
@@ -380,7 +380,7 @@ def _write_server_view(engine: Engine, folder: Path) -> None:
         frame["region"] = pd.Series(packed, dtype="object")
         frame["growth"] = pd.Series([np.array(record["growth"]) for record in engine.server.records], dtype="object")
     frame = frame.replace({"uncapped_radius_m": {np.inf: np.nan}})
-    write_simulated(frame, folder / "server_view.parquet")
+    write_simulated(frame, folder / "server_view.parquet", text_lists=("notes", "winners"))
 
 
 def _manifest(scenario: Scenario, timings: dict[str, float]) -> dict[str, Any]:

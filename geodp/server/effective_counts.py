@@ -25,26 +25,26 @@ _LEAST_VARIATION = 0.05  # coefficient of variation of the prior when the releas
 _HEAVY_SHARE = 0.05  # of the prior's heavy tail
 _LARGEST_PROBABILITY = 0.9  # beyond it (1 - p)^N asks only whether a cell is empty, and a line would mislead
 _FAR = 500.0  # beyond it the incomplete gamma function is its asymptotic series
-_LEAST_OF_MEAN = 0.01  # no place is believed to be emptier than this share of the mean
+_LEAST_OF_MEAN = 0.01  # no place is taken to be emptier than this share of the mean
 _LEAST_SHAPE = 0.02  # of the gamma law: a prior that says "nearly all cells are empty" cannot be told from this one
 
 
 @dataclass(frozen=True, eq=False)
-class BelievedCounts:
+class EffectiveCounts:
     """Count of each cell as a line in the probability of acceptance: `at_zero` - `fall` · p."""
 
     at_zero: list[float]
     fall: list[float]
 
 
-def believed_as_released(release: Cells) -> BelievedCounts:
-    """Believe the noisy counts; negative ones count as none."""
+def released_counts(release: Cells) -> EffectiveCounts:
+    """Take the noisy counts at their word; negative ones count as none."""
     count, _ = counts_and_noise(release)
-    return BelievedCounts(np.maximum(count, 0.0).tolist(), [0.0] * count.size)
+    return EffectiveCounts(np.maximum(count, 0.0).tolist(), [0.0] * count.size)
 
 
 @lru_cache(maxsize=4)
-def effective_counts(release: Cells, probability: float) -> BelievedCounts:
+def effective_counts(release: Cells, probability: float) -> EffectiveCounts:
     """Return effective counts, exact at p = 0 and at the given probability (at most 0.9), and on a line between."""
     probability = min(probability, _LARGEST_PROBABILITY)
     count, variance = counts_and_noise(release)
@@ -60,7 +60,7 @@ def effective_counts(release: Cells, probability: float) -> BelievedCounts:
         at_zero = np.where(noisy, -log_mean_refusal(count, noise, prior, small) / small, at_zero)
         at_p = np.where(noisy, -log_mean_refusal(count, noise, prior, refusal) / refusal, at_p)
     fall = np.maximum(at_zero - at_p, 0.0) / probability
-    return BelievedCounts(at_zero.tolist(), fall.tolist())
+    return EffectiveCounts(at_zero.tolist(), fall.tolist())
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,32 +3,36 @@
 Start with the cell that holds the task; take the best cell among those that touch the region, again and again, until
 the chance of enough acceptors reaches the target or no cell is left within the square of the maximum travel distance.
 The last cell is cut to the part that is needed. Cost: a heap operation for each cell looked at.
+
+The workers of a cell all accept with the cell's probability, so their acceptors are binomial, and those of a region are
+a sum of binomials (Poisson-binomial). `OneAcceptor` and `SeveralAcceptors` keep that law exactly: the first where only
+"nobody" matters, the second where the chances of 0, 1, …, k - 1 acceptors do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from math import hypot
+from math import ceil, comb, hypot, log1p, sqrt
 from typing import NamedTuple
 
+import numpy as np
+
 from geodp.public.messages import Rectangle
-from geodp.server.acceptors import Acceptors, acceptors
 from geodp.server.cell_graph import CellGraph
-from geodp.server.compact_choice import most_compact
-from geodp.server.effective_counts import BelievedCounts
-from geodp.server.part_of_cell import nearest_contact, part_around
+from geodp.server.effective_counts import EffectiveCounts
 
 SLACK = 0.05
 """The published algorithm cuts the last cell only where success exceeds the target by so much."""
 _NEAR = 0.01  # a part whose share changes by less than this share is settled
 _ROUNDING = 1e-12
+_SHARE_STEPS = 40  # halvings of the share of the last cell
 _GAUSS = 0.5 / 3**0.5  # points of Gauss's rule, in sides from the middle: exact for cubics
 
 
 class Look(NamedTuple):
-    """A cell as one task sees it. Sorted by rank, then key: cells without believed workers come last."""
+    """A cell as one task sees it. Sorted by rank, then key: cells without effective workers come last."""
 
     rank: int
     key: float
@@ -66,7 +70,7 @@ class Growth:
     """The rules by which regions grow; one object serves all tasks of a batch."""
 
     graph: CellGraph
-    believed: BelievedCounts
+    counts: EffectiveCounts
     willing: Callable[[float], float]
     """Probability of acceptance by distance."""
     max_travel_m: float
@@ -111,7 +115,7 @@ class Growth:
             share = (east - west) * (north - south) / whole
         rectangle = (west, south, east, north)
         distance, probability = self.judge(rectangle, x_m, y_m)
-        workers = share * max(self.believed.at_zero[cell] - self.believed.fall[cell] * probability, 0.0)
+        workers = share * max(self.counts.at_zero[cell] - self.counts.fall[cell] * probability, 0.0)
         if self.whole_workers:
             workers = float(int(workers))
         useful = workers > 0 and probability > 0
@@ -209,11 +213,11 @@ class Growth:
         return part_around(last.rectangle, *nearest_contact(last.rectangle, parent, x_m, y_m), share)
 
     def _released(self, look: Look) -> float:
-        """Return the believed count of the cell's part in the square, before it was cut to whole workers."""
+        """Return the effective count of the cell's part in the square, before it was cut to whole workers."""
         graph, cell = self.graph, look.cell
         whole = (graph.east_m[cell] - graph.west_m[cell]) * (graph.north_m[cell] - graph.south_m[cell])
         west, south, east, north = look.rectangle
-        count = self.believed.at_zero[cell] - self.believed.fall[cell] * look.probability
+        count = self.counts.at_zero[cell] - self.counts.fall[cell] * look.probability
         return count * (east - west) * (north - south) / whole
 
     def _sum_up(self, pieces: list[tuple[int, Rectangle, float]], looks: list[Look], steps: list[float]) -> Grown:
@@ -233,3 +237,178 @@ def corner_distance(rectangle: Rectangle, x_m: float, y_m: float) -> float:
     """Return the mean distance from a place to the four corners."""
     west, south, east, north = rectangle[0] - x_m, rectangle[1] - y_m, rectangle[2] - x_m, rectangle[3] - y_m
     return (hypot(west, south) + hypot(west, north) + hypot(east, south) + hypot(east, north)) / 4
+
+
+class OneAcceptor:
+    """Somebody accepts unless everybody declines: success 1 - Π (1 - p)^n."""
+
+    __slots__ = ("nobody",)
+
+    def __init__(self) -> None:
+        self.nobody = 1.0
+
+    @property
+    def success(self) -> float:
+        """Chance that at least one accepts."""
+        return 1.0 - self.nobody
+
+    def take(self, workers: float, probability: float) -> None:
+        """Add workers, fractions allowed."""
+        self.nobody *= float((1.0 - probability) ** workers)
+
+    def with_more(self, workers: float, probability: float) -> float:
+        """Return the chance with more workers."""
+        return 1.0 - self.nobody * float((1.0 - probability) ** workers)
+
+    def workers_for(self, target: float, probability: float, most: int) -> int:
+        """Return ⌈ln(1 - u)/ln(1 - p)⌉ with u = (target - U)/(1 - U), the success still needed."""
+        if probability >= 1.0:
+            return 1
+        needed = (target - self.success) / self.nobody
+        return min(max(ceil(log1p(-needed) / log1p(-probability) - _ROUNDING), 1), most)
+
+    def share_for(self, target: float, workers: float, probability: float) -> float:
+        """Solve nobody · (1 - s·p)^n = 1 - target for the share s."""
+        return min((1.0 - float(((1.0 - target) / self.nobody) ** (1.0 / workers))) / probability, 1.0)
+
+
+class SeveralAcceptors:
+    """At least k accept: the chances of fewer, by adding one binomial law per cell. Fractions of workers are cut."""
+
+    __slots__ = ("chances",)
+
+    def __init__(self, needed: int) -> None:
+        self.chances = [1.0] + [0.0] * (needed - 1)
+
+    @property
+    def success(self) -> float:
+        """Chance that at least k accept."""
+        return 1.0 - sum(self.chances)
+
+    def take(self, workers: float, probability: float) -> None:
+        """Add a cell's workers."""
+        self.chances = self._added(int(workers), probability)
+
+    def with_more(self, workers: float, probability: float) -> float:
+        """Return the chance with more workers."""
+        return 1.0 - sum(self._added(int(workers), probability))
+
+    def workers_for(self, target: float, probability: float, most: int) -> int:
+        """Bisect: success grows with every worker."""
+        low, high = 0, most
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.with_more(middle, probability) >= target else (middle, high)
+        return high
+
+    def share_for(self, target: float, workers: float, probability: float) -> float:
+        """Bisect: a worker is inside a share s of the area with chance s, and accepts there with chance s·p."""
+        low, high = 0.0, 1.0
+        for _ in range(_SHARE_STEPS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.with_more(workers, middle * probability) >= target else (middle, high)
+        return high
+
+    def _added(self, workers: int, probability: float) -> list[float]:
+        """Return the chances of 0 … k - 1 acceptors after a binomial number more."""
+        fewer = len(self.chances)
+        more = binomial_chances(workers, probability, fewer)
+        return [sum(self.chances[i] * more[j - i] for i in range(j + 1)) for j in range(fewer)]
+
+
+def binomial_chances(trials: int, probability: float, first: int) -> list[float]:
+    """Return the chances of 0, 1, …, first - 1 successes."""
+    if probability >= 1.0:
+        return [1.0 if hits == trials else 0.0 for hits in range(first)]
+    chances = [0.0] * first
+    log_none = trials * log1p(-probability) if trials else 0.0
+    if log_none < -700:  # (1 - p)^n underflows, and with it every chance of few successes that could matter
+        return chances
+    decline = 1.0 - probability
+    for hits in range(min(first, trials + 1)):
+        chances[hits] = comb(trials, hits) * probability**hits * decline ** (trials - hits)
+    return chances
+
+
+Acceptors = OneAcceptor | SeveralAcceptors
+"""The law of the number of acceptors in a region so far."""
+
+
+def acceptors(needed: int) -> Acceptors:
+    """Return the law of a region that is still empty."""
+    return OneAcceptor() if needed == 1 else SeveralAcceptors(needed)
+
+
+_ROUNDING_M = 1e-7  # a side this near to the cell's edge has met it
+
+
+def part_around(cell: Rectangle, x_m: float, y_m: float, share: float) -> Rectangle:
+    """Return the square around a point of the cell, cut at the cell's edges, that covers this share of its area.
+
+    Its width grows with the half side h at rate 2, at rate 1 once it has met one edge, and not at all between two;
+    so does its height. Between such meetings the area is a quadratic in h.
+    """
+    west, south, east, north = cell
+    wanted = share * (east - west) * (north - south)
+    if share >= 1:
+        return cell
+    meets = sorted((max(x_m - west, 0.0), max(east - x_m, 0.0), max(y_m - south, 0.0), max(north - y_m, 0.0)))
+    reach = 0.0
+    for meet in meets:
+        if (min(east, x_m + meet) - max(west, x_m - meet)) * (min(north, y_m + meet) - max(south, y_m - meet)) > wanted:
+            break
+        reach = meet
+    left, right = max(west, x_m - reach), min(east, x_m + reach)
+    bottom, top = max(south, y_m - reach), min(north, y_m + reach)
+    width, height = right - left, top - bottom
+    # Sides that have not met an edge yet move on.
+    wider = (left > west + _ROUNDING_M) + (right < east - _ROUNDING_M)
+    higher = (bottom > south + _ROUNDING_M) + (top < north - _ROUNDING_M)
+    a, b, c = float(wider * higher), wider * height + higher * width, width * height - wanted
+    more = 0.0
+    if a > 0:
+        more = (-b + sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a)
+    elif b > 0:
+        more = -c / b
+    reach += max(more, 0.0)
+    return max(west, x_m - reach), max(south, y_m - reach), min(east, x_m + reach), min(north, y_m + reach)
+
+
+def nearest_contact(cell: Rectangle, other: Rectangle, x_m: float, y_m: float) -> tuple[float, float]:
+    """Return the point of the edge that two touching rectangles share which is nearest to a place."""
+    low_x, high_x = max(cell[0], other[0]), min(cell[2], other[2])
+    low_y, high_y = max(cell[1], other[1]), min(cell[3], other[3])
+    return _within(x_m, low_x, high_x), _within(y_m, low_y, high_y)
+
+
+def _within(value: float, low: float, high: float) -> float:
+    """Return the value, moved into the interval; one turned around by rounding is its middle."""
+    if low > high:
+        return (low + high) / 2
+    return min(max(value, low), high)
+
+
+def most_compact(
+    region: Sequence[Rectangle], candidates: Sequence[Rectangle], utility: Sequence[float], utility_weight: float
+) -> int:
+    """Return the candidate with the highest weight · utility + (1 - weight) · compactness of the region with it."""
+    import shapely
+
+    corners = np.concatenate(
+        [_corners(region).reshape(1, -1, 2).repeat(len(candidates), axis=0), _corners(candidates)], 1
+    )
+    radius = shapely.minimum_bounding_radius(shapely.multipoints(corners))
+    area = _area(region).sum() + _area(candidates)
+    score = utility_weight * np.asarray(utility) + (1 - utility_weight) * area / (np.pi * radius**2)
+    return int(np.argmax(score))
+
+
+def _corners(rectangles: Sequence[Rectangle]) -> np.ndarray[tuple[int, int, int], np.dtype[np.float64]]:
+    """Return the four corners of each rectangle."""
+    edges = np.array(rectangles)
+    return np.stack([edges[:, [0, 0, 2, 2]], edges[:, [1, 3, 1, 3]]], axis=2)
+
+
+def _area(rectangles: Sequence[Rectangle]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    edges = np.array(rectangles)
+    return np.asarray((edges[:, 2] - edges[:, 0]) * (edges[:, 3] - edges[:, 1]))

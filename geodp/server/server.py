@@ -2,55 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
 from geodp.geometry import Region
+from geodp.public import messages
 from geodp.public.acceptance import Acceptance
 from geodp.public.events import Reason
-from geodp.public.messages import Answer, Offer, Task
+from geodp.public.messages import Answer, Circle, Named, Offer, Task
 from geodp.public.release import Cells, Points
-from geodp.server.assignment import Assignment
-from geodp.server.reward_shares import funded
-from geodp.server.view import ServerView
-
-
-@dataclass
-class Purse:
-    """The reward budget W, shared out as tasks come (book section 13.3.3, made online).
-
-    |T| is not known before the run ends, so a batch of n tasks may promise W·n/E|T| plus what earlier batches left
-    over; rewards of tasks that nobody took return. `total` caps what can ever be paid.
-    """
-
-    total: float
-    expected_tasks: float
-    paid: float = 0.0
-    promised: float = 0.0
-    """Rewards of tasks that are offered and not yet taken or given up."""
-    carried: float = 0.0
-    """What earlier batches could have spent and did not."""
-
-    def draw(self, tasks: int) -> float:
-        """Return what a batch of new tasks may promise together, and count it as drawn."""
-        share = self.total * tasks / max(self.expected_tasks, 1.0) + self.carried
-        amount = max(0.0, min(share, self.total - self.paid - self.promised))
-        self.carried = 0.0
-        self.promised += amount
-        return amount
-
-    def give_back(self, amount: float) -> None:
-        """Return money that was promised and will not be paid."""
-        self.promised = max(0.0, self.promised - amount)
-        self.carried += amount
-
-    def pay(self, amount: float) -> None:
-        """Turn a promise into a payment."""
-        self.promised = max(0.0, self.promised - amount)
-        self.paid += amount
+from geodp.server.assignment import Assignment, ServerView
+from geodp.server.rewards import RewardBudget, funded
 
 
 @dataclass
@@ -60,7 +24,7 @@ class Server:
     assignment: Assignment
     acceptance: Acceptance
     region: Region
-    purse: Purse
+    budget: RewardBudget
     minimum_reward: float
     workers_per_task: int = 1
     records: list[dict[str, Any]] = field(default_factory=list)
@@ -73,21 +37,21 @@ class Server:
         by_round = sorted(tasks, key=lambda task: (self._rounds.get(task.task, 0), task.task))
         for number, group in groupby(by_round, key=lambda task: self._rounds.get(task.task, 0)):
             batch = list(group)
-            purse = self.purse.draw(len(batch)) if number == 0 else self._held(batch)
+            purse = self.budget.draw(len(batch)) if number == 0 else self._held(batch)
             view = ServerView(
                 time_s=time_s,
                 region=self.region,
                 release=release,
                 acceptance=self.acceptance,
                 purse=purse,
-                uniform_reward=self.purse.total / max(self.purse.expected_tasks, 1.0),
+                uniform_reward=self.budget.mean,
                 minimum_reward=self.minimum_reward,
                 round=number,
                 workers_per_task=self.workers_per_task,
                 asked={task.task: self._latest[task.task]["region"] or () for task in batch} if number else {},
             )
             planned = self.assignment.offers(batch, view)
-            self.purse.give_back(purse - sum(offer.reward for offer in planned))
+            self.budget.give_back(purse - sum(offer.reward for offer in planned))
             for task, offer in zip(batch, planned, strict=True):
                 self._record(task, offer, number, time_s)
             offers += planned
@@ -95,24 +59,16 @@ class Server:
 
     def post(self, tasks: Sequence[Task], time_s: float) -> list[Offer]:
         """Post new tasks for everyone to see, each with the mean reward; nothing is read from any release."""
-        purse = self.purse.draw(len(tasks))
+        purse = self.budget.draw(len(tasks))
         pays = funded([task.arrived_s for task in tasks], purse, self.minimum_reward)
-        mean = self.purse.total / max(self.purse.expected_tasks, 1.0)
-        reward = min(mean, purse / max(int(pays.sum()), 1))
+        reward = min(self.budget.mean, purse / max(int(pays.sum()), 1))
         offers = [
-            Offer(
-                task=task.task,
-                reward=reward if paid else 0.0,
-                radius_m=self.acceptance.max_travel_m,
-                uncapped_radius_m=math.nan,
-                planned_success=math.nan,
-                density_per_m2=math.nan,
-                expected_workers=math.nan,
-                unreachable=Reason.NONE if paid else Reason.PURSE_EMPTY,
-            )
+            Offer(task.task, reward, Circle(self.acceptance.max_travel_m))
+            if paid
+            else Offer.refused(task, Reason.PURSE_EMPTY)
             for task, paid in zip(tasks, pays, strict=True)
         ]
-        self.purse.give_back(purse - reward * int(pays.sum()))
+        self.budget.give_back(purse - reward * int(pays.sum()))
         for task, offer in zip(tasks, offers, strict=True):
             self._record(task, offer, 0, time_s)
         return offers
@@ -121,24 +77,25 @@ class Server:
         """Learn who takes a task, or that nobody does."""
         record = self._latest[answer.task]
         record["answered_s"] = answer.time_s
-        record["winner"] = answer.winner
-        if answer.winner is not None:
-            self.purse.pay(record["reward"])
+        record["winners"] = answer.winners
+        if answer.winners:
+            self.budget.pay(record["reward"])
 
     def hear_completion(self, task: int, rounded_s: float) -> None:
         """Learn, coarsely, when a task was done."""
         self._latest[task]["completed_s"] = rounded_s
 
     def give_up(self, task: int) -> None:
-        """Close a task that nobody took; its reward returns to the purse."""
+        """Close a task that nobody took; its reward returns to the budget."""
         record = self._latest.get(task)
-        if record is not None and record["winner"] is None:
-            self.purse.give_back(record["reward"])
+        if record is not None and not record["winners"]:
+            self.budget.give_back(record["reward"])
 
     def _held(self, batch: list[Task]) -> float:
         return float(sum(self._latest[task.task]["reward"] for task in batch))
 
     def _record(self, task: Task, offer: Offer, number: int, time_s: float) -> None:
+        target = offer.target
         record = {
             "task": task.task,
             "round": number,
@@ -146,17 +103,17 @@ class Server:
             "x_m": task.x_m,
             "y_m": task.y_m,
             "reward": offer.reward,
-            "radius_m": offer.radius_m,
+            "radius_m": target.radius_m if isinstance(target, Circle) else None,
             "uncapped_radius_m": offer.uncapped_radius_m,
             "planned_success": offer.planned_success,
             "density_per_m2": offer.density_per_m2,
             "expected_workers": offer.expected_workers,
-            "region": offer.rectangles,
-            "growth": offer.growth,
-            "recipients": None if offer.recipients is None else len(offer.recipients),
+            "region": target.rectangles if isinstance(target, messages.Region) else None,
+            "growth": target.growth if isinstance(target, messages.Region) else (),
+            "recipients": len(target.pseudonyms) if isinstance(target, Named) else None,
             "unreachable": offer.unreachable,
-            "notes": ";".join(offer.notes),
-            "winner": None,
+            "notes": offer.notes,
+            "winners": (),
             "answered_s": None,
             "completed_s": None,
         }

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from geodp.geometry import Array
 from geodp.public.acceptance import Acceptance
 from geodp.public.events import Kind, Reason
-from geodp.public.messages import Offer, Task
+from geodp.public.messages import Circle, Named, Offer, Region, Task
 from geodp.simulation.event_log import EventLog, reason_codes
 from geodp.simulation.range_join import range_join, rectangle_join
 from geodp.streams import Streams
@@ -46,7 +46,7 @@ class Accepted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedWorkers:
     """Everyone asked in one batch: rows of worker, place, distance and answer, in order of task and then of worker."""
 
     tasks: list[Task]
@@ -100,15 +100,7 @@ class Answers:
         """Return the draws by which the curator picks among acceptors."""
         return self.streams.uniform("curator.pick", worker, task)
 
-    def pseudonym(self, worker: int) -> str:
-        """Return the name under which the server knows a worker."""
-        return str(self.pseudonyms(np.array([worker]))[0])
-
-    def pseudonyms(self, workers: Ids) -> npt.NDArray[np.str_]:
-        """Return the names under which the server knows workers."""
-        return pseudonyms(self.streams, workers)
-
-    def log_refusals(self, asked: Asked, time_s: float, log: EventLog) -> None:
+    def log_refusals(self, asked: AskedWorkers, time_s: float, log: EventLog) -> None:
         """Log every no with its reason."""
         no = np.flatnonzero(asked.answer != _YES)
         row_task = np.repeat(np.array([task.task for task in asked.tasks]), np.diff(asked.border))
@@ -130,81 +122,106 @@ def pseudonyms(streams: Streams, workers: Ids) -> npt.NDArray[np.str_]:
     return np.array([f"w{number:014x}" for number in numbers.tolist()], dtype="U15")
 
 
-def ask_circle(
+@dataclass(frozen=True)
+class People:
+    """Where everyone is at one moment, and who is on the way to a task."""
+
+    x_m: Array
+    y_m: Array
+    busy: npt.NDArray[np.bool_]
+
+
+Found = tuple[Ids, Ids, Array]
+"""Rows of whom offers mean: number of the offer, worker, distance to the task."""
+
+
+def ask(
     answers: Answers,
     tasks: Sequence[Task],
     offers: Sequence[Offer],
-    x_m: Array,
-    y_m: Array,
-    busy: npt.NDArray[np.bool_],
-) -> Asked:
-    """Ask everyone inside each offer's circle, those asked before included."""
-    centre_x, centre_y = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
-    radius = np.array([offer.radius_m for offer in offers])
-    circle, worker, distance = range_join(x_m, y_m, centre_x, centre_y, radius)
-    order = np.lexsort((worker, circle))  # by task, then worker: not the order of the search
-    circle, worker, distance = circle[order], worker[order], distance[order]
-    rewards = np.array([offer.reward for offer in offers])
-    return _asked(answers, list(tasks), rewards, circle, worker, x_m, y_m, distance, busy[worker])
-
-
-def ask_region(
-    answers: Answers,
-    tasks: Sequence[Task],
-    offers: Sequence[Offer],
-    x_m: Array,
-    y_m: Array,
-    busy: npt.NDArray[np.bool_],
+    people: People,
+    workers_of: Callable[[tuple[str, ...]], Ids],
     needed: int = 1,
-) -> Asked:
-    """Ask everyone inside each offer's region, once, also where its rectangles share an edge or overlap.
+) -> AskedWorkers:
+    """Ask everyone whom each offer means, those asked before included.
 
-    The workers whom a task needs share its reward evenly, and answer to their share.
+    Parameters
+    ----------
+    answers
+        The true willingness of everyone.
+    tasks, offers
+        What is offered, and to whom, in the same order.
+    people
+        Everyone, now.
+    workers_of
+        Returns the workers behind pseudonyms.
+    needed
+        Workers whom a task needs: they share its reward evenly, and answer to their share.
     """
-    pieces = [offer.rectangles or () for offer in offers]
-    rectangles = np.array([rectangle for piece in pieces for rectangle in piece]).reshape(-1, 4)
-    owner = np.repeat(np.arange(len(offers)), [len(piece) for piece in pieces])
-    number, worker = rectangle_join(x_m, y_m, rectangles)
-    pair = np.unique(owner[number] * x_m.size + worker)  # by task, then worker
-    index, worker = pair // x_m.size, pair % x_m.size
-    centre_x, centre_y = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
-    distance = np.hypot(x_m[worker] - centre_x[index], y_m[worker] - centre_y[index])
+    targets = [offer.target for offer in offers]
+    found = [
+        _in_circles([(i, target) for i, target in enumerate(targets) if isinstance(target, Circle)], tasks, people),
+        _in_regions([(i, target) for i, target in enumerate(targets) if isinstance(target, Region)], tasks, people),
+        _by_name(
+            [(i, workers_of(target.pseudonyms)) for i, target in enumerate(targets) if isinstance(target, Named)],
+            tasks,
+            people,
+        ),
+    ]
+    index, worker, distance = (np.concatenate(column) for column in zip(*found, strict=True))
+    order = np.lexsort((worker, index))  # by task, then worker: not the order of the search
     rewards = np.array([offer.reward for offer in offers]) / needed
-    return _asked(answers, list(tasks), rewards, index, worker, x_m, y_m, distance, busy[worker])
+    return _answered(answers, list(tasks), rewards, (index[order], worker[order], distance[order]), people)
 
 
-def ask_named(
-    answers: Answers,
-    tasks: Sequence[Task],
-    offers: Sequence[Offer],
-    named: Sequence[Ids],
-    x_m: Array,
-    y_m: Array,
-    busy: npt.NDArray[np.bool_],
-) -> Asked:
-    """Ask the workers whom each offer names, wherever they truly are."""
-    index = np.repeat(np.arange(len(tasks)), [workers.size for workers in named])
-    worker = np.concatenate([np.sort(workers) for workers in named])
-    centre_x, centre_y = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
-    distance = np.hypot(x_m[worker] - centre_x[index], y_m[worker] - centre_y[index])
-    rewards = np.array([offer.reward for offer in offers])
-    return _asked(answers, list(tasks), rewards, index, worker, x_m, y_m, distance, busy[worker])
+def _in_circles(circles: list[tuple[int, Circle]], tasks: Sequence[Task], people: People) -> Found:
+    number = np.array([i for i, _ in circles], dtype=np.int64)
+    centre_x, centre_y = _places(tasks, number)
+    radius = np.array([circle.radius_m for _, circle in circles])
+    circle, worker, distance = range_join(people.x_m, people.y_m, centre_x, centre_y, radius)
+    return number[circle], worker, distance
+
+
+def _in_regions(regions: list[tuple[int, Region]], tasks: Sequence[Task], people: People) -> Found:
+    """Find everyone inside each region, once, also where its rectangles share an edge or overlap."""
+    rectangles = np.array([rectangle for _, region in regions for rectangle in region.rectangles]).reshape(-1, 4)
+    owner = _repeated([(i, len(region.rectangles)) for i, region in regions])
+    number, worker = rectangle_join(people.x_m, people.y_m, rectangles)
+    pair = np.unique(owner[number] * people.x_m.size + worker)
+    return _with_distance(pair // people.x_m.size, pair % people.x_m.size, tasks, people)
+
+
+def _by_name(named: list[tuple[int, Ids]], tasks: Sequence[Task], people: People) -> Found:
+    index = _repeated([(i, workers.size) for i, workers in named])
+    worker = np.concatenate([np.empty(0, dtype=np.int64), *(workers for _, workers in named)])
+    return _with_distance(index, worker, tasks, people)
+
+
+def _with_distance(index: Ids, worker: Ids, tasks: Sequence[Task], people: People) -> Found:
+    centre_x, centre_y = _places(tasks, index)
+    return index, worker, np.hypot(people.x_m[worker] - centre_x, people.y_m[worker] - centre_y)
+
+
+def _repeated(numbers: list[tuple[int, int]]) -> Ids:
+    """Return each first number as often as the second says."""
+    return np.repeat(*np.array(numbers, dtype=np.int64).reshape(-1, 2).T)
+
+
+def _places(tasks: Sequence[Task], index: Ids) -> tuple[Array, Array]:
+    return np.array([task.x_m for task in tasks])[index], np.array([task.y_m for task in tasks])[index]
 
 
 def browse_nearest(
     answers: Answers,
     tasks: list[Task],
     rewards: Array,
-    x_m: Array,
-    y_m: Array,
-    busy: npt.NDArray[np.bool_],
+    people: People,
     has_declined: Callable[[int, Ids], npt.NDArray[np.bool_]],
-) -> Asked:
+) -> AskedWorkers:
     """Let every idle worker look at the nearest posted task within her reach that she has not declined yet."""
-    centre_x, centre_y = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
-    radius = np.full(len(tasks), answers.acceptance.max_travel_m)
-    task, worker, distance = range_join(x_m, y_m, centre_x, centre_y, radius)
-    keep = ~busy[worker]
+    reach = Circle(answers.acceptance.max_travel_m)
+    task, worker, distance = _in_circles([(i, reach) for i in range(len(tasks))], tasks, people)
+    keep = ~people.busy[worker]
     for index in range(len(tasks)):
         rows = slice(*np.searchsorted(task, [index, index + 1]).tolist())
         keep[rows] &= ~has_declined(tasks[index].task, worker[rows])
@@ -212,27 +229,25 @@ def browse_nearest(
     order = np.lexsort((task, distance, worker))
     nearest = order[np.unique(worker[order], return_index=True)[1]]
     nearest = nearest[np.argsort(task[nearest], kind="stable")]
-    task, worker, distance = task[nearest], worker[nearest], distance[nearest]
-    idle = np.zeros(worker.size, dtype=np.bool_)
-    return _asked(answers, tasks, rewards, task, worker, x_m, y_m, distance, idle)
+    return _answered(answers, tasks, rewards, (task[nearest], worker[nearest], distance[nearest]), people)
 
 
-def _asked(
-    answers: Answers,
-    tasks: list[Task],
-    rewards: Array,
-    index: Ids,
-    worker: Ids,
-    x_m: Array,
-    y_m: Array,
-    distance_m: Array,
-    busy: npt.NDArray[np.bool_],
-) -> Asked:
-    """Ask the workers, each about the task of her row; rows are in order of task and then of worker."""
+def _answered(answers: Answers, tasks: list[Task], rewards: Array, found: Found, people: People) -> AskedWorkers:
+    """Let the workers answer, each about the task of her row; rows are in order of task and then of worker."""
+    index, worker, distance_m = found
     task = np.array([one.task for one in tasks])[index]
-    answer = answers.answer(task, worker, rewards[index], distance_m, busy)
+    answer = answers.answer(task, worker, rewards[index], distance_m, people.busy[worker])
     luck = np.zeros(worker.size)
     yes = answer == _YES
     luck[yes] = answers.luck(task[yes], worker[yes])
-    border = np.searchsorted(index, np.arange(len(tasks) + 1))
-    return Asked(tasks, rewards, border, worker, x_m[worker], y_m[worker], distance_m, answer, luck)
+    return AskedWorkers(
+        tasks=tasks,
+        rewards=rewards,
+        border=np.searchsorted(index, np.arange(len(tasks) + 1)),
+        worker=worker,
+        x_m=people.x_m[worker],
+        y_m=people.y_m[worker],
+        distance_m=distance_m,
+        answer=answer,
+        luck=luck,
+    )

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from geodp.geometry import Array
 from geodp.public.acceptance import Acceptance
-from geodp.simulation.answers import Asked
+from geodp.simulation.answers import AskedWorkers
 
 Ids = npt.NDArray[np.int64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -46,7 +46,7 @@ class SeenOutcomes:
     """Whether she is one of the names, per row."""
 
 
-def seen_outcomes(asked: Asked, winners: dict[int, list[int]], gone: npt.NDArray[np.bool_]) -> SeenOutcomes:
+def seen_outcomes(asked: AskedWorkers, winners: dict[int, list[int]], gone: npt.NDArray[np.bool_]) -> SeenOutcomes:
     """Return what the server sees of a batch.
 
     Parameters

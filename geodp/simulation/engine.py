@@ -28,15 +28,16 @@ from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.events import Kind, Note, Reason
 from geodp.public.guarantee import Neighbours
-from geodp.public.messages import Answer, Offer, Task
+from geodp.public.messages import Answer, Circle, Offer, Region, Task
 from geodp.public.release import Cells, Points
 from geodp.scenario.schema import Scenario
-from geodp.server.server import Purse, Server
-from geodp.simulation.answers import Accepted, Answers, Asked, ask_circle, ask_named, ask_region, browse_nearest
+from geodp.server.rewards import RewardBudget
+from geodp.server.server import Server
+from geodp.simulation.answers import Accepted, Answers, AskedWorkers, People, ask, browse_nearest, pseudonyms
 from geodp.simulation.disclosure import Disclosure, seen_outcomes
 from geodp.simulation.event_log import EventLog
 from geodp.simulation.phones import Phones
-from geodp.simulation.worker_states import Crew
+from geodp.simulation.worker_states import WorkerStates
 from geodp.streams import Streams
 from geodp.world.demand import Arrivals
 from geodp.world.motion import Motion
@@ -78,13 +79,13 @@ class Engine:
         log: EventLog,
         *,
         on_release: Callable[[Cells, np.ndarray[Any, Any]], None],
-        on_sample: Callable[[float, Crew], None],
+        on_sample: Callable[[float, WorkerStates], None],
         on_progress: Callable[[float], None],
         on_positions: Callable[[Cells | Points, Array, Array], None] = lambda *_: None,
         samples: int = 97,
     ) -> None:
         self.scenario, self.arrivals = scenario, world.arrivals
-        self.crew = Crew(world.motion, scenario.workers.travel_speed_mps)
+        self.workers = WorkerStates(world.motion, scenario.workers.travel_speed_mps)
         self.streams, self.log = streams, log
         self._on_release, self._on_sample, self._on_progress = on_release, on_sample, on_progress
         self._on_positions = on_positions
@@ -99,17 +100,17 @@ class Engine:
         )
         self.server = _server(scenario)
         acceptance = scenario.workers.acceptance
-        eagerness = acceptance.eagerness(self.crew.size, streams.generator("world.eagerness"))
+        eagerness = acceptance.eagerness(self.workers.size, streams.generator("world.eagerness"))
         self.answers = Answers(acceptance, streams, eagerness)
-        self.disclosure = Disclosure(acceptance, eagerness, self.crew.size, scenario.tasks.workers_per_task)
+        self.disclosure = Disclosure(acceptance, eagerness, self.workers.size, scenario.tasks.workers_per_task)
         self.phones = Phones(
-            scenario.device.mechanism,
-            self.ledger,
-            scenario.device.budget.when_spent,
-            self.region,
-            self.crew.size,
-            self.answers.pseudonyms,
-            None if scenario.device.memoise_m is None else Memory(scenario.device.memoise_m),
+            device=scenario.device.mechanism,
+            ledger=self.ledger,
+            when_spent=scenario.device.budget.when_spent,
+            region=self.region,
+            size=self.workers.size,
+            pseudonyms=lambda ids: pseudonyms(streams, ids),
+            memory=None if scenario.device.memoise_m is None else Memory(scenario.device.memoise_m),
         )
         self.open: dict[int, Task] = {}
         self.waiting: list[Task] = []
@@ -151,7 +152,7 @@ class Engine:
     def _report(self, index: int) -> None:
         """Let all phones report to the server; the truth goes to the run folder alone."""
         now = self.env.now
-        x, y = self.crew.positions(now)
+        x, y = self.workers.positions(now)
         points = self.phones.report(now, x, y, self.streams.generator(f"device.report.{index}"))
         if points is None:
             self._log_refused(kept=self.phones.current is not None)
@@ -167,8 +168,8 @@ class Engine:
         if section is None or self.curator is None:
             return
         now = self.env.now
-        everyone = self.crew.positions(now)
-        counted = ~self.crew.busy if section.counts == "idle" else np.ones(self.crew.size, dtype=np.bool_)
+        everyone = self.workers.positions(now)
+        counted = ~self.workers.busy if section.counts == "idle" else np.ones(self.workers.size, dtype=np.bool_)
         x, y = everyone[0][counted], everyone[1][counted]
         if not self.phones.afford(now):
             self._log_refused(kept=self.curator.current is not None)
@@ -249,7 +250,7 @@ class Engine:
         self.waiting = []
         return [task for task in waiting if task.expires_s >= deadline]
 
-    def _offer(self) -> Asked | None:
+    def _offer(self) -> AskedWorkers | None:
         """Plan offers and broadcast them; the curator, or each phone, knows who is meant, and the server does not."""
         tasks = self._take_waiting()
         if not tasks:
@@ -258,16 +259,15 @@ class Engine:
         made = self._announce(self.server.plan(tasks, release, self.env.now))
         if not made:
             return None
-        x, y = self.crew.positions(self.env.now)
+        self._short |= {
+            offer.task: Note.SHORT_OF_TARGET in offer.notes for offer in made if isinstance(offer.target, Region)
+        }
         tasks = [self.open[offer.task] for offer in made]
-        if made[0].rectangles is not None:
-            self._short |= {offer.task: Note.SHORT_OF_TARGET in offer.notes for offer in made}
-            needed = self.scenario.tasks.workers_per_task
-            return ask_region(self.answers, tasks, made, x, y, self.crew.busy, needed)
-        if made[0].recipients is None:
-            return ask_circle(self.answers, tasks, made, x, y, self.crew.busy)
-        named = [self.phones.workers(offer.recipients or ()) for offer in made]
-        return ask_named(self.answers, tasks, made, named, x, y, self.crew.busy)
+        needed = self.scenario.tasks.workers_per_task
+        return ask(self.answers, tasks, made, self._people(), self.phones.workers, needed)
+
+    def _people(self) -> People:
+        return People(*self.workers.positions(self.env.now), self.workers.busy)
 
     def _announce(self, offers: list[Offer]) -> list[Offer]:
         """Log the offers and return those that are made; tasks without one are closed with their reason."""
@@ -275,13 +275,14 @@ class Engine:
         for offer in offers:
             task = self.open[offer.task]
             if offer.unreachable:
-                self._give_up(task, Reason(offer.unreachable), Kind.UNREACHABLE, offer.uncapped_radius_m)
+                self._give_up(task, offer.unreachable, Kind.UNREACHABLE, offer.uncapped_radius_m)
                 continue
             made.append(offer)
-            self.log.add(self.env.now, Kind.OFFER, task=task.task, x_m=task.x_m, y_m=task.y_m, value=offer.radius_m)
+            radius_m = offer.target.radius_m if isinstance(offer.target, Circle) else np.nan
+            self.log.add(self.env.now, Kind.OFFER, task=task.task, x_m=task.x_m, y_m=task.y_m, value=radius_m)
         return made
 
-    def _post(self) -> Asked | None:
+    def _post(self) -> AskedWorkers | None:
         """Post new tasks for all to see; every idle worker looks at the nearest open task she has not declined."""
         for offer in self._announce(self.server.post(self._take_waiting(), self.env.now)):
             self._posted[offer.task] = offer.reward
@@ -290,16 +291,15 @@ class Engine:
         if not posted:
             return None
         rewards = np.array([self._posted[task.task] for task in posted])
-        x, y = self.crew.positions(self.env.now)
-        return browse_nearest(self.answers, posted, rewards, x, y, self.crew.busy, self.disclosure.has_passed)
+        return browse_nearest(self.answers, posted, rewards, self._people(), self.disclosure.has_passed)
 
-    def _answering(self, asked: Asked) -> Steps:
+    def _answering(self, asked: AskedWorkers) -> Steps:
         """Wait for the window to close, then let the curator pick, task by task in order of arrival."""
         yield self.env.timeout(self.scenario.server.answer_window_s)
         if self._over:
             return  # undecided: these tasks were censored
         self.answers.log_refusals(asked, self.env.now, self.log)
-        gone = self.crew.busy.copy()
+        gone = self.workers.busy.copy()
         winners = {
             task.task: self._decide(task, reward, asked.accepted(rows), notified=rows.stop > rows.start)
             for task, reward, rows in asked.by_task()
@@ -310,7 +310,7 @@ class Engine:
 
     def _decide(self, task: Task, reward: float, yes: Accepted, *, notified: bool) -> list[int]:
         """Close a task with those who are picked and return them, or leave it to its next round."""
-        free = ~self.crew.busy[yes.worker]
+        free = ~self.workers.busy[yes.worker]
         winners = yes.pick(free, self.scenario.tasks.workers_per_task)
         if yes.worker.size:
             self.log.add(
@@ -326,13 +326,13 @@ class Engine:
         if not winners:
             self._nobody(task, self._why_nobody(task, yes.worker.size, int(free.sum()), notified=notified))
             return []
-        names = ";".join(self.answers.pseudonym(winner) for winner in winners)
-        self.server.hear(Answer(task.task, names, self.env.now))
+        names = pseudonyms(self.streams, np.array(winners)).tolist()
+        self.server.hear(Answer(task.task, tuple(names), self.env.now))
         del self.open[task.task]
         self._posted.pop(task.task, None)
         self._short.pop(task.task, None)
         for winner in winners:
-            self.crew.busy[winner] = True  # at once: the next task of this batch must not pick her too
+            self.workers.busy[winner] = True  # at once: the next task of this batch must not pick her too
             self.env.process(self._trip(task, winner, reward))
         return winners
 
@@ -352,7 +352,7 @@ class Engine:
     def _nobody(self, task: Task, why: Reason) -> None:
         if task.task in self._posted:
             return  # a posted task stays on the board until its patience runs out
-        self.server.hear(Answer(task.task, None, self.env.now))
+        self.server.hear(Answer(task.task, (), self.env.now))
         rounds = self.offered.get(task.task, 0) + 1
         if rounds <= self.scenario.server.reoffers:
             self.offered[task.task] = rounds
@@ -362,10 +362,10 @@ class Engine:
 
     def _trip(self, task: Task, worker: int, reward: float) -> Steps:
         left_s = self.env.now
-        from_x, from_y, arrives_s = self.crew.depart(worker, left_s, task.x_m, task.y_m)
+        from_x, from_y, arrives_s = self.workers.depart(worker, left_s, task.x_m, task.y_m)
         self.log.add(left_s, Kind.DEPARTURE, task=task.task, worker=worker, x_m=from_x, y_m=from_y, value=reward)
         yield self.env.timeout(arrives_s - left_s)
-        self.crew.finish(worker)
+        self.workers.finish(worker)
         distance = float(np.hypot(task.x_m - from_x, task.y_m - from_y))
         self.log.add(
             self.env.now,
@@ -384,7 +384,7 @@ class Engine:
     def _sampling(self) -> Steps:
         for time_s in np.linspace(0.0, self.scenario.duration_s, self._samples).tolist():
             yield self.env.timeout(max(0.0, time_s - self.env.now))
-            self._on_sample(time_s, self.crew)
+            self._on_sample(time_s, self.workers)
 
 
 def _budgets(scenario: Scenario) -> dict[Account, float | Allowance]:
@@ -404,7 +404,7 @@ def _server(scenario: Scenario) -> Server:
         assignment=section.assignment,
         acceptance=section.assumed_acceptance or scenario.workers.acceptance,
         region=scenario.area,
-        purse=Purse(reward.total or 0.0, scenario.expected_tasks()),
+        budget=RewardBudget(reward.total or 0.0, scenario.expected_tasks()),
         minimum_reward=reward.minimum or 0.0,
         workers_per_task=scenario.tasks.workers_per_task,
     )

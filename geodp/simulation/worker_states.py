@@ -11,7 +11,7 @@ from geodp.world.motion import Motion
 Ids = npt.NDArray[np.int64]
 
 
-class Crew:
+class WorkerStates:
     """All workers as columns.
 
     A worker on a task leaves her own schedule and walks straight to the task; afterwards she closes the gap to where

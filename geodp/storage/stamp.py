@@ -8,6 +8,7 @@ as a column. `metrics.json` alone has none, for it holds numbers and nothing els
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,26 @@ METADATA: dict[str, str] = {"geodp": json.dumps(SIMULATED)}
 """The stamp as metadata of a Parquet file, where releases carry theirs."""
 
 
-def write_simulated(frame: pd.DataFrame, path: Path, *, index: bool | None = None) -> None:
-    """Write a table of a simulation as stamped Parquet; `index` as for `DataFrame.to_parquet`."""
+def write_simulated(
+    frame: pd.DataFrame, path: Path, *, index: bool | None = None, text_lists: Sequence[str] = ()
+) -> None:
+    """Write a table of a simulation as stamped Parquet.
+
+    Parameters
+    ----------
+    frame, path
+        The table, and the file.
+    index
+        As for `DataFrame.to_parquet`.
+    text_lists
+        Columns of lists of words: lists that are all empty would not tell of what.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     table = pa.Table.from_pandas(frame, preserve_index=index)
+    for name in text_lists:
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, table[name].cast(pa.list_(pa.string())))
     metadata = {**(table.schema.metadata or {}), **{key.encode(): text.encode() for key, text in METADATA.items()}}
     pq.write_table(table.replace_schema_metadata(metadata), path, compression="zstd")

@@ -13,7 +13,7 @@ from geodp.run_folder.folder import RunFolder
 from geodp.scenario.schema import load_scenario
 from geodp.simulation.engine import Engine, World, build_world
 from geodp.simulation.event_log import EventLog
-from geodp.simulation.worker_states import Crew
+from geodp.simulation.worker_states import WorkerStates
 from geodp.streams import Streams
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import CITY_MILLION, SCENARIOS, city_million_run, cpu_s, scratch_folder
@@ -81,7 +81,7 @@ def _worker_updates() -> Iterator[Figure]:
     """Move everyone once a minute for an hour: columns under one clock, against one process per worker."""
     scenario, streams = load_scenario(CITY_MILLION).resolved(), Streams(0)
     world = build_world(scenario, streams)
-    ours = max(_crew_updates_per_s(world, scenario.workers.travel_speed_mps) for _ in range(3))
+    ours = max(_worker_updates_per_s(world, scenario.workers.travel_speed_mps) for _ in range(3))
     yardsticks = {f"simpy_{workers}_processes": _process_updates_per_s(workers) for workers in (10_000, 100_000)}
     for against, theirs in yardsticks.items():
         yield Figure("engine_worker_updates_per_s", ours, "more", against, theirs, at_least=100)
@@ -92,7 +92,7 @@ def _worker_updates() -> Iterator[Figure]:
     spent, _ = cpu_s(engine.run)
     log.close()
     looks = len(scenario.release_times()) + int(scenario.duration_s // scenario.server.batch_s) - 1
-    whole = engine.crew.size * looks / spent
+    whole = engine.workers.size * looks / spent
     # Ours with the whole protocol, theirs with movement alone: reported, not required.
     for against, theirs in yardsticks.items():
         yield Figure("engine_worker_updates_per_s_with_protocol", whole, "more", against, theirs)
@@ -102,15 +102,15 @@ def _ignore(*_: object) -> None:
     """Take what the engine tells and do nothing."""
 
 
-def _crew_updates_per_s(world: World, speed_mps: float) -> float:
-    def minutely(env: simpy.Environment, crew: Crew) -> Steps:
+def _worker_updates_per_s(world: World, speed_mps: float) -> float:
+    def minutely(env: simpy.Environment, workers: WorkerStates) -> Steps:
         for _ in range(MINUTES):
             yield env.timeout(60.0)
-            crew.positions(env.now)
+            workers.positions(env.now)
 
     def move() -> None:
         env = simpy.Environment()
-        env.process(minutely(env, Crew(world.motion, speed_mps)))
+        env.process(minutely(env, WorkerStates(world.motion, speed_mps)))
         env.run()
 
     return world.motion.workers * MINUTES / cpu_s(move)[0]

@@ -22,14 +22,15 @@ from geodp.public.acceptance.linear import Linear
 from geodp.public.messages import Offer, Task
 from geodp.public.release import Cells
 from geodp.run_folder.folder import RunFolder
+from geodp.server.assignment import ServerView
 from geodp.server.assignment.geocast import Geocast
 from geodp.server.cell_graph import cell_graph
 from geodp.server.effective_counts import effective_counts
-from geodp.server.view import ServerView
 from geodp.simulation.range_join import rectangle_join
 from geodp.world.sources.synthetic_city import SyntheticCity
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import CITY_MILLION, best_cpu_s, cpu_s, scratch_folder
+from tests.server.targets import rectangles
 
 PHOENIX = Region(-112.8755, 32.8768, -111.6712, 33.8068)
 ACCEPTANCE = Linear(mar=0.1, max_travel_m=13_500.0, minimum_reward=0.0)
@@ -70,7 +71,7 @@ class World:
 
     def realised(self, offers: list[Offer]) -> tuple[Array, Array]:
         """Return the true chance that somebody accepts, and the workers notified, task by task."""
-        pieces = [offer.rectangles or () for offer in offers]
+        pieces = [rectangles(offer) for offer in offers]
         owner = np.repeat(np.arange(len(pieces)), [len(piece) for piece in pieces])
         number, worker = rectangle_join(self.x_m, self.y_m, np.array([edges for piece in pieces for edges in piece]))
         pair = np.unique(owner[number] * self.x_m.size + worker)
@@ -141,7 +142,7 @@ def _growth() -> Iterator[Figure]:
     for target in (0.6, 0.9, 0.99):
         rules = Geocast(target_success=target)
         [used] = best_cpu_s(lambda rules=rules: rules.offers(world.tasks[:2000], view(release)))  # type: ignore[misc]
-        cells = sum(len(offer.rectangles or ()) for offer in rules.offers(world.tasks[:2000], view(release)))
+        cells = sum(len(rectangles(offer)) for offer in rules.offers(world.tasks[:2000], view(release)))
         per_cell.append(1e6 * used / cells)
         yield Figure(f"geocast_us_per_cell_target_{target}", per_cell[-1])
     yield Figure("geocast_us_per_cell_worst_against_first", per_cell[-1] / per_cell[0], at_most=1.5)

@@ -149,7 +149,9 @@ class FakeRun:
         log.close()
         names = ["task", "round", "time_s", "x_m", "y_m", "reward", "radius_m", "uncapped_radius_m", "planned_success"]
         view = pd.DataFrame(rows, columns=[*names, "unreachable"])
-        view = view.assign(density_per_m2=1e-5, expected_workers=12.0, notes="", winner=-1, answered_s=0.0)
+        view = view.assign(density_per_m2=1e-5, expected_workers=12.0, answered_s=0.0)
+        nothing = pd.Series([()] * len(view), dtype="object")
+        view = view.assign(notes=nothing, winners=nothing)
         view.assign(completed_s=0.0).to_parquet(folder / "server_view.parquet")
 
     def _write_trip(

@@ -150,13 +150,13 @@ def _trip(
 def server_view() -> pd.DataFrame:
     """Return what the server decided and learnt, one row per task and round."""
     rows = [
-        plan(0, radius_m=300.0, planned_success=0.9, winner="a", answered_s=60.0),
+        plan(0, radius_m=300.0, planned_success=0.9, winners=("a",), answered_s=60.0),
         plan(1, radius_m=600.0, planned_success=0.9, answered_s=60.0),
         plan(2, radius_m=300.0, planned_success=0.8, answered_s=60.0),
-        plan(2, round=1, radius_m=900.0, planned_success=0.95, winner="b", answered_s=200.0),
+        plan(2, round=1, radius_m=900.0, planned_success=0.95, winners=("b",), answered_s=200.0),
         plan(3, uncapped_radius_m=None, unreachable="no_radius_reaches_target"),
-        plan(4, uncapped_radius_m=-50.0, unreachable="solver_gave_no_usable_radius", notes="negative_radius"),
-        plan(5, radius_m=150.0, planned_success=0.6, winner="c", answered_s=580.0, notes="under_one_worker"),
+        plan(4, uncapped_radius_m=-50.0, unreachable="solver_gave_no_usable_radius", notes=("negative_radius",)),
+        plan(5, radius_m=150.0, planned_success=0.6, winners=("c",), answered_s=580.0, notes=("under_one_worker",)),
         plan(7, radius_m=3000.0, uncapped_radius_m=5000.0, planned_success=0.7),
     ]
     return pd.DataFrame(rows)
@@ -177,8 +177,8 @@ def plan(task: int, **fields: Any) -> dict[str, Any]:
         "density_per_m2": 1e-5,
         "expected_workers": 3.0,
         "unreachable": "",
-        "notes": "",
-        "winner": None,
+        "notes": (),
+        "winners": (),
         "answered_s": None,
         "completed_s": None,
     }

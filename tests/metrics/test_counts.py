@@ -18,8 +18,8 @@ def test_counts(hand_made: RunFolder) -> None:
 def test_a_task_noted_in_two_rounds_counts_once(copied: RunFolder) -> None:
     import pandas as pd
 
-    both = "negative_radius;under_one_worker"
-    rows = [plan(0, notes=both), plan(0, round=1, notes=both), plan(1, notes="under_one_worker"), plan(2)]
+    both = ("negative_radius", "under_one_worker")
+    rows = [plan(0, notes=both), plan(0, round=1, notes=both), plan(1, notes=("under_one_worker",)), plan(2)]
     pd.DataFrame(rows).to_parquet(copied.path / "server_view.parquet")
     run = RunFolder(copied.path)
     assert NegativeRadii().measure(run)["negative_radii"].value == 1

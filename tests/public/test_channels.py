@@ -11,8 +11,8 @@ from geodp.device.planar_geometric import PlanarGeometric
 from geodp.device.planar_laplace import PlanarLaplace
 from geodp.errors import DataError, UsageError
 from geodp.geometry import Array, Grid, Region
-from geodp.public._planar_integrals import half_line, rectangle
 from geodp.public.channels import Channel, FiniteChannel, PlanarGeometricChannel, PlanarLaplaceChannel
+from geodp.public.planar_laws import half_line, rectangle
 
 EPSILON = 0.01
 

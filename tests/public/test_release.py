@@ -5,8 +5,7 @@ from scipy import ndimage, stats
 
 from geodp.geometry import Grid, Region
 from geodp.public.guarantee import Guarantee
-from geodp.public.release import Cells, Contours, DensityEstimate, LatticeCells, Points
-from geodp.public.smoothing import Smoothing
+from geodp.public.release import Cells, Contours, DensityEstimate, LatticeCells, Points, Smoothing
 
 REGION = Region(0.0, 0.0, 0.09, 0.09)
 NOTHING = Guarantee.none("a test")

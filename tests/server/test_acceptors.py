@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geodp.server.acceptors import OneAcceptor, SeveralAcceptors, acceptors, binomial_chances
+from geodp.server.geocast_growth import OneAcceptor, SeveralAcceptors, acceptors, binomial_chances
 
 CELLS = [(3, 0.1), (0, 0.5), (2, 0.35), (4, 0.02)]
 

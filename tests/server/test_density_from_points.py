@@ -6,8 +6,13 @@ import pytest
 from geodp.geometry import Array, Grid
 from geodp.public.guarantee import Guarantee
 from geodp.public.release import Points
-from geodp.server.density_from_points import _Deconvolution, _even_spread, density_from_points, onto_simplex
-from geodp.server.reports_on_torus import ReportsOnTorus
+from geodp.server.density_from_points import (
+    ReportsOnTorus,
+    _Deconvolution,
+    _even_spread,
+    density_from_points,
+    onto_simplex,
+)
 from tests.server.reports import REGION, Hills, names, reported
 
 EPSILON = 0.005  # mean displacement 400 m

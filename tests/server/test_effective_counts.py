@@ -6,10 +6,10 @@ import pytest
 from geodp.server.cell_graph import cell_graph
 from geodp.server.effective_counts import (
     Gamma,
-    believed_as_released,
     effective_counts,
     log_mean_refusal,
     prior_of_counts,
+    released_counts,
     surrounding_mean,
 )
 from tests.server.cells import grid_cells
@@ -90,7 +90,7 @@ def test_effective_counts_keep_what_they_promise_on_average(probability: float) 
     realised = ((1 - probability) ** true).mean()
     assert ((1 - probability) ** effective).mean() == pytest.approx(realised, abs=0.012)
     chosen = noisy > 20  # what a region is made of: cells that look full
-    plain = ((1 - probability) ** np.array(believed_as_released(release).at_zero)[chosen]).mean()
+    plain = ((1 - probability) ** np.array(released_counts(release).at_zero)[chosen]).mean()
     kept = ((1 - probability) ** true[chosen]).mean()
     assert plain < 0.8 * kept
     assert ((1 - probability) ** effective[chosen]).mean() == pytest.approx(kept, rel=0.15)
@@ -100,5 +100,5 @@ def test_exact_counts_are_taken_as_they_are_and_negative_ones_as_none() -> None:
     release = grid_cells(np.array([[5.0, 0.0, 2.5]]))
     assert effective_counts(release, 0.1).at_zero == [5.0, 0.0, 2.5]
     noisy = grid_cells(np.array([[5.0, -4.0, 2.5]]), noise_scale=1.0)
-    assert believed_as_released(noisy).at_zero == [5.0, 0.0, 2.5]
+    assert released_counts(noisy).at_zero == [5.0, 0.0, 2.5]
     assert min(effective_counts(noisy, 0.1).at_zero) > 0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geodp.server.part_of_cell import nearest_contact, part_around
+from geodp.server.geocast_growth import nearest_contact, part_around
 
 shares = st.floats(1e-6, 1.0)
 

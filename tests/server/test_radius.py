@@ -19,7 +19,7 @@ from geodp.server.radius import (
     printed_tanh_radius_m,
     taylor_radius_m,
 )
-from geodp.server.reward_shares import by_radius
+from geodp.server.rewards import by_radius
 
 TARGET = 0.9
 BOOK = TanhReward(ceiling=1, metres_per_reward=1000, max_travel_m=1e9)  # c·w in km is the reward

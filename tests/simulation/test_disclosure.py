@@ -10,11 +10,11 @@ import pytest
 
 from geodp.public.acceptance.linear import Linear
 from geodp.public.messages import Task
-from geodp.simulation.answers import Asked
+from geodp.simulation.answers import AskedWorkers
 from geodp.simulation.disclosure import Disclosure, SeenOutcomes, seen_outcomes
 
 MODEL = Linear(mar=1.0, max_travel_m=1.0)  # θ = 1 - distance
-NO, YES, BUSY = 3, 4, 0  # codes of `Asked.answer`
+NO, YES, BUSY = 3, 4, 0  # codes of `AskedWorkers.answer`
 
 
 def seen(chances: list[float], winners: list[int]) -> SeenOutcomes:
@@ -126,7 +126,7 @@ def test_what_is_kept_of_closed_tasks_is_dropped() -> None:
 def test_only_those_count_whose_answer_could_have_mattered() -> None:
     """Task 1 takes worker 2, so task 5 of the same batch could not have had her; worker 0 is busy, 4 long gone."""
     tasks = [Task(5, 0.0, 0.0, 0.0, 900.0), Task(1, 0.0, 0.0, 0.0, 900.0), Task(9, 0.0, 0.0, 0.0, 900.0)]
-    asked = Asked(
+    asked = AskedWorkers(
         tasks=tasks,
         rewards=np.array([1.0, 2.0, 3.0]),
         border=np.array([0, 4, 7, 8]),

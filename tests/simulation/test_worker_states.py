@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from geodp.simulation.worker_states import Crew
+from geodp.simulation.worker_states import WorkerStates
 from geodp.world.motion import Motion
 
 
@@ -16,7 +16,7 @@ def walker() -> Motion:
 
 
 def test_a_trip_goes_straight_to_the_task_and_rejoins_the_schedule_at_the_same_speed() -> None:
-    crew = Crew(walker(), speed_mps=2.0)
+    crew = WorkerStates(walker(), speed_mps=2.0)
     x, y, arrives_s = crew.depart(0, 100.0, 100.0, 200.0)
     assert (x, y, arrives_s) == (100.0, 0.0, 200.0)
     assert crew.busy.tolist() == [True, False]
@@ -34,7 +34,7 @@ def test_a_trip_goes_straight_to_the_task_and_rejoins_the_schedule_at_the_same_s
 
 
 def test_others_are_not_moved_and_the_worker_is_free_after_finishing() -> None:
-    crew = Crew(walker(), speed_mps=2.0)
+    crew = WorkerStates(walker(), speed_mps=2.0)
     crew.depart(0, 0.0, 500.0, 500.0)
     x, y = crew.positions(123.0)
     assert (x[1], y[1]) == (0.0, 500.0)

@@ -3,12 +3,61 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from geodp.public.messages import Offer, Task
+from geodp.geometry import Region
+from geodp.public.acceptance import Acceptance
+from geodp.public.events import Reason
+from geodp.public.messages import Offer, Rectangle, Task
+from geodp.public.release import Cells, Points
 from geodp.registry import Plugin
-from geodp.server.view import ServerView
+from geodp.server.rewards import funded
+
+
+@dataclass(frozen=True)
+class ServerView:
+    """The server's knowledge at one moment: public settings and the newest release."""
+
+    time_s: float
+    region: Region
+    release: Cells | Points | None
+    """The newest release, or the newest reports where phones report by themselves; None while there is none."""
+    acceptance: Acceptance
+    """The willingness the server assumes."""
+    purse: float
+    """Reward it may promise to the tasks of this batch, all together."""
+    uniform_reward: float
+    """W / E|T|: what each task would get if all were treated alike."""
+    minimum_reward: float
+    """w0: below it nobody works."""
+    round: int = 0
+    """0 for first offers, 1 for the first re-offer, …"""
+    workers_per_task: int = 1
+    """Workers who must accept; they share the reward evenly."""
+    asked: Mapping[int, tuple[Rectangle, ...]] = field(default_factory=dict)
+    """Regions of earlier offers, by task: a re-offer reaches all who were asked before."""
+
+    @property
+    def least_reward(self) -> float:
+        """What a task must pay so that anybody works on it."""
+        return max(self.minimum_reward, self.acceptance.minimum_reward or 0.0) * self.workers_per_task
+
+    def equal_reward(self, tasks: int) -> float:
+        """Return the reward of each of some tasks that are treated alike; together they stay within the purse."""
+        return min(self.uniform_reward, self.purse / tasks * (1 - 1e-12))
+
+    def plan_funded(
+        self, tasks: Sequence[Task], plan: Callable[[list[Task], Cells | Points], list[Offer]]
+    ) -> list[Offer]:
+        """Plan the tasks that the purse can pay from the release, and refuse the others; offers are in their order."""
+        if self.release is None:
+            return [Offer.refused(task, Reason.NO_RELEASE) for task in tasks]
+        pays = funded([task.arrived_s for task in tasks], self.purse, self.least_reward)
+        rich = [task for task, paid in zip(tasks, pays, strict=True) if paid]
+        planned = {offer.task: offer for offer in (plan(rich, self.release) if rich else [])}
+        return [planned.get(task.task) or Offer.refused(task, Reason.PURSE_EMPTY) for task in tasks]
 
 
 class Assignment(Plugin):

@@ -11,15 +11,13 @@ from pydantic import Field
 
 from geodp.public.acceptance import Acceptance
 from geodp.public.events import Note, Reason
-from geodp.public.messages import Offer, Rectangle, Task
+from geodp.public.messages import Offer, Rectangle, Region, Task
 from geodp.public.release import Cells, Points
-from geodp.server.assignment import Assignment
+from geodp.server.assignment import Assignment, ServerView
 from geodp.server.cell_graph import cell_graph
 from geodp.server.density_from_points import density_from_points
-from geodp.server.effective_counts import BelievedCounts, believed_as_released, effective_counts
+from geodp.server.effective_counts import EffectiveCounts, effective_counts, released_counts
 from geodp.server.geocast_growth import Grown, Growth
-from geodp.server.reward_shares import funded
-from geodp.server.view import ServerView
 
 
 class Geocast(Assignment):
@@ -64,24 +62,13 @@ class Geocast(Assignment):
 
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
         """Decide the region of every task of a batch."""
-        if view.release is None:
-            return [_no_offer(task, Reason.NO_RELEASE) for task in tasks]
-        release = view.release
+        return view.plan_funded(tasks, lambda rich, release: self._planned(rich, view, release))
+
+    def _planned(self, tasks: list[Task], view: ServerView, release: Cells | Points) -> list[Offer]:
         if isinstance(release, Points):
             release = density_from_points(release, view.region)
-        minimum = max(view.minimum_reward, view.acceptance.minimum_reward or 0.0) * view.workers_per_task
-        pays = funded([task.arrived_s for task in tasks], view.purse, minimum)
-        reward = min(view.uniform_reward, view.purse / max(int(pays.sum()), 1) * (1 - 1e-12))
-        rich = [task for task, paid in zip(tasks, pays, strict=True) if paid]
-        offers = iter(self._planned(rich, view, release, reward) if rich else [])
-        return [
-            next(offers) if paid else _no_offer(task, Reason.PURSE_EMPTY)
-            for task, paid in zip(tasks, pays, strict=True)
-        ]
-
-    def _planned(self, tasks: list[Task], view: ServerView, release: Cells, reward: float) -> list[Offer]:
         x_m, y_m = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
-        needed = view.workers_per_task
+        needed, reward = view.workers_per_task, view.equal_reward(len(tasks))
         growth = self.growth(release, view.acceptance, reward / needed, needed, view.round)
         density = release.density(x_m, y_m).tolist()
         starts = growth.graph.cells_of(x_m, y_m)
@@ -95,7 +82,7 @@ class Geocast(Assignment):
         willing = acceptance.curve(reward)
         return Growth(
             graph=cell_graph(release),
-            believed=self._believed(release, willing(0.0)),
+            counts=self._counts(release, willing(0.0)),
             willing=willing,
             max_travel_m=acceptance.max_travel_m,
             target=-math.expm1(math.log1p(-self.target_success) * self.widen**again),
@@ -106,28 +93,25 @@ class Geocast(Assignment):
             utility_weight=self.utility_weight,
         )
 
-    def _believed(self, release: Cells, nearest_probability: float) -> BelievedCounts:
+    def _counts(self, release: Cells, nearest_probability: float) -> EffectiveCounts:
         if self.planning == "noise_aware" and nearest_probability > 0:
             return effective_counts(release, nearest_probability)
-        return believed_as_released(release)
+        return released_counts(release)
 
     def _offer(self, task: Task, reward: float, grown: Grown, density: float, before: tuple[Rectangle, ...]) -> Offer:
         if grown.success <= 0 and not before:
-            return _no_offer(task, Reason.BEYOND_REACH)
+            return Offer.refused(task, Reason.BEYOND_REACH)
         notes = [Note.SHORT_OF_TARGET] if grown.success < self.target_success * (1 - 1e-9) else []
         if grown.noise_variance > max(grown.workers, 0.0) ** 2:
             notes.append(Note.MOSTLY_NOISE)
         return Offer(
             task=task.task,
             reward=reward,
-            radius_m=math.nan,  # there is no circle
-            uncapped_radius_m=math.nan,
+            target=Region((*grown.rectangles, *_not_covered(before, grown.rectangles)), grown.steps),
             planned_success=grown.success,
             density_per_m2=density,
             expected_workers=grown.workers,
             notes=tuple(notes),
-            growth=grown.steps,
-            rectangles=(*grown.rectangles, *_not_covered(before, grown.rectangles)),
         )
 
 
@@ -138,7 +122,3 @@ def _not_covered(before: tuple[Rectangle, ...], now: tuple[Rectangle, ...]) -> l
 
 def _inside(small: Rectangle, large: Rectangle) -> bool:
     return small[0] >= large[0] and small[1] >= large[1] and small[2] <= large[2] and small[3] <= large[3]
-
-
-def _no_offer(task: Task, reason: str) -> Offer:
-    return Offer(task.task, 0.0, math.nan, math.nan, 0.0, math.nan, 0.0, unreachable=reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -13,13 +14,12 @@ from pydantic import Field
 
 from geodp.errors import UsageError
 from geodp.geometry import Array
+from geodp.public.acceptance import Acceptance
+from geodp.public.channels import Channel
 from geodp.public.events import Note, Reason
-from geodp.public.messages import Offer, Task
-from geodp.public.release import Points
-from geodp.server.assignment import Assignment
-from geodp.server.expected_acceptance import blurred_willingness
-from geodp.server.reward_shares import funded
-from geodp.server.view import ServerView
+from geodp.public.messages import Named, Offer, Task
+from geodp.public.release import Cells, Points
+from geodp.server.assignment import Assignment, ServerView
 
 
 class NearestReport(Assignment):
@@ -37,32 +37,22 @@ class NearestReport(Assignment):
     target_success: float = Field(0.9, gt=0, lt=1)
     """Probability that somebody accepts a task, to be reached by asking enough workers."""
     max_recipients: int = Field(200, ge=1)
-    """At most so many workers are asked about a task in the first round, whether or not the target is reached."""
+    """Maximum number of workers asked about a task in the first round, whether or not the target is reached."""
     widen: float = Field(1.5, ge=1)
     """Factor on the number of workers with every re-offer; those asked before are asked again."""
 
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
         """Decide whom to ask about every task of a batch."""
-        if view.release is None:
-            return [_no_offer(task, Reason.NO_RELEASE) for task in tasks]
-        if not isinstance(view.release, Points):
-            raise UsageError("server.assignment: 'nearest_report' reads points that phones report, set curator: null")
-        minimum = max(view.minimum_reward, view.acceptance.minimum_reward or 0.0)
-        pays = funded([task.arrived_s for task in tasks], view.purse, minimum)
-        reward = min(view.uniform_reward, view.purse / max(int(pays.sum()), 1) * (1 - 1e-12))
-        rich = [task for task, paid in zip(tasks, pays, strict=True) if paid]
-        offers = iter(self._planned(rich, view, view.release, reward) if rich else [])
-        return [
-            next(offers) if paid else _no_offer(task, Reason.PURSE_EMPTY)
-            for task, paid in zip(tasks, pays, strict=True)
-        ]
+        return view.plan_funded(tasks, lambda rich, release: self._planned(rich, view, release))
 
-    def _planned(self, tasks: list[Task], view: ServerView, points: Points, reward: float) -> list[Offer]:
-        wider = self.widen**view.round
+    def _planned(self, tasks: list[Task], view: ServerView, points: Cells | Points) -> list[Offer]:
+        if not isinstance(points, Points):
+            raise UsageError("server.assignment: 'nearest_report' reads points that phones report, set curator: null")
+        wider, reward = self.widen**view.round, view.equal_reward(len(tasks))
         most = min(math.ceil(self.max_recipients * wider), points.size)
         distance, report = nearest(points, tasks, most)
         law: Any = points.channel  # laws are values that can be hashed, which their protocol cannot say
-        chance = blurred_willingness(view.acceptance, reward, law).at(distance)
+        chance = expected_acceptance(view.acceptance, reward, law).at(distance)
         asked, success = self.enough(chance, wider)
         return [
             self._offer(task, reward, points.who[report[i, : asked[i]]], float(success[i]), points)
@@ -87,18 +77,15 @@ class NearestReport(Assignment):
 
     def _offer(self, task: Task, reward: float, who: npt.NDArray[np.str_], success: float, points: Points) -> Offer:
         if who.size == 0:
-            return _no_offer(task, Reason.BEYOND_REACH)
+            return Offer.refused(task, Reason.BEYOND_REACH)
         short = success < self.target_success * (1 - 1e-9) and points.size > who.size
         return Offer(
             task=task.task,
             reward=reward,
-            radius_m=math.nan,  # there is no circle
-            uncapped_radius_m=math.nan,
+            target=Named(tuple(who.tolist())),
             planned_success=success,
-            density_per_m2=math.nan,
             expected_workers=float(who.size),
             notes=(Note.CAPPED,) if short else (),
-            recipients=tuple(who.tolist()),
         )
 
 
@@ -118,5 +105,44 @@ def _tree(points: Points) -> Any:
     return cKDTree(np.column_stack([points.x_m, points.y_m]))
 
 
-def _no_offer(task: Task, reason: str) -> Offer:
-    return Offer(task.task, 0.0, math.nan, math.nan, 0.0, math.nan, 0.0, unreachable=reason)
+_DISTANCES = 240  # entries of the table
+_RADII = 160  # quantiles of the displacement
+_ANGLES = 48  # over half a turn; the other half mirrors it
+_FURTHEST = 9.23  # in 1/ε: 99.9 % of displacements are shorter
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedAcceptance:
+    """Mean probability of acceptance against reported distance, for one reward."""
+
+    distance_m: Array
+    probability: Array
+
+    def at(self, distance_m: npt.ArrayLike) -> Array:
+        """Return the mean probability at reported distances; beyond the table it is zero."""
+        return np.interp(np.asarray(distance_m, dtype=np.float64), self.distance_m, self.probability, right=0.0)
+
+
+@lru_cache(maxsize=256)
+def expected_acceptance(acceptance: Acceptance, reward: float, channel: Any) -> ExpectedAcceptance:
+    """Tabulate the mean willingness for a reward under a `Channel`; None: reports are believed as they are."""
+    if channel is None:
+        distance = np.linspace(0.0, acceptance.max_travel_m, 10 * _DISTANCES)
+        return ExpectedAcceptance(distance, acceptance.probability(reward, distance))
+    radius = _displacements(channel)
+    distance = np.linspace(0.0, acceptance.max_travel_m + _FURTHEST / channel.epsilon_per_m, _DISTANCES)
+    turn = np.cos((np.arange(_ANGLES) + 0.5) * np.pi / _ANGLES)
+    probability = np.empty(_DISTANCES)
+    for place, reported in enumerate(distance):
+        square = reported**2 + radius[:, None] ** 2 - 2 * reported * radius[:, None] * turn  # law of cosines
+        probability[place] = acceptance.probability(reward, np.sqrt(np.maximum(square, 0.0))).mean()
+    # θ falls with distance and f is symmetric about its peak, so the mean falls too: only the sum's steps do not
+    return ExpectedAcceptance(distance, np.minimum.accumulate(probability))
+
+
+def _displacements(channel: Channel) -> Array:
+    """Return evenly weighted radii of the planar Laplace law, whose radius is Gamma(2, 1/ε)."""
+    from scipy.special import gammaincinv
+
+    level = (np.arange(_RADII) + 0.5) / _RADII
+    return np.asarray(gammaincinv(2.0, level) / channel.epsilon_per_m)

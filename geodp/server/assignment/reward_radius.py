@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
@@ -15,9 +14,9 @@ from geodp.geometry import Array
 from geodp.public.acceptance import Acceptance
 from geodp.public.acceptance.tanh_reward import TanhReward
 from geodp.public.events import Note, Reason
-from geodp.public.messages import Offer, Task
+from geodp.public.messages import Circle, Offer, Task
 from geodp.public.release import Cells, Points
-from geodp.server.assignment import Assignment
+from geodp.server.assignment import Assignment, ServerView
 from geodp.server.density_from_points import density_from_points
 from geodp.server.noise_aware import Belief, noise_aware_belief
 from geodp.server.radius import (
@@ -27,8 +26,7 @@ from geodp.server.radius import (
     printed_tanh_radius_m,
     taylor_radius_m,
 )
-from geodp.server.reward_shares import by_radius, funded, within
-from geodp.server.view import ServerView
+from geodp.server.rewards import by_radius, within
 
 
 class RewardRadius(Assignment):
@@ -83,25 +81,15 @@ class RewardRadius(Assignment):
                 f"server.assignment: solver '{self.solver}' is algebra for acceptance 'tanh_reward', but the "
                 f"server assumes '{view.acceptance.kind}'. Use solver: exact."
             )
-        if view.release is None:
-            return [_no_offer(task, Reason.NO_RELEASE) for task in tasks]
-        release = view.release
+        return view.plan_funded(tasks, lambda rich, release: self._planned(rich, view, release))
+
+    def _planned(self, tasks: list[Task], view: ServerView, release: Cells | Points) -> list[Offer]:
+        """Plan the tasks that get a reward."""
         if isinstance(release, Points):
             release = density_from_points(release, view.region)
-        minimum = max(view.minimum_reward, view.acceptance.minimum_reward or 0.0)
-        pays = funded([task.arrived_s for task in tasks], view.purse, minimum)
-        rich = [task for task, paid in zip(tasks, pays, strict=True) if paid]
-        offers = iter(self._planned(rich, view, release, minimum) if rich else [])
-        return [
-            next(offers) if paid else _no_offer(task, Reason.PURSE_EMPTY)
-            for task, paid in zip(tasks, pays, strict=True)
-        ]
-
-    def _planned(self, tasks: list[Task], view: ServerView, release: Cells, minimum: float) -> list[Offer]:
-        """Plan the tasks that get a reward."""
         belief = self._belief(tasks, release)
         need_m2 = belief.reach_for(self.target_success)
-        reward = self._rewards(need_m2, view, minimum)
+        reward = self._rewards(need_m2, view)
         asked_m = self._radius_m(view.acceptance, reward, need_m2)
         reason = self._reasons(asked_m, view.acceptance.max_travel_m)
         offered = reason == ""
@@ -115,12 +103,12 @@ class RewardRadius(Assignment):
             Offer(
                 task=task.task,
                 reward=float(reward[i]),
-                radius_m=float(radius_m[i]),
-                uncapped_radius_m=float(asked_m[i]),
+                target=Circle(float(radius_m[i])) if offered[i] else None,
                 planned_success=float(success[i]),
-                density_per_m2=float(density[i]),
                 expected_workers=float(workers[i]),
-                unreachable=str(reason[i]),
+                density_per_m2=float(density[i]),
+                uncapped_radius_m=float(asked_m[i]),
+                unreachable=Reason(str(reason[i])),
                 notes=_notes(asked_m[i], workers[i], bool(offered[i])),
             )
             for i, task in enumerate(tasks)
@@ -132,7 +120,7 @@ class RewardRadius(Assignment):
             return noise_aware_belief(release, x_m, y_m)
         return Belief.certain(release.density(x_m, y_m))
 
-    def _rewards(self, need_m2: Array, view: ServerView, minimum: float) -> Array:
+    def _rewards(self, need_m2: Array, view: ServerView) -> Array:
         """Return the reward of each task, all together at most the purse.
 
         Radii beyond the maximum travel distance count in full: more reward may bring their tasks into reach.
@@ -143,7 +131,7 @@ class RewardRadius(Assignment):
         reward = np.full(need_m2.size, alike)
         for _ in range(self.iterations):
             radius_m = self._radius_m(view.acceptance, reward, need_m2)
-            reward = by_radius(radius_m, view.purse, minimum)
+            reward = by_radius(radius_m, view.purse, view.least_reward)
         return within(reward, view.purse)
 
     def _radius_m(self, acceptance: Acceptance, reward: Array, need_m2: Array) -> Array:
@@ -172,11 +160,6 @@ class RewardRadius(Assignment):
 
 
 _SOLVERS = {"exact": printed_tanh_radius_m, "taylor": taylor_radius_m, "eq1314": eq1314_radius_m}
-
-
-def _no_offer(task: Task, reason: str) -> Offer:
-    """Return the answer for a task that nothing was planned for: it has no radius, reward or density."""
-    return Offer(task.task, 0.0, 0.0, math.nan, 0.0, math.nan, 0.0, unreachable=reason)
 
 
 def _notes(asked_m: float, workers: float, offered: bool) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from geodp.public.acceptance._tanh_integral import inverse_tanh_integral, tanh_integral, tanh_integral_slope
+from geodp.public.acceptance.tanh_reward import inverse_tanh_integral, tanh_integral, tanh_integral_slope
 
 
 def by_quadrature(x: float) -> float:

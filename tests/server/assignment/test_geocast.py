@@ -1,6 +1,5 @@
 """Offers to regions: what is noted, refused and widened, from every kind of release."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,15 +7,17 @@ import pytest
 from pydantic import ValidationError
 
 from geodp.geometry import Region
+from geodp.public import messages
 from geodp.public.acceptance.linear import Linear
 from geodp.public.events import Note, Reason
 from geodp.public.messages import Offer, Task
 from geodp.public.release import Cells, Points
+from geodp.server.assignment import ServerView
 from geodp.server.assignment.geocast import Geocast
-from geodp.server.view import ServerView
 from tests.server.cells import cells, grid_cells, tiled
 from tests.server.noisy_worlds import released
 from tests.server.reports import REGION, reported
+from tests.server.targets import rectangles
 
 ACCEPTANCE = Linear(mar=0.1, max_travel_m=3000.0, minimum_reward=1.0)
 TASKS = [Task(7, 100.0, 50.0, 10.0, 900.0), Task(9, -800.0, 600.0, 20.0, 900.0)]
@@ -44,16 +45,14 @@ def crowd(noise_scale: float = 2.0, seed: int = 0) -> Cells:
 
 
 def area(offer: Offer) -> float:
-    return sum((east - west) * (north - south) for west, south, east, north in offer.rectangles or ())
+    return sum((east - west) * (north - south) for west, south, east, north in rectangles(offer))
 
 
 def test_an_offer_has_a_region_its_plan_and_no_circle() -> None:
     for offer in Geocast().offers(TASKS, view(crowd())):
-        assert offer.rectangles
-        assert offer.recipients is None
-        assert math.isnan(offer.radius_m)
+        assert isinstance(offer.target, messages.Region)
         assert 0.9 * (1 - 1e-9) <= offer.planned_success < 0.91
-        assert offer.growth[-1] == offer.planned_success
+        assert offer.target.growth[-1] == offer.planned_success
         assert offer.expected_workers > 20
         assert offer.reward == pytest.approx(5.0)
         assert (offer.notes, offer.unreachable) == ((), "")
@@ -71,17 +70,17 @@ def test_contours_and_reports_serve_as_well_as_cells() -> None:
         # 6 workers per cell of 300 m, p about 0.09: some 26 workers in 0.4 km².
         assert 0.2e6 < area(offer) < 0.8e6
         [offer] = Geocast.model_validate({"planning": planning}).offers([Task(1, 0.0, 0.0, 0.0, 900.0)], view(points))
-        assert offer.rectangles
+        assert rectangles(offer)
         assert offer.planned_success >= 0.9 * (1 - 1e-9)
 
 
 def test_a_region_that_cannot_reach_the_target_is_offered_and_says_so() -> None:
     [offer] = Geocast(planning="published").offers(TASKS[:1], view(grid_cells(np.array([[6.0, 3.0], [2.0, 1.0]]))))
     assert offer.notes == (Note.SHORT_OF_TARGET,)
-    assert len(offer.rectangles or ()) == 4
+    assert len(rectangles(offer)) == 4
     assert 0.4 < offer.planned_success < 0.9
     [nobody] = Geocast(planning="published").offers(TASKS[:1], view(grid_cells(np.zeros((2, 2)))))
-    assert (nobody.unreachable, nobody.rectangles) == (Reason.BEYOND_REACH, None)
+    assert (nobody.unreachable, nobody.target) == (Reason.BEYOND_REACH, None)
 
 
 def test_counts_that_are_all_noise_are_noted() -> None:
@@ -93,7 +92,7 @@ def test_counts_that_are_all_noise_are_noted() -> None:
 
 def test_a_reoffer_reaches_all_who_were_asked_before() -> None:
     first = Geocast().offers(TASKS, view(crowd()))
-    before = {offer.task: offer.rectangles or () for offer in first}
+    before = {offer.task: rectangles(offer) for offer in first}
     for release in (crowd(), crowd(seed=5)):  # the same release, and another one that may lead elsewhere
         again = Geocast().offers(TASKS, view(release, round=1, asked=before))
         for old, new in zip(first, again, strict=True):
@@ -105,7 +104,7 @@ def test_a_reoffer_reaches_all_who_were_asked_before() -> None:
 
 def inside(offer: Offer, places: np.ndarray) -> np.ndarray:
     found = np.zeros(len(places), dtype=bool)
-    for west, south, east, north in offer.rectangles or ():
+    for west, south, east, north in rectangles(offer):
         x, y = places.T
         found |= (x >= west) & (x <= east) & (y >= south) & (y <= north)
     return found
@@ -137,7 +136,7 @@ def test_travel_distance_zero_is_refused() -> None:
 def test_a_region_smaller_than_one_cell_is_one_cell_cut_at_the_travel_square() -> None:
     release = grid_cells(np.array([[4000.0]]), cell_m=20_000.0)
     [offer] = Geocast(partial_cell=False).offers(TASKS[:1], view(release))
-    assert offer.rectangles == ((-2900.0, -2950.0, 3100.0, 3050.0),)
+    assert rectangles(offer) == ((-2900.0, -2950.0, 3100.0, 3050.0),)
 
 
 def test_planned_success_is_what_happens_on_average_on_noisy_counts() -> None:

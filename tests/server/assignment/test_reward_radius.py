@@ -17,9 +17,10 @@ from geodp.public.events import Reason
 from geodp.public.messages import Offer, Task
 from geodp.public.release import Cells
 from geodp.registry import plugin
+from geodp.server.assignment import ServerView
 from geodp.server.assignment.reward_radius import RewardRadius
-from geodp.server.view import ServerView
 from tests.server.noisy_worlds import DENSITY_PER_M2, SIDE_M, inner_places, realised_success, released
+from tests.server.targets import radius_m
 
 REGION = Region(-122.5, 37.7, -122.4, 37.8)
 NEED = -math.log(0.1)
@@ -90,9 +91,9 @@ def test_each_circle_reaches_the_target() -> None:
     for offer, density in ((west, 400e-6), (east, 50e-6)):
         assert offer.planned_success == pytest.approx(0.9, rel=1e-9)
         assert offer.density_per_m2 == pytest.approx(density)
-        assert density * float(DEFAULT.reach_m2(1.0, offer.radius_m)) == pytest.approx(NEED, rel=1e-9)
-        assert offer.expected_workers == pytest.approx(density * math.pi * offer.radius_m**2)
-        assert offer.radius_m == offer.uncapped_radius_m < 3600
+        assert density * float(DEFAULT.reach_m2(1.0, radius_m(offer))) == pytest.approx(NEED, rel=1e-9)
+        assert offer.expected_workers == pytest.approx(density * math.pi * radius_m(offer) ** 2)
+        assert radius_m(offer) == offer.uncapped_radius_m < 3600
         assert (offer.reward, offer.unreachable, offer.notes) == (1.0, "", ())
 
 
@@ -101,7 +102,7 @@ def test_a_task_that_even_the_largest_circle_cannot_serve_is_unreachable() -> No
     assert near.unreachable == ""
     assert far.unreachable == Reason.BEYOND_REACH
     assert far.uncapped_radius_m > 3600
-    assert (far.reward, far.radius_m, far.planned_success, far.expected_workers) == (0, 0, 0, 0)
+    assert (far.reward, radius_m(far), far.planned_success, far.expected_workers) == (0, 0, 0, 0)
     assert 0.5e-6 * float(DEFAULT.reach_m2(1.0, 3600)) < NEED
 
 
@@ -126,12 +127,12 @@ def test_the_optimised_reward_is_step_3_of_the_book() -> None:
     tasks = [task(1, WEST), task(2, EAST)]
     uniform = offers({"reward": "uniform"}, tasks, view(halves(400, 50)))
     tuned = offers({"reward": "optimised"}, tasks, view(halves(400, 50)))
-    total = sum(offer.radius_m for offer in uniform)
+    total = sum(radius_m(offer) for offer in uniform)
     for before, after in zip(uniform, tuned, strict=True):
-        assert after.reward == pytest.approx(0.1 + before.radius_m / total * (2 - 0.2))
+        assert after.reward == pytest.approx(0.1 + radius_m(before) / total * (2 - 0.2))
     again = offers({"reward": "optimised", "iterations": 2}, tasks, view(halves(400, 50)))
-    total = sum(offer.radius_m for offer in tuned)
-    assert again[1].reward == pytest.approx(0.1 + tuned[1].radius_m / total * (2 - 0.2))
+    total = sum(radius_m(offer) for offer in tuned)
+    assert again[1].reward == pytest.approx(0.1 + radius_m(tuned[1]) / total * (2 - 0.2))
 
 
 def test_what_an_unreachable_task_would_have_got_stays_in_the_purse() -> None:
@@ -182,8 +183,8 @@ def test_a_re_offer_reaches_the_whole_wider_circle() -> None:
     [first] = offers(fields, [task(1)], view(halves(50, 50), purse=1.0))
     [second] = offers(fields, [task(1)], view(halves(50, 50), purse=1.0, round=1))
     [last] = offers(fields, [task(1)], view(halves(50, 50), purse=1.0, round=9))
-    assert second.radius_m == pytest.approx(2 * first.radius_m)
-    assert last.radius_m == 3600
+    assert radius_m(second) == pytest.approx(2 * radius_m(first))
+    assert radius_m(last) == 3600
     assert first.uncapped_radius_m == second.uncapped_radius_m == last.uncapped_radius_m
     assert first.planned_success < second.planned_success < last.planned_success <= 1
 
@@ -202,7 +203,7 @@ def test_planned_success_is_realised_in_an_even_poisson_world() -> None:
         planned = offers({}, tasks, view(released(counts, 0.0), purse=300.0))
         assert not any(offer.unreachable for offer in planned)
         reward = np.array([offer.reward for offer in planned])
-        radius = np.array([offer.radius_m for offer in planned])
+        radius = np.array([radius_m(offer) for offer in planned])
         success = realised_success(DEFAULT, reward, x_m, y_m, radius_m=radius, workers_m=workers)
         means.append(success.mean())
     # standard deviation between worlds 0.0041, standard error 0.0013: six of them, false alarm 2e-9
@@ -216,7 +217,7 @@ def test_noise_aware_planning_asks_for_more_where_the_release_is_noisy() -> None
     for offer in offers({"planning": "noise_aware", "reward": "uniform"}, tasks, seen):
         assert offer.planned_success == pytest.approx(0.9, rel=1e-9)
         # the reach that suffices at the mean density does not suffice when the density is in doubt
-        assert float(DEFAULT.reach_m2(1.0, offer.radius_m)) > NEED / offer.density_per_m2
+        assert float(DEFAULT.reach_m2(1.0, radius_m(offer))) > NEED / offer.density_per_m2
 
 
 # --- the printed model
@@ -224,7 +225,7 @@ def test_noise_aware_planning_asks_for_more_where_the_release_is_noisy() -> None
 
 def test_the_printed_model_promises_the_target_from_a_fraction_of_a_worker() -> None:
     [offer] = offers({"model": "printed"}, [task(1)], view(halves(100, 100), BOOK, purse=0.1))
-    assert offer.radius_m == pytest.approx(26.0, abs=0.05)
+    assert radius_m(offer) == pytest.approx(26.0, abs=0.05)
     assert offer.planned_success == pytest.approx(0.9, rel=1e-9)
     assert offer.expected_workers == pytest.approx(0.21, abs=0.005)
     assert offer.notes == ("under_one_worker",)
@@ -234,7 +235,7 @@ def test_the_printed_model_is_cut_at_the_maximum_travel_distance_and_says_what_t
     [offer] = offers({"model": "printed"}, [task(1)], view(halves(0.2, 0.2), BOOK, purse=1 / 3))
     assert offer.unreachable == ""
     assert offer.uncapped_radius_m == pytest.approx(7079.6, abs=0.1)
-    assert offer.radius_m == 3600
+    assert radius_m(offer) == 3600
     workers = math.pi * 3.6**2 * 0.2
     refuses = 1 - math.tanh((1000 / 3) / 2400)
     assert offer.planned_success == pytest.approx(1 - refuses**workers, rel=1e-9)
@@ -247,8 +248,8 @@ def test_taylors_negative_radius_is_counted_and_makes_no_offer() -> None:
     assert negative.uncapped_radius_m == pytest.approx(-145.9, abs=0.05)
     assert negative.notes == ("negative_radius",)
     assert negative.unreachable == Reason.BAD_RADIUS
-    assert (negative.reward, negative.radius_m) == (0, 0)
-    assert good.radius_m == pytest.approx(1221.6, abs=0.05)
+    assert (negative.reward, radius_m(negative)) == (0, 0)
+    assert radius_m(good) == pytest.approx(1221.6, abs=0.05)
     assert good.planned_success == pytest.approx(0.9, abs=0.001)
 
 
@@ -265,7 +266,7 @@ def test_equation_13_14_as_printed() -> None:
     fields = {"model": "printed", "solver": "eq1314", "reward": "uniform"}
     seen = view(halves(0.2, 5), BOOK, purse=2 / 3, uniform_reward=1 / 3)
     sparse, dense = offers(fields, [task(1, WEST), task(2, EAST)], seen)
-    assert sparse.radius_m == pytest.approx(230, abs=0.5)
+    assert radius_m(sparse) == pytest.approx(230, abs=0.5)
     assert sparse.planned_success == pytest.approx(0.115, abs=5e-4)
     assert dense.uncapped_radius_m == pytest.approx(3644, abs=0.5)
 
@@ -319,9 +320,9 @@ def test_promises(
     assert math.fsum(offer.reward for offer in made) <= purse
     for offer in made:
         if offer.unreachable:
-            assert (offer.reward, offer.radius_m, offer.planned_success) == (0, 0, 0)
+            assert (offer.reward, radius_m(offer), offer.planned_success) == (0, 0, 0)
         else:
-            assert 0 < offer.radius_m <= acceptance.max_travel_m
+            assert 0 < radius_m(offer) <= acceptance.max_travel_m
             assert acceptance.pays_enough(offer.reward)
             assert 0 < offer.planned_success <= 1
             assert ("under_one_worker" in offer.notes) == (offer.expected_workers < 1)

@@ -1,15 +1,56 @@
-"""Sharing out a batch's purse: who is paid at all, and how much, never more than there is."""
+"""Money: the reward budget of a run, and how a batch's purse is shared out, never more than there is."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array
 from geodp.public.acceptance import ROUNDING_SLACK
+
+
+@dataclass
+class RewardBudget:
+    """The reward budget W, shared out as tasks come (book section 13.3.3, made online).
+
+    |T| is not known before the run ends, so a batch of n tasks may promise W·n/E|T| plus what earlier batches left
+    over; rewards of tasks that nobody took return. `total` caps what can ever be paid.
+    """
+
+    total: float
+    expected_tasks: float
+    paid: float = 0.0
+    promised: float = 0.0
+    """Rewards of tasks that are offered and not yet taken or given up."""
+    carried: float = 0.0
+    """What earlier batches could have spent and did not."""
+
+    @property
+    def mean(self) -> float:
+        """W / E|T|: what each task would get if all were treated alike."""
+        return self.total / max(self.expected_tasks, 1.0)
+
+    def draw(self, tasks: int) -> float:
+        """Return what a batch of new tasks may promise together, and count it as drawn."""
+        share = self.total * tasks / max(self.expected_tasks, 1.0) + self.carried
+        amount = max(0.0, min(share, self.total - self.paid - self.promised))
+        self.carried = 0.0
+        self.promised += amount
+        return amount
+
+    def give_back(self, amount: float) -> None:
+        """Return money that was promised and will not be paid."""
+        self.promised = max(0.0, self.promised - amount)
+        self.carried += amount
+
+    def pay(self, amount: float) -> None:
+        """Turn a promise into a payment."""
+        self.promised = max(0.0, self.promised - amount)
+        self.paid += amount
 
 
 def funded(arrived_s: Sequence[float], purse: float, minimum: float) -> npt.NDArray[np.bool_]:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geodp.public.acceptance.linear import Linear
-from geodp.server.reward_shares import by_radius, funded, within
+from geodp.server.rewards import by_radius, funded, within
 
 
 def test_a_purse_that_holds_the_minimum_for_all_funds_all() -> None:
