@@ -104,15 +104,16 @@ class CountedVenues(Plan):
         return Table(columns | places, "points")
 
     def _draw_map(self, page: Page, released: VenueCounts) -> None:
-        from geodp.display.layers.reports import ReportsLayer
-        from geodp.display.venue_marks import draw_venue_counts
+        from geodp.display.layers.people import ReportsLayer
+        from geodp.display.layers.visits import draw_venue_counts
 
         class PublishedCounts(ReportsLayer):
             title: ClassVar[str] = "Published counts"
 
         places = self._venues.places_m()
         if places is not None:
-            draw_venue_counts(PublishedCounts(), page, *places, released.count, self._venues.name.to_pylist())
+            names = self._venues.name.to_pylist()
+            draw_venue_counts(PublishedCounts(), page, *places, released.count, names=names)
 
 
 def publish_counts(request: Request, options: CountsOptions) -> Outcome:

@@ -144,7 +144,7 @@ class ReportedPoints(Plan):
     def _draw_map(self, page: Page, x_m: Array, y_m: Array) -> None:
         from geodp.display.colours import REPORT
         from geodp.display.drawing import Mark
-        from geodp.display.layers.reports import ReportsLayer
+        from geodp.display.layers.people import ReportsLayer
 
         class ReportedPlaces(ReportsLayer):
             title: ClassVar[str] = "Reported places"
@@ -329,8 +329,7 @@ def _mean_of_sum(cells: Cells) -> Array | float:
 
 def _draw_map(page: Page, cells: Cells) -> None:
     """Draw the density and the counts with the layers of a run; a publication is a run of one release."""
-    from geodp.display.layers.cells import CellsLayer
-    from geodp.display.layers.release import ReleaseLayer
+    from geodp.display.layers.densities import CellsLayer, ReleaseLayer
     from geodp.public.release import Contours
 
     run: Any = SimpleNamespace(releases=[cells])

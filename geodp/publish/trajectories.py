@@ -193,7 +193,7 @@ def _draw_map(page: Page, released: Trajectories) -> None:
 
     from geodp.display.colours import REPORT
     from geodp.display.drawing import Mark
-    from geodp.display.layers.reports import ReportsLayer
+    from geodp.display.layers.people import ReportsLayer
 
     class SyntheticLayer(ReportsLayer):
         title: ClassVar[str] = "Synthetic trips"

@@ -109,7 +109,7 @@ class MovedVisits(Plan):
     def _draw_map(self, page: Page, released: ReleasedVisits) -> None:
         from geodp.display.colours import REPORT
         from geodp.display.drawing import Mark
-        from geodp.display.layers.reports import ReportsLayer
+        from geodp.display.layers.people import ReportsLayer
 
         class PublishedPlaces(ReportsLayer):
             title: ClassVar[str] = "Published places"

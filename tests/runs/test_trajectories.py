@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from geodp.curator.publications.dpt import Dpt
-from geodp.display.layers.synthetic_trajectories import SyntheticTrajectoriesLayer
-from geodp.display.layers.true_trajectories import TrueTrajectoriesLayer
+from geodp.display.layers.trajectories import SyntheticTrajectoriesLayer, TrueTrajectoriesLayer
 from geodp.display.map import build_map
 from geodp.display.page import Page
 from geodp.display.released_only import ReleasedOnly

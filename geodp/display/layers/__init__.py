@@ -1,15 +1,22 @@
-"""What a map shows, one layer per file; verb: `draw`. Layers read the run folder and nothing else."""
+"""What a map shows; verb: `draw`. Layers read the run folder and nothing else.
+
+A layer is one class; layers that share a subject share a file.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+from pydantic import Field
+
+from geodp.errors import UsageError
 from geodp.registry import Plugin
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
     from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 
 class Layer(Plugin):
@@ -31,3 +38,25 @@ class Layer(Plugin):
     @abstractmethod
     def draw(self, run: RunFolder, page: Page) -> None:
         """Add the layer to the page; a run that has nothing to show adds nothing."""
+
+
+class PublicationLayer(Layer):
+    """Layers of what was published at the end of a run."""
+
+    published: ClassVar[str]
+    """What the publications that it draws release: visits or trajectories."""
+
+    publication: int | None = Field(default=None, ge=0)
+    """Place of the publication in `publish`; default the first of its kind."""
+
+    def publication_of(self, run: RunFolder) -> PublishedRun | None:
+        """Return the publication to draw: in that place of `publish`, or the first of its kind (None: no such)."""
+        found = {item.index: item for _, item in run.publications_of(self.published)}
+        if self.publication is None or not found:
+            return next(iter(found.values()), None)
+        if self.publication not in found:
+            known = ", ".join(map(str, found))
+            raise UsageError(
+                f"map: no publication of {self.published} in place {self.publication} of publish. There are: {known}."
+            )
+        return found[self.publication]

@@ -1,14 +1,17 @@
-"""The tasks: where they arose, what was offered for them, and what became of them."""
+"""Tasks on the map: where they arose, what was offered for them and to whom, and the ways to them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from geodp.display import colours
 from geodp.display.drawing import Fact, Mark
 from geodp.display.layers import Layer
+from geodp.display.surfaces import counted
+from geodp.geometry import Array
 from geodp.public.events import Kind
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ _OUTCOMES = {
     "unreachable": ("unreachable: no offer", colours.UNREACHABLE, "triangle"),
     "censored": ("censored: still open", colours.CENSORED, "diamond"),
 }
+_CELLS_TO_SHOW = 8  # a region of about so many cells shows how growing works
+_ABOUT = 2
 
 
 class TasksLayer(Layer):
@@ -54,7 +59,7 @@ class TasksLayer(Layer):
             mark=codes,
             name="Task",
             ids=tasks.index.to_numpy(),
-            facts=_facts(run, tasks, offer if circles else offer.assign(radius_m=np.nan), outcome),
+            facts=_task_facts(run, tasks, offer if circles else offer.assign(radius_m=np.nan), outcome),
             radius_m=offer["radius_m"].to_numpy(dtype=np.float64) if circles else None,
             appears_s=tasks["arrived_s"].to_numpy(),
             decided_s=tasks["decided_s"].to_numpy(dtype=np.float64),
@@ -72,7 +77,7 @@ def _outcomes(run: RunFolder, tasks: pd.DataFrame) -> pd.Series:
     return outcome.mask(given_up, "unreachable")
 
 
-def _facts(run: RunFolder, tasks: pd.DataFrame, offer: pd.DataFrame, outcome: pd.Series) -> list[Fact]:
+def _task_facts(run: RunFolder, tasks: pd.DataFrame, offer: pd.DataFrame, outcome: pd.Series) -> list[Fact]:
     notified = run.notified.groupby("task").size().reindex(tasks.index, fill_value=0)
     reason = tasks["reason"].fillna("").astype(str).str.replace("_", " ")
     words = outcome.where(reason == "", outcome + ", " + reason)
@@ -85,3 +90,190 @@ def _facts(run: RunFolder, tasks: pd.DataFrame, offer: pd.DataFrame, outcome: pd
         Fact("Planned success", 100 * offer["planned_success"].to_numpy(dtype=np.float64), unit="%"),
         Fact("Workers notified", notified.to_numpy()),
     ]
+
+
+class OffersLayer(Layer):
+    """Circles or regions of the offers, a sample of them (the server's view of single tasks)."""
+
+    kind: ClassVar[str] = "offers"
+    title: ClassVar[str] = "Offer circles"
+    level: ClassVar[int] = 40
+
+    max_circles: int = Field(default=30, gt=0)
+    """At most so many circles or regions are drawn, evenly spaced over the run."""
+
+    def draw(self, run: RunFolder, page: Page) -> None:
+        """Draw offers from the moment they are made until the task is decided."""
+        if run.scenario.server.mode == "worker_selected":
+            return  # tasks are posted for everyone: there is no circle
+        offers = run.offers
+        made = offers[offers["unreachable"].fillna("") == ""]
+        if "region" in made and made["region"].notna().any():
+            self._draw_regions(run, made[made["region"].notna()], page)
+        elif (made["radius_m"] > 0).any():
+            self._draw_circles(run, made[made["radius_m"] > 0], page)
+
+    def _draw_circles(self, run: RunFolder, offers: pd.DataFrame, page: Page) -> None:
+        page.circles(
+            self,
+            offers["x_m"].to_numpy(),
+            offers["y_m"].to_numpy(),
+            offers["radius_m"].to_numpy(),
+            mark=Mark("workers inside are asked", colours.OFFER, "ring"),
+            name="Offer for task",
+            ids=offers["task"].to_numpy(),
+            facts=_offer_facts(offers, Fact("Radius", offers["radius_m"].to_numpy(), unit="m")),
+            from_s=offers["time_s"].to_numpy(),
+            until_s=_decided_s(run, offers),
+            what="offer circles",
+            limit=self.max_circles,
+        )
+
+    def _draw_regions(self, run: RunFolder, offers: pd.DataFrame, page: Page) -> None:
+        drawn = offers.iloc[page.sample(len(offers), "offer regions", limit=self.max_circles)]
+        cells = drawn["region"].map(len).to_numpy() / 4
+        page.outlines(
+            self,
+            [_union(region, page.step_m) for region in drawn["region"]],
+            mark=Mark("workers inside are asked", colours.OFFER, "ring"),
+            name="Offer for task",
+            ids=drawn["task"].to_numpy(),
+            facts=_offer_facts(drawn, Fact("Cells", cells)),
+            from_s=drawn["time_s"].to_numpy(),
+            until_s=_decided_s(run, drawn),
+            title="Offer regions",
+            what="offer regions",
+        )
+
+
+def _offer_facts(offers: pd.DataFrame, shape: Fact) -> list[Fact]:
+    return [
+        Fact("Offered", offers["time_s"].to_numpy(), form="clock"),
+        Fact("Round", offers["round"].to_numpy(dtype=np.float64) + 1),
+        Fact("Reward", offers["reward"].to_numpy(), digits=2),
+        shape,
+        Fact("Planned success", 100 * offers["planned_success"].to_numpy(), unit="%"),
+        Fact("Workers expected inside", offers["expected_workers"].to_numpy(), digits=1),
+    ]
+
+
+def _decided_s(run: RunFolder, offers: pd.DataFrame) -> Array:
+    return run.tasks["decided_s"].reindex(offers["task"]).to_numpy(dtype=np.float64)
+
+
+def _union(region: Array, step_m: float) -> object:
+    """Return the rectangles of a region as one shape, their edges brought together to the page's resolution."""
+    import shapely
+
+    edges = np.rint(np.asarray(region, dtype=np.float64).reshape(-1, 4) / step_m) * step_m
+    return shapely.union_all(shapely.box(*edges.T))
+
+
+class GrowthLayer(Layer):
+    """Cells of one task's region in the order in which they were taken, with the success planned after each.
+
+    As it happens, a cell appears every `pace_s` after the offer (the server plans them all at once).
+    """
+
+    kind: ClassVar[str] = "growth"
+    title: ClassVar[str] = "How one region grew"
+    level: ClassVar[int] = 41
+
+    task: int | None = Field(default=None, ge=0)
+    """The task whose first region is drawn. Default: the widest of those with about eight cells."""
+    pace_s: float | None = Field(default=None, gt=0)
+    """Time from one cell to the next on the clock, seconds. Default: a hundredth of the run."""
+
+    def draw(self, run: RunFolder, page: Page) -> None:
+        """Draw the cells, numbered, the first ones darkest."""
+        import shapely
+
+        offer = self._offer(run)
+        if offer is None:
+            return
+        edges = np.asarray(offer["region"], dtype=np.float64).reshape(-1, 4)
+        planned = np.full(len(edges), np.nan)
+        planned[: len(offer["growth"])] = offer["growth"]
+        count = _released_counts(run, edges, float(offer["time_s"]))
+        pace_s = self.pace_s or run.scenario.duration_s / 100
+        sides = edges[:, 2:] - edges[:, :2]
+        page.outlines(
+            self,
+            list(shapely.box(*edges.T)),
+            mark=Mark(f"cells of task {int(offer['task'])}, by number", colours.GROWTH[1], "fill"),
+            colours=colours.along(colours.GROWTH, np.linspace(0, 1, len(edges))),
+            name=f"Task {int(offer['task'])}, cell",
+            ids=np.arange(1, len(edges) + 1),
+            facts=[
+                Fact("Success planned so far", 100 * planned, unit="%", digits=1),
+                Fact("Released count of the cell", count, digits=1),
+                Fact("Area taken", sides[:, 0] * sides[:, 1] / 1e6, unit="km²", digits=3),
+            ],
+            from_s=float(offer["time_s"]) + pace_s * np.arange(len(edges)),
+            steps=True,
+            what="cells of one region",
+        )
+
+    def _offer(self, run: RunFolder) -> pd.Series | None:
+        """Return the row of the offer to draw, or None where there is none."""
+        offers = run.offers
+        if "region" not in offers:
+            return None
+        first = offers[offers["region"].notna() & (offers["round"] == 0)]
+        if self.task is not None:
+            first = first[first["task"] == self.task]
+        if first.empty:
+            return None
+        regions = [np.asarray(region, dtype=np.float64).reshape(-1, 4) for region in first["region"]]
+        off = np.abs(np.array([len(edges) for edges in regions]) - _CELLS_TO_SHOW)
+        fitting = np.flatnonzero(off <= max(int(off.min()), _ABOUT))
+        area = [float(np.prod(regions[place][:, 2:] - regions[place][:, :2], axis=1).sum()) for place in fitting]
+        return first.iloc[int(fitting[int(np.argmax(area))])]
+
+
+def _released_counts(run: RunFolder, edges: Array, time_s: float) -> Array:
+    """Return the count of each whole cell in the release that was in force (absent where reports stand for counts)."""
+    known = [release for release in counted(run) if release.time_s <= time_s]
+    if not known:
+        return np.full(len(edges), np.nan)
+    cell = known[-1].locate((edges[:, 0] + edges[:, 2]) / 2, (edges[:, 1] + edges[:, 3]) / 2)
+    return np.where(cell >= 0, known[-1].count[cell], np.nan)
+
+
+class TripsLayer(Layer):
+    """Trips from where a worker stood to the task (truth)."""
+
+    kind: ClassVar[str] = "trips"
+    title: ClassVar[str] = "Trips"
+    level: ClassVar[int] = 50
+
+    max_trips: int = Field(default=2000, gt=0)
+    """At most so many trips are drawn, evenly spaced over the run."""
+
+    def draw(self, run: RunFolder, page: Page) -> None:
+        """Draw every trip as a straight line; as it happens the traveller moves along it."""
+        events = run.events
+        left = events[events["kind"] == Kind.DEPARTURE].drop_duplicates("task", keep="last")
+        if left.empty:
+            return
+        task = run.tasks.loc[left["task"]]
+        departed = left["time_s"].to_numpy()
+        arrived = task["completed_s"].to_numpy(dtype=np.float64)
+        page.lines(
+            self,
+            (left["x_m"].to_numpy(), left["y_m"].to_numpy()),
+            (task["x_m"].to_numpy(), task["y_m"].to_numpy()),
+            mark=Mark("way to the task", colours.TRAVELLING, "line"),
+            name="Trip to task",
+            ids=left["task"].to_numpy(),
+            facts=[
+                Fact("Departed", departed, form="clock"),
+                Fact("Arrived", arrived, form="clock"),
+                Fact("Travelled", task["travel_m"].to_numpy(dtype=np.float64), unit="m"),
+                Fact("Reward", task["reward"].to_numpy(dtype=np.float64), digits=2),
+            ],
+            from_s=departed,
+            until_s=arrived,
+            what="trips",
+            limit=self.max_trips,
+        )

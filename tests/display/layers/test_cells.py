@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from geodp.display.drawing import Surface
-from geodp.display.layers.cells import CellsLayer
-from geodp.display.layers.density import DensityLayer
+from geodp.display.layers.densities import CellsLayer, DensityLayer
 from geodp.display.page import Page
 from geodp.display.surfaces import surface
 from geodp.geometry import Grid

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import geodp
-from geodp.display.layers.growth import GrowthLayer
-from geodp.display.layers.offers import OffersLayer
+from geodp.display.layers.tasks import GrowthLayer, OffersLayer
 from geodp.display.map import build_map
 from geodp.display.packing import contents
 from geodp.display.page import Page

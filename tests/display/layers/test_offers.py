@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geodp.display.layers.offers import OffersLayer
+from geodp.display.layers.tasks import OffersLayer
 from geodp.display.page import Page
 from geodp.run_folder.folder import RunFolder
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import shapely
 
-from geodp.display.layers import release as module
-from geodp.display.layers.release import ReleaseLayer
+from geodp.display.layers import densities as module
+from geodp.display.layers.densities import ReleaseLayer
 from geodp.display.page import Page
 from geodp.public.release import Contours
 from geodp.run_folder.folder import RunFolder
@@ -50,7 +50,7 @@ def test_lines_are_simplified_when_a_page_could_not_carry_them(
     plain: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = drawn(plain).drawings[0].data["frames"]
-    monkeypatch.setattr(module, "_MAX_VERTICES", 300)
+    monkeypatch.setattr(module, "MAX_VERTICES", 300)
     light = drawn(plain).drawings[0].data["frames"]
     count = sum(len(band["x"]) for frame in light for band in frame["bands"])
     assert count <= 300 < sum(len(band["x"]) for frame in full for band in frame["bands"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from geodp.display.layers.trips import TripsLayer
+from geodp.display.layers.tasks import TripsLayer
 from geodp.display.page import Page
 from geodp.run_folder.folder import RunFolder
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import geodp
+from geodp.display.layers.visits import class_edges
 from geodp.display.page import Page
-from geodp.display.venue_marks import class_edges
 from geodp.registry import plugin
 from geodp.run_folder.folder import RunFolder
 from tests.small import small

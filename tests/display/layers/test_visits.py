@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from geodp.display.layers import Layer
-from geodp.display.layers._visits import by_class
-from geodp.display.layers.cluster_areas import ClusterAreasLayer
-from geodp.display.layers.released_places import ReleasedPlacesLayer
-from geodp.display.layers.replacements import ReplacementsLayer
-from geodp.display.layers.told_places import ToldPlacesLayer
-from geodp.display.layers.true_places import TruePlacesLayer
+from geodp.display.layers.visits import (
+    ClusterAreasLayer,
+    ReleasedPlacesLayer,
+    ReplacementsLayer,
+    ReportedPlacesLayer,
+    TruePlacesLayer,
+    by_class,
+)
 from geodp.display.map import build_map
 from geodp.display.page import Page
 from geodp.display.released_only import ReleasedOnly
@@ -50,7 +52,7 @@ def test_released_places_and_clusters_are_public(folder: RunFolder) -> None:
 
 
 def test_places_that_phones_told_are_public(folder: RunFolder) -> None:
-    (told,) = drawn(ToldPlacesLayer(), folder, public=True).drawings
+    (told,) = drawn(ReportedPlacesLayer(), folder, public=True).drawings
     items = folder.history_reports[-1].items
     assert len(told.data["x"]) == items["venue"].nunique()
     (phones,) = [fact for fact in told.data["facts"] if fact["label"] == "Told by phones"]
@@ -105,6 +107,6 @@ def test_a_run_without_publications_draws_nothing(tmp_path: Path) -> None:
         ClusterAreasLayer(),
         ReplacementsLayer(),
         TruePlacesLayer(),
-        ToldPlacesLayer(),
+        ReportedPlacesLayer(),
     ):
         assert drawn(layer, plain).drawings == []

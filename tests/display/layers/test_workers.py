@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from geodp.display.layers.workers import WorkersLayer
+from geodp.display.layers.people import WorkersLayer
 from geodp.display.page import Page
 from geodp.run_folder.folder import RunFolder
 

@@ -1,0 +1,160 @@
+"""How dense workers are: as released, as the server works it out from reports, and as it was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from geodp.display.colours import RELEASED, TRUE, along, density_share
+from geodp.display.drawing import Band, Moment
+from geodp.display.layers import Layer
+from geodp.display.surfaces import coarsened, counted, drawable, promised, surface, thinned
+
+if TYPE_CHECKING:
+    from geodp.display.page import Page
+    from geodp.public.release import Contours
+    from geodp.run_folder.folder import RunFolder
+
+_STEPS_PER_CELL = 32  # a line drawn between cell centres need not be kept to the metre
+MAX_VERTICES = 200_000  # about 0.9 MB
+_Plot = list[tuple[float, float, Any]]  # lower level, upper level, area
+
+
+class ReleaseLayer(Layer):
+    """Released worker density: filled contours, or cells where the mechanism releases no contours."""
+
+    kind: ClassVar[str] = "release"
+    title: ClassVar[str] = "Released density"
+    public: ClassVar[bool] = True
+    level: ClassVar[int] = 30
+
+    max_releases: int = Field(default=48, gt=0)
+    """At most so many releases are drawn, evenly spaced over the run."""
+    max_cells: int = Field(default=150_000, gt=0)
+    """At most so many cells of all releases together; they are drawn coarser beyond."""
+
+    def draw(self, run: RunFolder, page: Page) -> None:
+        """Draw every release; the clock picks the one in force."""
+        from geodp.public.release import Contours
+
+        releases = [release for _, release in thinned(counted(run), self.max_releases, page)]
+        if not releases:
+            return
+        contours = [release for release in releases if isinstance(release, Contours)]
+        if len(contours) < len(releases):
+            drawn = drawable(releases, self.max_cells, page)
+            page.cells(self, drawn, ramp=RELEASED, name="Released count", public=promised(releases))
+            return
+        step_m = min(min(release.grid.cell_x_m, release.grid.cell_y_m) for release in contours) / _STEPS_PER_CELL
+        moments, protected = _moments(contours, step_m), promised(releases)
+        page.areas(self, moments, name=self.title, unit="workers/km²", step_m=step_m, public=protected)
+
+
+def _moments(releases: list[Contours], step_m: float) -> list[Moment]:
+    """Colour the bands of all releases on one scale, so that colours mean the same at all times."""
+    per_km2 = [1e6 / release.grid.cell_area_m2 for release in releases]
+    # Nested areas store every line once, not with both of the bands it divides.
+    plots = _light_enough([release.polygons(nested=True) for release in releases], step_m)
+    top = max((low * unit for areas, unit in zip(plots, per_km2, strict=True) for low, _, _ in areas), default=1.0)
+    moments = []
+    for release, areas, unit in zip(releases, plots, per_km2, strict=True):
+        colours = along(RELEASED, density_share([low * unit for low, _, _ in areas], top)) if areas else []
+        bands = [
+            Band(low * unit, high * unit, colour, geometry)
+            for (low, high, geometry), colour in zip(areas, colours, strict=True)
+        ]
+        moments.append(Moment(release.time_s, bands))
+    return moments
+
+
+def _light_enough(plots: list[_Plot], step_m: float) -> list[_Plot]:
+    """Simplify lines, and drop specks, until a web page can carry all plots together."""
+    import shapely
+
+    tolerance_m = step_m
+    while sum(int(shapely.get_num_coordinates(area)) for plot in plots for _, _, area in plot) > MAX_VERTICES:
+        plots = [[(low, high, _simpler(area, tolerance_m)) for low, high, area in plot] for plot in plots]
+        tolerance_m *= 2
+    return plots
+
+
+def _simpler(area: Any, tolerance_m: float) -> Any:
+    import shapely
+
+    parts = shapely.get_parts(area)
+    return shapely.multipolygons(shapely.simplify(parts[shapely.area(parts) > tolerance_m**2], tolerance_m))
+
+
+class CellsLayer(Layer):
+    """Noisy count of every released cell."""
+
+    kind: ClassVar[str] = "cells"
+    title: ClassVar[str] = "Noisy counts per cell"
+    public: ClassVar[bool] = True
+    level: ClassVar[int] = 35
+
+    shown: bool = False
+    """Whether the layer is ticked when the map opens."""
+    max_releases: int = Field(default=24, gt=0)
+    """At most so many releases are drawn, evenly spaced over the run."""
+    max_cells: int = Field(default=150_000, gt=0)
+    """At most so many cells of all releases together; they are drawn coarser beyond."""
+
+    def draw(self, run: RunFolder, page: Page) -> None:
+        """Draw the counts of every release; the clock picks the one in force."""
+        releases = [release for _, release in thinned(counted(run), self.max_releases, page)]
+        if not releases:
+            return
+        drawn = drawable(releases, self.max_cells, page)
+        word = "Exact" if all(np.all(release.noise_scale == 0) for release in releases) else "Noisy"
+        title = f"{word} counts per cell"
+        page.cells(self, drawn, ramp=RELEASED, name=f"{word} count", title=title, public=promised(releases))
+
+
+class EstimateLayer(Layer):
+    """Density that the server works out from the reports of phones, their noise taken out on average."""
+
+    kind: ClassVar[str] = "estimate"
+    title: ClassVar[str] = "Density from reports"
+    public: ClassVar[bool] = True
+    level: ClassVar[int] = 30
+
+    max_releases: int = Field(default=24, gt=0)
+    """At most so many estimates are drawn, evenly spaced over the run."""
+    max_cells: int = Field(default=100_000, gt=0)
+    """At most so many cells of all estimates together; grids are drawn coarser beyond."""
+
+    def draw(self, run: RunFolder, page: Page) -> None:
+        """Draw every estimate; the clock picks the one in force."""
+        found = [estimate for estimate in run.estimates if estimate.guarantee.holds or not page.public]
+        estimates = [estimate for _, estimate in thinned(found, self.max_releases, page)]
+        if not estimates:
+            return
+        surfaces = [surface(estimate, np.asarray(estimate.count), noisy=False) for estimate in estimates]
+        drawn = coarsened(surfaces, [estimate.grid for estimate in estimates], self.max_cells, page)
+        page.cells(self, drawn, ramp=RELEASED, name="Estimated count", public=promised(estimates))
+
+
+class DensityLayer(Layer):
+    """True worker density when the first release was made (truth)."""
+
+    kind: ClassVar[str] = "density"
+    title: ClassVar[str] = "True density"
+    level: ClassVar[int] = 20
+
+    shown: bool = False
+    """Whether the layer is ticked when the map opens."""
+    max_cells: int = Field(default=150_000, gt=0)
+    """At most so many cells; a regular grid is drawn coarser beyond."""
+
+    def draw(self, run: RunFolder, page: Page) -> None:
+        """Draw the true counts of the cells of the first release."""
+        first = counted(run)[:1]
+        if not first or run.releases[0] is not first[0]:
+            return
+        release = first[0]
+        exact = surface(release, run.true_counts(0).to_numpy(dtype=np.float64), noisy=False)
+        grid = getattr(release, "grid", None)
+        page.cells(self, coarsened([exact], [grid], self.max_cells, page), ramp=TRUE, name="True count")
