@@ -213,6 +213,7 @@ def trajectories(
         typer.Argument(metavar="IN", help="The private trips: csv, Parquet, or a published format (a folder)."),
     ],
     out: PublishedFile,
+    method: Annotated[str, typer.Option(metavar="KIND", help="A publication that reads trajectories: dpt, …")] = "dpt",
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of one person, or of one trip.")] = None,
     unit: Annotated[
         str | None, typer.Option(metavar="UNIT", help="What ε hides: person [default] or trajectory.")
@@ -247,7 +248,8 @@ def trajectories(
 
     fields, called = overrides(settings), parse_columns(column, COLUMNS)
     request = Request(file, out, epsilon, mode, seed, region, cap, ledger, budget, map_file, force, fields, called)
-    _tell(publish_trajectories(request, unit=unit, variant=variant, form=TripFormat(kind, overrides(reading))))
+    form = TripFormat(kind, overrides(reading))
+    _tell(publish_trajectories(request, method=method, unit=unit, variant=variant, form=form))
 
 
 @app.command("adopt-ledger")

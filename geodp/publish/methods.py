@@ -12,6 +12,7 @@ from geodp.registry import Plugin
 
 P = TypeVar("P", bound=Plugin)
 _EPSILONS = ("epsilon", "epsilon_per_m")
+_OPTIONS = {"epsilon_per_m": "--epsilon", "trajectories_per_person": "--cap"}
 
 
 def find_method(what: str, kind: str, known: Mapping[str, type[P]], *, noun: str = "method") -> type[P]:
@@ -38,7 +39,7 @@ def merge_options(cls: type[Plugin], settings: Mapping[str, Any], options: Mappi
     for name, value in options.items():
         if value is None:
             continue
-        option = "--epsilon" if name in _EPSILONS else "--" + name.replace("_", "-")
+        option = _OPTIONS.get(name, "--" + name.replace("_", "-"))
         if name not in cls.model_fields:
             raise UsageError(f"{cls.kind} takes no {option}. {NOTHING_DONE}")
         if name in fields:

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
-from pydantic import ValidationError
 
-from geodp.curator.publications.dpt import Dpt
-from geodp.errors import ScenarioError, UsageError
+from geodp.curator.publications import Publication, Records
+from geodp.errors import UsageError
 from geodp.geometry import Region
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Unit
+from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import DEGREE_DIGITS, Table
 from geodp.publish.pipeline import Outcome, Plan, Product, publish
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
+from geodp.registry import plugins
 from geodp.tables import reader
 from geodp.tables.notices import notice, notice_cap
 from geodp.tables.trajectories.reading import Points, gathered_points, read_points
@@ -27,6 +28,8 @@ from geodp.tables.trajectories.scores import changed_remark, sparse_remark
 from geodp.tables.trajectories.table import Trajectories, nobody
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from geodp.display.page import Page
 
 _TIME_DIGITS = 3
@@ -39,10 +42,14 @@ class SyntheticTrips(Plan):
 
     not_hidden = ("what follows from public settings: the region, the caps and the grids",)
 
-    def __init__(self, method: Dpt, trajectories: Trajectories, region: Region, remarks: tuple[str, ...]) -> None:
+    def __init__(
+        self, method: Publication, trajectories: Trajectories, region: Region, remarks: tuple[str, ...]
+    ) -> None:
         self.mechanism = method.kind
-        used = {"trajectories_per_person": method.cap, "epsilon_of_parts": method.parts()}
-        self.fields = method.settings_in_force() | used  # the cap that was used, also where it is the default
+        self.fields = method.settings_in_force()
+        if hasattr(method, "cap"):  # the cap that was used, also where it is the default
+            self.fields["trajectories_per_person"] = method.cap
+        self.fields |= {"epsilon_of_parts": method.parts()} if method.parts() else {}
         self.region = region
         self.guarantee = method.guarantee()
         self.per_person = method.cost()
@@ -54,20 +61,37 @@ class SyntheticTrips(Plan):
     def rehearse(self, noise: Noise) -> None:
         """Publish two made-up trips."""
         if self.guarantee.unit is not Unit.NOTHING:
-            self._method.release(_made_up(self.region), self.region, noise)
+            self._released(_made_up(self.region), noise)
 
     def draw(self, noise: Noise) -> Product:
         """Count with noise, and draw synthetic trips from it."""
-        released = self._method.release(self._trajectories, self.region, noise)
-        notice_cap(self.mechanism, np.bincount(self._trajectories.person), self._method.cap, "trips")
+        released = self._released(self._trajectories, noise)
+        if not isinstance(released, Trajectories):
+            self._trajectories = nobody()
+            shape: Literal["points", "none"] = "points" if {"lon", "lat"} <= set(released.columns) else "none"
+            table = Table({str(name): released[name].to_numpy() for name in released.columns}, shape)
+            return Product(table, self._accuracy(), noise.releasable, lambda page: page.note("no map of this table"))
+        cap = getattr(self._method, "cap", None)
+        notice_cap(self.mechanism, np.bincount(self._trajectories.person), cap, "trips")
         for text in (sparse_remark(self._trajectories), changed_remark(self._trajectories, released)):
             if text:
                 notice(text[0].upper() + text[1:])
         self._trajectories = nobody()  # as large as what was made of them, and no longer needed
-        text, values = self._method.expected_error()
         return Product(
-            self._table(released), Accuracy(text, values), noise.releasable, lambda page: _draw_map(page, released)
+            self._table(released), self._accuracy(), noise.releasable, lambda page: _draw_map(page, released)
         )
+
+    def _released(self, trajectories: Trajectories, noise: Noise) -> Trajectories | pd.DataFrame:
+        """Return synthetic trips, or the table of a method that publishes something else about trips."""
+        if hasattr(self._method, "release"):  # trips as they are, without a table of them in between
+            return cast("Trajectories", self._method.release(trajectories, self.region, noise))
+        table = self._method.publish(_TripRecords.of(trajectories, self.region), noise).released
+        return Trajectories.from_frame(table, self.region) if "trajectories" in self._method.releases else table
+
+    def _accuracy(self) -> Accuracy:
+        if hasattr(self._method, "expected_error"):
+            return Accuracy(*self._method.expected_error())
+        return Accuracy(f"How large the noise is, {self.mechanism} does not state.", {})
 
     def _table(self, released: Trajectories) -> Table:
         import pyarrow as pa
@@ -85,6 +109,27 @@ class SyntheticTrips(Plan):
         return Table(columns, "points")
 
 
+@dataclass(frozen=True, eq=False)
+class _TripRecords(Records):
+    """The trips of a file, as a publication asks for them at the end of a run."""
+
+    trips: Trajectories = field(default_factory=nobody)
+
+    @classmethod
+    def of(cls, trips: Trajectories, region: Region) -> _TripRecords:
+        """Return the records that a file of trips makes: how people moved otherwise, and their visits, are unknown."""
+        unknown: Any = None
+        return cls(region, float(trips.time_s.max(initial=0.0)), unknown, cls._no_visits, trips)
+
+    def trajectories(self) -> Trajectories:
+        """Return the trips of the file."""
+        return self.trips
+
+    @staticmethod
+    def _no_visits() -> Any:
+        raise UsageError(f"a method that reads visits cannot be used on trajectories. {NOTHING_DONE}")
+
+
 @dataclass(frozen=True)
 class TripFormat:
     """The published format of the private trips."""
@@ -96,21 +141,26 @@ class TripFormat:
 
 
 def publish_trajectories(
-    request: Request, *, unit: str | None = None, variant: str | None = None, form: TripFormat | None = None
+    request: Request,
+    *,
+    method: str = "dpt",
+    unit: str | None = None,
+    variant: str | None = None,
+    form: TripFormat | None = None,
 ) -> Outcome:
-    """Publish a file of trajectories as synthetic ones.
+    """Publish a file of trajectories as synthetic ones, or whatever else `method` makes of them.
 
     A csv or Parquet file has the columns user, trajectory, time_s, lon, lat. Files and folders of published formats
     (GeoLife, T-Drive, …) are read by the loader that `form`, their name or their columns tell.
     """
-    return publish(request, partial(_prepare, unit=unit, variant=variant, form=form or TripFormat()))
+    return publish(request, partial(_prepare, kind=method, unit=unit, variant=variant, form=form or TripFormat()))
 
 
 def _prepare(
-    request: Request, inputs: PublicInputs, *, unit: str | None, variant: str | None, form: TripFormat
+    request: Request, inputs: PublicInputs, *, kind: str, unit: str | None, variant: str | None, form: TripFormat
 ) -> Plan:
-    method = _build(request, unit, variant)
-    if request.releasing and method.guarantee().holds and method.cap is None:
+    method = _build(request, kind, unit, variant)
+    if request.releasing and method.guarantee().holds and method.most_contributions() is None:
         raise UsageError(
             "unit: trajectory without a cap bounds no person's total, so a release cannot be charged to anyone: give "
             f"--cap N. {NOTHING_DONE}"
@@ -153,28 +203,20 @@ def _columns(batch: Any) -> dict[str, Any]:
     return words | {name: batch.column(name).to_numpy(zero_copy_only=False) for name in ("time_s", "lon", "lat")}
 
 
-def _build(request: Request, unit: str | None, variant: str | None) -> Dpt:
-    """Build the method from the options."""
-    fields: dict[str, Any] = dict(request.settings)
-    stated = {
-        "epsilon": request.epsilon,
-        "trajectories_per_person": request.cap,
-        "unit": unit,
-        "variant": variant,
+def _build(request: Request, kind: str, unit: str | None, variant: str | None) -> Publication:
+    """Build the method from the options: any publication that reads trajectories."""
+    known = {
+        name: cls
+        for name, cls in plugins("publication").items()
+        if issubclass(cls, Publication) and "trajectories" in cls.reads
     }
-    for name, value in stated.items():
-        if value is None:
-            continue
-        if name in fields:
-            raise UsageError(f"{name} is stated by an option and by --set: give only one. {NOTHING_DONE}")
-        fields[name] = value
-    if "epsilon" not in fields and fields.get("variant") != "none":
-        raise UsageError(f"give --epsilon: the epsilon of one person or one trajectory. {NOTHING_DONE}")
-    try:
-        return Dpt.model_validate(fields)
-    except ValidationError as error:
-        lines = [(".".join(str(part) for part in line["loc"]), line["msg"]) for line in error.errors(include_url=False)]
-        raise ScenarioError("publish trajectories", lines) from None
+    cls = find_method("trajectories", kind, known)
+    cap = "trajectories_per_person" if "trajectories_per_person" in cls.model_fields else "cap"
+    stated = {"epsilon": request.epsilon, cap: request.cap, "unit": unit, "variant": variant}
+    fields = merge_options(cls, request.settings, stated)
+    if fields.get("variant") != "none":
+        require_epsilon(cls, fields, " for one person or one trajectory")
+    return cls.from_options(fields, f"publish trajectories --method {kind}")
 
 
 def _made_up(region: Region) -> Trajectories:
