@@ -39,11 +39,11 @@ class MadeFigure:
         lines = [f"{self.file.id}  {self.file.section.title}", f"  {self.file.section.source}"]
         for panel, verdicts in self.verdicts.items():
             lines.append(f"\n  {self.file.section.panels[panel].title or panel}")
-            told = ""
+            claim = ""
             for verdict in verdicts:
-                if verdict.says != told:
-                    lines.append(f"    claim:   {verdict.says}")
-                    told = verdict.says
+                if verdict.says != claim:
+                    claim = verdict.says
+                    lines.append(f"    claim:   {claim}")
                 where = f"{verdict.line}: " if verdict.line else ""
                 lines += [f"    ours:    {where}{verdict.ours}", f"    verdict: {verdict.word}"]
         lines += [f"\n  {panel}: left out, {needs}" for panel, needs in self.absent.items()]
@@ -71,7 +71,7 @@ def make_figure(file: FigureFile, out: Path, *, workers: int | None = None, fres
     if not points:
         return MadeFigure(file, {}, absent)
     verdicts = {name: check_claims(file, name, own) for name, own in points.items()}
-    from geodp.figures.drawing import save
+    from geodp.sweeps.line_plots import save
 
     images = save(file.section.make.draw(file, points), folder / file.id)
     return MadeFigure(file, verdicts, absent, tuple(images))
@@ -89,7 +89,7 @@ def _points(making: Making) -> pd.DataFrame:
     kind = making.file.section.make
     if kind.kind == "sweep":
         return kind.points(making)
-    kind = _with_settings(kind, making.settings.filled(making.data))
+    kind = kind.with_settings(making.settings.filled(making.data))
     identity = _identity(kind, making.data)
     table, note = making.folder / "points.parquet", making.folder / "points.json"
     if not making.fresh and _is_kept(table, note, identity):
@@ -108,13 +108,6 @@ def _is_kept(table: Path, note: Path, identity: dict[str, object]) -> bool:
         return bool(kept == identity | {"table": digest(table)})
     except (OSError, ValueError):
         return False
-
-
-def _with_settings(kind: FigureKind, settings: Mapping[str, object]) -> FigureKind:
-    if not settings:
-        return kind
-    plain = {key: value for key, value in kind.model_dump().items() if key != "kind"}
-    return type(kind).model_validate({**plain, **settings})
 
 
 def _identity(kind: FigureKind, data: Mapping[str, Path]) -> dict[str, object]:

@@ -39,9 +39,9 @@ def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, com
     _write_timings(jobs, store)
     drawn = []
     if draw and (runs["status"] == "ok").any():
-        from geodp.sweeps.line_plots import write_figures
+        from geodp.sweeps.line_plots import write_plots
 
-        drawn = write_figures(sweep, runs, store.path / "figures")
+        drawn = write_plots(sweep, runs, store.path / "figures")
 
     write_text_whole(store.path / "report.html", report_html(sweep, runs, summary, drawn, store.notices()))
     facts = {

@@ -263,10 +263,10 @@ class SweepResult:
 
     def plot(self, y: str, x: str | None = None, lines: str | None = None, **options: Any) -> Any:
         """Return a matplotlib figure of one metric."""
-        from geodp.sweeps.line_plots import figure
+        from geodp.sweeps.line_plots import draw_plot
         from geodp.sweeps.sweep_file import Plot
 
-        return figure(self.runs, Plot(y=y, x=x, lines=lines, **options), self._varied())
+        return draw_plot(self.runs, Plot(y=y, x=x, lines=lines, **options), self._varied())
 
     def _varied(self) -> list[str]:
         return list(self.folder.manifest()["varied"])

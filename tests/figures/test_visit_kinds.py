@@ -55,7 +55,7 @@ def test_files_are_joined_by_the_name_of_the_venue(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_measured_is_refused() -> None:
-    with pytest.raises(ValidationError, match="nothing is called"):
+    with pytest.raises(ValidationError, match="no score is called"):
         PublishedVisits(y=("distance",))
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from geodp.registry import Plugin
 
@@ -63,5 +63,17 @@ class FigureKind(Plugin):
         return []
 
     def line_names(self) -> tuple[str, ...] | None:
-        """Return the names of the lines, where they are known before anything is computed."""
-        return None
+        """Return the names of the lines, where they are known before anything is computed: here from field `lines`."""
+        return tuple(getattr(self, "lines", ())) or None
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Self:
+        """Return the kind with other values of some fields, as a panel sets them."""
+        plain = {key: value for key, value in self.model_dump().items() if key != "kind"}
+        return type(self).model_validate({**plain, **settings}) if settings else self
+
+
+def points_table(rows: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
+    """Return rows of points as the table that `points` gives."""
+    import pandas as pd
+
+    return pd.DataFrame(list(rows), columns=list(POINT_COLUMNS))

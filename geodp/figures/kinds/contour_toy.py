@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from pydantic import Field
 
-from geodp.figures.kinds import POINT_COLUMNS, FigureKind, Making
+from geodp.figures.drawing import title_figure
+from geodp.figures.kinds import FigureKind, Making, points_table
+from geodp.geometry import Region
+from geodp.privacy.noise import noise_source
+from geodp.streams import Streams
+from geodp.sweeps.line_plots import empty_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,15 +51,11 @@ class ContourToy(FigureKind):
     repeats: int = Field(default=20, ge=1)
     """How many releases are drawn to measure their noise; the first is the one that is shown."""
 
-    def points(self, making: Making) -> pd.DataFrame:
+    def points(self, making: Making) -> pd.DataFrame:  # noqa: ARG002 - everything is in the fields
         """Draw releases; what is measured is their noise, and how many cells have equal noisy counts."""
-        import numpy as np
-        import pandas as pd
-
-        kind = self._filled(making)
         rows: list[tuple[str, str, float, int, float]] = []
         for repeat in range(self.repeats):
-            release, exact = kind.release(repeat)
+            release, exact = self.release(repeat)
             noise = np.abs(release.count - exact)
             rows.append((NOISE, "", 0.0, repeat, float(noise.mean())))
             equal = release.count.size - np.unique(release.count).size
@@ -61,21 +63,12 @@ class ContourToy(FigureKind):
             if repeat == 0:
                 rows += [(EXACT, "", float(n), 0, float(value)) for n, value in enumerate(exact)]
                 rows += [(NOISY, "", float(n), 0, float(value)) for n, value in enumerate(release.count)]
-        return pd.DataFrame(rows, columns=list(POINT_COLUMNS))
-
-    def _filled(self, making: Making) -> ContourToy:
-        plain = {key: value for key, value in self.model_dump().items() if key != "kind"}
-        return ContourToy.model_validate({**plain, **making.settings.filled(making.data)})
+        return points_table(rows)
 
     def release(self, seed: int) -> tuple[Contours, Any]:
         """Return one release of the contour mechanism, and the exact counts of its cells."""
-        import numpy as np
-
         from geodp.curator.mechanisms import Snapshot
         from geodp.curator.mechanisms.contour import Contour
-        from geodp.geometry import Region
-        from geodp.privacy.noise import noise_source
-        from geodp.streams import Streams
         from geodp.world.sources.synthetic_city import SyntheticCity
         from geodp.world.sources.table import Table
 
@@ -93,23 +86,11 @@ class ContourToy(FigureKind):
 
     def draw(self, file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
         """Draw the four steps of each panel in a row."""
-        import matplotlib as mpl
-
-        mpl.use("Agg")
-        import matplotlib.pyplot as plt
-
-        from geodp.figures.drawing import STYLE
-
-        with plt.rc_context(STYLE):
-            size = (14.5, 4.0 * len(points) + 0.4)
-            drawn, grid = plt.subplots(len(points), 4, figsize=size, layout="constrained", squeeze=False)
-        drawn.suptitle(f"{file.id}  {file.section.title}", x=0.01, ha="left", fontsize=13)
+        drawn, grid = empty_axes(len(points), 4, (14.5, 4.0 * len(points) + 0.4))
+        title_figure(drawn, file)
         for row, name in enumerate(points):
             panel = file.section.panels[name]
-            files = panel.files() or {}
-            plain = {key: value for key, value in self.model_dump().items() if key != "kind"}
-            kind = ContourToy.model_validate({**plain, **panel.filled(files)})
-            release, exact = kind.release(0)
+            release, exact = self.with_settings(panel.filled(panel.files() or {})).release(0)
             self._steps(grid[row], release, exact, panel.title or name)
         return drawn
 

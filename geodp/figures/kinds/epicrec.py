@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from pydantic import Field
 
-from geodp.figures.kinds import POINT_COLUMNS, FigureKind, Making
+from geodp.figures.drawing import each_panel
+from geodp.figures.kinds import FigureKind, Making, points_table
+from geodp.privacy.noise import SimulatedNoise
+from geodp.streams import Streams
+from geodp.sweeps.line_plots import COLOURS
+from geodp.tables.visits.catalogue import Catalogue, golden_catalogue
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.figures.figure_file import FigureFile
-    from geodp.tables.visits.catalogue import Catalogue
 
 SCALE = "noise scale z of a category"
 MEAN = "mean noise scale"
@@ -38,11 +43,8 @@ class EpicRecNoise(FigureKind):
 
     def points(self, making: Making) -> pd.DataFrame:  # noqa: ARG002
         """Work the scales out; nothing is random, so there is one repetition."""
-        import pandas as pd
-
         from geodp.device.category_counts import load
         from geodp.device.history_reports.epicrec import EpicRec
-        from geodp.tables.visits.catalogue import golden_catalogue
 
         member = golden_catalogue().membership
         rows: list[tuple[str, str, float, int, float]] = []
@@ -51,20 +53,16 @@ class EpicRecNoise(FigureKind):
             rows += [(SCALE, line, float(number + 1), 0, float(value)) for number, value in enumerate(scales)]
             rows.append((MEAN, line, 0.0, 0, float(scales.mean())))
             rows.append((LOAD, line, 0.0, 0, float(load(member, scales).max())))
-        return pd.DataFrame(rows, columns=list(POINT_COLUMNS))
+        return points_table(rows)
 
     def draw(self, file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
         """Draw two bars per category with their values, and the means as lines."""
-        from geodp.figures.drawing import panel_axes
-        from geodp.sweeps.line_plots import COLOURS
-
-        drawn, grid = panel_axes(file, 1, list(points))
-        for column, own in enumerate(points.values()):
-            axes = grid[0][column]
+        drawn, panels = each_panel(file, points)
+        for axes, own in panels:
             for number, line in enumerate(LINES):
                 part = own[(own["line"] == line) & (own["y_name"] == SCALE)]
                 mean = own.loc[(own["line"] == line) & (own["y_name"] == MEAN), "y"].iloc[0]
-                colour = COLOURS[number % len(COLOURS)]
+                colour = COLOURS[number]
                 bars = axes.bar(part["x"] + 0.36 * number - 0.18, part["y"], 0.34, color=colour)
                 axes.bar_label(bars, fmt="%.2f", fontsize=9)
                 axes.axhline(mean, color=colour, linestyle=":", label=f"{line}, mean {mean:.3f}")
@@ -103,12 +101,7 @@ class EpicRecBudget(FigureKind):
 
     def points(self, making: Making) -> pd.DataFrame:  # noqa: ARG002
         """Search, and stop by each rule on the same curve."""
-        import numpy as np
-        import pandas as pd
-
         from geodp.device.category_counts import Search, calibrate_scales, error_curve, stops
-        from geodp.privacy.noise import SimulatedNoise
-        from geodp.streams import Streams
 
         catalogue = self._catalogue()
         scales = calibrate_scales(catalogue.membership, 1.0)
@@ -121,21 +114,17 @@ class EpicRecBudget(FigureKind):
                 ended = [n for n in range(1, len(curve) + 1) if stops(curve[:n], rule)]  # type: ignore[arg-type]
                 chosen = (ended[0] - 1) * self.step if ended else len(curve) * self.step
                 rows.append((STOP, line, float(number), repeat, float(np.round(chosen, 10))))
-        return pd.DataFrame(rows, columns=list(POINT_COLUMNS))
+        return points_table(rows)
 
     def draw(self, file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
         """Draw every search, and where each rule stops on average."""
-        from geodp.figures.drawing import panel_axes
-        from geodp.sweeps.line_plots import COLOURS
-
-        drawn, grid = panel_axes(file, 1, list(points))
-        for column, own in enumerate(points.values()):
-            axes = grid[0][column]
+        drawn, panels = each_panel(file, points)
+        for axes, own in panels:
             for _, search in own[own["y_name"] == ERROR].groupby("repeat"):
                 axes.plot(search["x"], search["y"], color="#7a7a7a", linewidth=0.9, alpha=0.7)
             for number, line in enumerate(RULES):
                 stop = own.loc[(own["y_name"] == STOP) & (own["line"] == line), "y"]
-                colour = COLOURS[number % len(COLOURS)]
+                colour = COLOURS[number]
                 axes.axvline(stop.mean(), color=colour, label=f"{line}: ε = {stop.mean():.2f}")
                 axes.axvspan(stop.min(), stop.max(), color=colour, alpha=0.15)
             axes.set_yscale("log")
@@ -145,9 +134,6 @@ class EpicRecBudget(FigureKind):
         return drawn
 
     def _catalogue(self) -> Catalogue:
-        import numpy as np
-
-        from geodp.tables.visits.catalogue import Catalogue
 
         rng = np.random.default_rng(9)
         table = np.zeros((self.items, self.categories))

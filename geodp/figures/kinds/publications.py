@@ -2,30 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from pydantic import Field, field_validator
 
-from geodp.errors import DataError
-from geodp.figures.kinds import POINT_COLUMNS, FigureKind, Making
+from geodp.errors import DataError, UsageError
+from geodp.figures.kinds import FigureKind, Making, points_table
+from geodp.geometry import Region
 from geodp.model import did_you_mean
+from geodp.privacy.noise import Noise, SimulatedNoise
+from geodp.registry import find, plugin
+from geodp.streams import Streams
+from geodp.tables.visits.hierarchy import Hierarchy, hierarchy_of
+from geodp.tables.visits.histories import Histories, Venues
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.curator.publications._visits_publication import VisitsPublication
-    from geodp.geometry import Region
     from geodp.tables.trajectories.table import Trajectories
-    from geodp.tables.visits.hierarchy import Hierarchy
-    from geodp.tables.visits.histories import Histories, ReleasedVisits, Replacements, Venues
 
 
-class PublishedTrips(FigureKind):
+class PublishedRecords(FigureKind):
+    """Records published by several methods, scored while one field of the publication varies."""
+
+    default_kind: ClassVar[str]
+    """The publication of a line that names none."""
+
+    x: str = "epsilon"
+    """Field of the publication that varies; a line whose publication lacks it is drawn level."""
+    values: tuple[float, ...] = (0.1, 1.0, 10.0)
+    """Its values."""
+    lines: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Name of a line → its publication (`kind` and fields); `people` limits how many people are published."""
+    repeats: int = Field(default=2, ge=1)
+    """Releases of each, with the same records and luck of their own."""
+
+    @classmethod
+    @abstractmethod
+    def quantities(cls) -> Iterable[str]:
+        """Return what can be measured."""
+
+    @abstractmethod
+    def held(self) -> Any:
+        """Return the true records, with what is public about them."""
+
+    @abstractmethod
+    def scores(self, item: Any, held: Any, people: int | None, noise: Noise) -> Mapping[str, float | None]:
+        """Publish the records (of so many people) once, and measure."""
+
+    @field_validator("y", check_fields=False)
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if name not in cls.quantities():
+                raise ValueError(f"no score is called '{name}'.{did_you_mean(name, cls.quantities())}")
+        return value
+
+    def points(self, making: Making) -> pd.DataFrame:  # noqa: ARG002 - the panel's settings are filled in already
+        """Publish and score every line at every value; all lines share records and luck."""
+        held, rows = self.held(), []
+        kinds = {line: str(fields.get("kind", self.default_kind)) for line, fields in self.lines.items()}
+        varied = {line for line, kind in kinds.items() if self.x in find(kind, "publication").model_fields}
+        if not varied:
+            raise UsageError(f"x: no line's publication has a field '{self.x}'")
+        for line, fields in self.lines.items():
+            plain = {key: entry for key, entry in fields.items() if key not in ("kind", "people")}
+            for repeat in range(self.repeats):
+                known: dict[str, Mapping[str, float | None]] = {}
+                for value in self.values:
+                    item = plugin(kinds[line], "publication", **plain, **({self.x: value} if line in varied else {}))
+                    key = item.model_dump_json()
+                    if key not in known:
+                        noise = SimulatedNoise(Streams(repeat).generator("figure.noise"))
+                        known[key] = self.scores(item, held, fields.get("people"), noise)
+                    rows += [(name, line, value, repeat, y) for name, y in known[key].items() if y is not None]
+        return points_table(rows)
+
+
+class PublishedTrips(PublishedRecords):
     """Trips published by several methods, scored while one field of the publication varies.
 
-    Every line is a publication `dpt` by its fields; all lines share trips and luck. Without a file the trips are
-    generated.
+    Every line is a publication of trips. Without a file the trips are generated.
 
     Reference
     ---------
@@ -33,17 +95,12 @@ class PublishedTrips(FigureKind):
     """
 
     kind: ClassVar[str] = "published_trips"
+    default_kind: ClassVar[str] = "dpt"
 
-    x: str = "epsilon"
-    """Field of the publication that varies."""
-    values: tuple[float, ...] = (0.1, 1.0, 10.0)
-    """Its values."""
     lines: dict[str, dict[str, Any]] = Field(default_factory=lambda: {"geodp": {"variant": "geodp"}})
-    """Name of a line → fields of its publication."""
+    """Name of a line → its publication (`kind` and fields)."""
     y: tuple[str, ...] = ("density_jsd",)
     """What is measured: scores of trips."""
-    repeats: int = Field(default=2, ge=1)
-    """Releases of each, with the same trips and luck of their own."""
     people: int = Field(default=4000, ge=1)
     """Generated people."""
     trips: int = Field(default=4000, ge=1)
@@ -61,48 +118,31 @@ class PublishedTrips(FigureKind):
     every: int = Field(default=1, ge=1)
     """Of the points of a trip inside the region, every so-manieth is used."""
     most_trips: int = Field(default=20_000, ge=1)
-    """At most so many trips of the file are used, evenly spread."""
+    """Maximum number of trips of the file that are used, evenly spread."""
 
-    @field_validator("y")
     @classmethod
-    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def quantities(cls) -> Iterable[str]:
+        """Return the scores of trips."""
         from geodp.tables.trajectories.scores import SCORES
 
-        for name in value:
-            if name not in SCORES:
-                raise ValueError(f"no score is called '{name}'.{did_you_mean(name, SCORES)}")
-        return value
+        return SCORES
 
-    def line_names(self) -> tuple[str, ...]:
-        """Return the names of the lines."""
-        return tuple(self.lines)
-
-    def points(self, making: Making) -> pd.DataFrame:  # noqa: ARG002 - the panel's settings are filled in already
-        """Publish and score every line at every value."""
-        import pandas as pd
-
-        from geodp.curator.publications.dpt import Dpt
-        from geodp.privacy.noise import SimulatedNoise
-        from geodp.streams import Streams
+    def scores(
+        self,
+        item: Any,
+        held: tuple[Trajectories, Region],
+        people: int | None,  # noqa: ARG002 - all trips are published
+        noise: Noise,
+    ) -> dict[str, float | None]:
+        """Publish the trips once, and compare."""
         from geodp.tables.trajectories.scores import SCORES
 
-        real, area = self.held()
-        rows: list[tuple[str, str, float, int, float]] = []
-        for line, fields in self.lines.items():
-            for value in self.values:
-                item = Dpt.model_validate({**fields, self.x: value})
-                for repeat in range(self.repeats):
-                    noise = SimulatedNoise(Streams(repeat).generator("figure.noise"))
-                    released = item.release(real, area, noise)
-                    scores = {name: SCORES[name](real, released, area) for name in self.y}
-                    rows += [(name, line, value, repeat, score) for name, score in scores.items() if score is not None]
-        return pd.DataFrame(rows, columns=list(POINT_COLUMNS))
+        real, area = held
+        released = item.release(real, area, noise)
+        return {name: SCORES[name](real, released, area) for name in self.y}
 
     def held(self) -> tuple[Trajectories, Region]:
         """Return the trips and their public region."""
-        import numpy as np
-
-        from geodp.geometry import Region
         from geodp.tables.trajectories.generated_trips import TripSizes, generated_trips
 
         area = Region(*self.region)
@@ -112,7 +152,6 @@ class PublishedTrips(FigureKind):
         return generated_trips(sizes, area, np.random.default_rng(1)), area
 
     def _loaded(self, area: Region) -> Trajectories:
-        import numpy as np
         import pandas as pd
 
         from geodp.tables.trajectories.table import COLUMNS, Trajectories
@@ -131,14 +170,12 @@ class PublishedTrips(FigureKind):
 DISTANCE = "distance error DE"
 REIDENTIFIED = "people re-identified at the first guess"
 NUMBERS = "visits too many or too few per person"
-QUANTITIES = (DISTANCE, REIDENTIFIED, NUMBERS)
 
 
-class PublishedVisits(FigureKind):
+class PublishedVisits(PublishedRecords):
     """Visits published by several methods, scored while one field of the publication varies.
 
-    Every line is a publication (`kind` and fields); one that lacks the field is drawn level. All lines share visits and
-    luck. Without files the visits are generated.
+    Every line is a publication of visits. Without files the visits are generated.
 
     Reference
     ---------
@@ -146,19 +183,18 @@ class PublishedVisits(FigureKind):
     """
 
     kind: ClassVar[str] = "published_visits"
+    default_kind: ClassVar[str] = "prilocation"
 
-    x: str = "epsilon"
-    """Field of the publication that varies."""
     values: tuple[float, ...] = (0.1, 0.5, 1.0)
     """Its values."""
     lines: dict[str, dict[str, Any]] = Field(default_factory=lambda: {"prilocation": {"kind": "prilocation"}})
-    """Name of a line → its publication; `people` limits how many people are published."""
+    """Name of a line → its publication (`kind` and fields); `people` limits how many people are published."""
     y: tuple[str, ...] = (DISTANCE,)
     """What is measured."""
     repeats: int = Field(default=3, ge=1)
     """Releases of each, with the same visits and luck of their own."""
     people: int = Field(default=300, ge=1)
-    """People: generated, or at most so many of the file (every so-manieth, by name)."""
+    """People: generated, or the maximum number of people of the file (every so-manieth, by name)."""
     mean_visits: int = Field(default=16, ge=1)
     """Mean number of visits of a generated person."""
     venues: int = Field(default=1500, ge=1)
@@ -176,74 +212,35 @@ class PublishedVisits(FigureKind):
     venue_column: str = "venue"
     """Column that names the venue in all three files."""
 
-    @field_validator("y")
     @classmethod
-    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            if name not in QUANTITIES:
-                raise ValueError(f"nothing is called '{name}'.{did_you_mean(name, QUANTITIES)}")
-        return value
+    def quantities(cls) -> Iterable[str]:
+        """Return the errors of places and of numbers, and the share of people found again."""
+        return (DISTANCE, REIDENTIFIED, NUMBERS)
 
-    def line_names(self) -> tuple[str, ...]:
-        """Return the names of the lines."""
-        return tuple(self.lines)
-
-    def points(self, making: Making) -> pd.DataFrame:  # noqa: ARG002 - the panel's settings are filled in already
-        """Publish and score every line at every value."""
-        import pandas as pd
-
-        from geodp.tables.visits.hierarchy import hierarchy_of
-
+    def held(self) -> tuple[Histories, Venues, Hierarchy]:
+        """Return the visits, the venues and their hierarchy."""
         histories, venues = self._loaded() if self.visits_path else self._generated()
-        hierarchy = hierarchy_of(venues, self.levels)
-        rows: list[tuple[str, str, float, int, float]] = []
-        for line, fields in self.lines.items():
-            own = _first_people(histories, int(fields.get("people", self.people)))
-            for repeat in range(self.repeats):
-                known: dict[str, dict[str, float]] = {}
-                for value in self.values:
-                    item = self._publication(fields, value)
-                    key = item.model_dump_json()
-                    if key not in known:
-                        known[key] = self._scores(item, own, venues, hierarchy, repeat)
-                    rows += [(name, line, value, repeat, score) for name, score in known[key].items()]
-        return pd.DataFrame(rows, columns=list(POINT_COLUMNS))
+        return histories, venues, hierarchy_of(venues, self.levels)
 
-    def _publication(self, fields: dict[str, Any], value: float) -> VisitsPublication:
-        from geodp.registry import find
-
-        plain = {key: entry for key, entry in fields.items() if key not in ("kind", "people")}
-        cls: Any = find(str(fields.get("kind", "prilocation")), "publication")
-        if self.x in cls.model_fields:
-            plain[self.x] = int(value) if cls.model_fields[self.x].annotation is int else value
-        made: VisitsPublication = cls.model_validate(plain)
-        return made
-
-    def _scores(
-        self, item: VisitsPublication, histories: Histories, venues: Venues, hierarchy: Hierarchy, repeat: int
+    def scores(
+        self, item: VisitsPublication, held: tuple[Histories, Venues, Hierarchy], people: int | None, noise: Noise
     ) -> dict[str, float]:
-        """Publish once; the stream is the same for all lines and values, so that they share their luck."""
-        import numpy as np
-
-        from geodp.privacy.noise import SimulatedNoise
-        from geodp.streams import Streams
+        """Publish the visits of the first people once, and compare."""
         from geodp.tables.visits.visit_scores import count_error, distance_errors, matched
 
-        noise = SimulatedNoise(Streams(repeat).generator("figure.noise"))
+        histories, venues, hierarchy = held
+        histories = _first_people(histories, self.people if people is None else people)
         released, truth = item.release_with_truth(histories, venues, noise)
         wide = item.sensitivities_m(histories.people, hierarchy)
-        measures: dict[str, Callable[[ReleasedVisits, Replacements], float]] = {
-            DISTANCE: lambda _, moved: float(np.nanmean(distance_errors(moved, hierarchy, wide))),
-            REIDENTIFIED: lambda told, _: matched(histories, told, venues).share(),
-            NUMBERS: lambda told, _: count_error(histories, told),
+        measures = {
+            DISTANCE: lambda: float(np.nanmean(distance_errors(truth, hierarchy, wide))),
+            REIDENTIFIED: lambda: matched(histories, released, venues).share(),
+            NUMBERS: lambda: count_error(histories, released),
         }
-        return {name: measures[name](released, truth) for name in self.y}
+        return {name: measures[name]() for name in self.y}
 
     def _generated(self) -> tuple[Histories, Venues]:
-        import numpy as np
-
         from geodp.tables.visits.generated_visits import Sizes, generated_histories
-        from geodp.tables.visits.histories import Venues
 
         sizes = Sizes(people=self.people, visits=self.mean_visits, venues=self.venues, cities=self.cities)
         histories, venues = generated_histories(sizes, np.random.default_rng(12))
@@ -252,10 +249,6 @@ class PublishedVisits(FigureKind):
 
     def _loaded(self) -> tuple[Histories, Venues]:
         """Join visits, venues and levels by the name of the venue."""
-        import numpy as np
-
-        from geodp.tables.visits.histories import Histories, Venues
-
         name, levels = self.venue_column, list(self.levels)
         places = _table(self.places_path, [name, "lon", "lat"]).drop_duplicates(name)
         joined = places.merge(_table(self.levels_path, [name, *levels]), on=name).dropna(subset=levels)
@@ -263,10 +256,11 @@ class PublishedVisits(FigureKind):
         visits = visits[visits[name].isin(joined[name])]
         if visits.empty:
             raise DataError("the figure's files have no visit in common: do they call venues alike?")
-        users = np.unique(visits["user"].astype(str))
+        visits = visits.assign(user=visits["user"].astype(str))
+        users = np.unique(visits["user"])
         chosen = users[np.unique(np.linspace(0, users.size - 1, min(self.people, users.size)).astype(int))]
-        visits = visits[visits["user"].astype(str).isin(chosen)]
-        people, person = np.unique(visits["user"].astype(str), return_inverse=True)
+        visits = visits[visits["user"].isin(chosen)]
+        people, person = np.unique(visits["user"], return_inverse=True)
         number = {venue: place for place, venue in enumerate(joined[name])}
         venue = visits[name].map(number).to_numpy(dtype=np.int64)
         public = Venues(
@@ -280,8 +274,6 @@ class PublishedVisits(FigureKind):
 
 def _first_people(histories: Histories, number: int) -> Histories:
     """Return the histories of the first people alone."""
-    from geodp.tables.visits.histories import Histories
-
     if number >= len(histories.people):
         return histories
     kept = histories.person < number
@@ -289,8 +281,6 @@ def _first_people(histories: Histories, number: int) -> Histories:
 
 
 def _table(path: str, columns: list[str]) -> pd.DataFrame:
-    from pathlib import Path
-
     import pandas as pd
 
     from geodp.tables.reader import column_names, require_columns

@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from pydantic import Field
 
-from geodp.figures.kinds import POINT_COLUMNS, FigureKind, Making
+from geodp.figures.drawing import each_panel
+from geodp.figures.kinds import FigureKind, Making, points_table
+from geodp.sweeps.line_plots import COLOURS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,9 +49,6 @@ class RadiusBoxplot(FigureKind):
 
     def points(self, making: Making) -> pd.DataFrame:
         """Run both models with both rewards on the same worlds."""
-        import numpy as np
-        import pandas as pd
-
         rows: list[tuple[str, str, str, int, float]] = []
         for model in MODELS:
             tasks = dict.fromkeys(("uniform", "optimised"), 0)
@@ -63,19 +63,16 @@ class RadiusBoxplot(FigureKind):
                     first = tasks[reward]
                     rows += [(DISTANCE, line, "all", first + n, float(value)) for n, value in enumerate(own)]
                     tasks[reward] += own.size
-        return pd.DataFrame(rows, columns=list(POINT_COLUMNS))
+        return points_table(rows)
 
     def _distances_m(self, making: Making, model: str, reward: str, seed: int) -> Array:
         """Return 2r/3 of every planned task; an infinite radius counts as the largest finite one."""
-        import numpy as np
-
         from geodp.metrics.protocol import first_plans
         from geodp.runs.run import run
         from geodp.scenario.schema import load_scenario
 
-        changes = making.settings.filled(making.data).get("changes", self.changes)
         method = {"server.assignment.model": MODELS[model], "server.assignment.reward": reward}
-        scenario = load_scenario(making.file.path.parent / self.base, {**changes, **method}, trust_plugins=True)
+        scenario = load_scenario(making.file.path.parent / self.base, {**self.changes, **method}, trust_plugins=True)
         with tempfile.TemporaryDirectory(prefix="geodp-") as folder:
             made = run(scenario, Path(folder) / "run", seed=seed, draw_map=False, summarise=False)
             plans = first_plans(made.folder)
@@ -86,14 +83,8 @@ class RadiusBoxplot(FigureKind):
 
     def draw(self, file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
         """Draw a box per method, whiskers from 5 % to 95 %, and the quantile that the book calls MTD."""
-        import numpy as np
-
-        from geodp.figures.drawing import panel_axes
-        from geodp.sweeps.line_plots import COLOURS
-
-        drawn, grid = panel_axes(file, 1, list(points))
-        for column, own in enumerate(points.values()):
-            axes = grid[0][column]
+        drawn, panels = each_panel(file, points)
+        for axes, own in panels:
             part = own[own["y_name"] == DISTANCE]
             lines = list(dict.fromkeys(part["line"]))
             values = [part.loc[part["line"] == line, "y"].to_numpy() for line in lines]
@@ -110,7 +101,7 @@ class RadiusBoxplot(FigureKind):
             axes.set_yscale("log")
             axes.grid(visible=True, axis="y", color="#dddddd", linewidth=0.6)
             axes.set_axisbelow(True)
-            if column == 0:
+            if axes.get_subplotspec().is_first_col():
                 axes.set_ylabel("2r/3 of a task (m)")
             axes.set_xlabel("boxes hold half of the tasks, whiskers 90 % of them")
         return drawn

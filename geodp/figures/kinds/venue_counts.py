@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from geodp.errors import UsageError
-from geodp.figures.kinds import POINT_COLUMNS, FigureKind, Making
+from geodp.figures.kinds import FigureKind, Making, points_table
+from geodp.privacy.keyed_choice import user_words
+from geodp.privacy.noise import SimulatedNoise
+from geodp.registry import plugin
+from geodp.tables.visits.generated_visits import DPSENSE_SHAPES, GS_SHAPES, ModelledVisits, modelled_visits
+from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.venue_list import VenueList
+from geodp.tables.visits.visit_scores import absolute_errors, relative_errors, top_venues
+from geodp.tables.visits.visit_sets import VisitSets, visit_sets
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.tables.visits.generated_visits import ModelledVisits
-    from geodp.tables.visits.histories import Integers
-    from geodp.tables.visits.visit_sets import VisitSets
+
+Visits = VisitSets | ModelledVisits
 
 
 class CountFigure(FigureKind):
@@ -35,10 +43,8 @@ class CountFigure(FigureKind):
     repeats: int = Field(default=3, ge=1)
     """How often noise is drawn."""
 
-    def table(self) -> VisitSets | ModelledVisits:
+    def table(self) -> Visits:
         """Return the table; a shape is drawn from a fixed seed, as the sums of its rows and columns."""
-        from geodp.tables.visits.generated_visits import DPSENSE_SHAPES, GS_SHAPES, modelled_visits
-
         if self.path is not None:
             return self._real()
         known = GS_SHAPES | {f"dpsense_{name}": shape for name, shape in DPSENSE_SHAPES.items()}
@@ -49,8 +55,6 @@ class CountFigure(FigureKind):
     def order(self) -> Integers | None:
         """Return the venues of a real file in an order in which neighbours are near each other, if places are known."""
         import pandas as pd
-
-        from geodp.tables.visits.venue_list import VenueList
 
         if self.path is None or self.places_path is None:
             return None
@@ -63,9 +67,6 @@ class CountFigure(FigureKind):
 
     def _real(self) -> VisitSets:
         import pandas as pd
-
-        from geodp.privacy.keyed_choice import user_words
-        from geodp.tables.visits.visit_sets import visit_sets
 
         frame = pd.read_parquet(str(self.path), columns=[self.user_column, self.venue_column])
         users, who = np.unique(frame[self.user_column].to_numpy(), return_inverse=True)
@@ -92,8 +93,6 @@ class CountErrors(CountFigure):
 
     def points(self, making: Making) -> pd.DataFrame:  # noqa: ARG002 - everything is in the fields
         """Publish with every line at every ε."""
-        import pandas as pd
-
         table, order = self.table(), self.order()
         rows = [
             row
@@ -101,20 +100,17 @@ class CountErrors(CountFigure):
             for epsilon in self.epsilons
             for row in self._rows(table, order, name, fields, epsilon)
         ]
-        frame = pd.DataFrame(rows, columns=list(POINT_COLUMNS))
+        frame = points_table(rows)
         return frame[frame["y_name"].isin(self.y)]
 
     def _rows(
         self,
-        table: VisitSets | ModelledVisits,
+        table: Visits,
         order: Integers | None,
         name: str,
         fields: dict[str, Any],
         epsilon: float,
     ) -> list[tuple[Any, ...]]:
-        from geodp.privacy.noise import SimulatedNoise
-        from geodp.registry import plugin
-        from geodp.tables.visits.visit_scores import absolute_errors, relative_errors, top_venues
 
         settings = {key: value for key, value in fields.items() if key != "kind"}
         if settings.get("cap") == "longest":
@@ -136,10 +132,6 @@ class CountErrors(CountFigure):
                 ("topk_mae", name, epsilon, repeat, float(errors[top].mean())),
             ]
         return rows
-
-    def line_names(self) -> tuple[str, ...]:
-        """Return the names of the lines."""
-        return tuple(self.lines)
 
 
 SCALES = ("literal", "corrected")
@@ -163,18 +155,15 @@ class GroupWidths(CountFigure):
 
     def points(self, making: Making) -> pd.DataFrame:  # noqa: ARG002 - everything is in the fields
         """Order the venues by the noisy sample, then measure every width."""
-        import pandas as pd
-
         table, rows = self.table(), []
         for epsilon in self.epsilons if self.loss else self.epsilons[:1]:
             for repeat in range(self.repeats):
                 rows += self._repeat(table, epsilon, repeat)
-        return pd.DataFrame(rows, columns=list(POINT_COLUMNS))
+        return points_table(rows)
 
-    def _repeat(self, table: VisitSets | ModelledVisits, epsilon: float, repeat: int) -> list[tuple[Any, ...]]:
+    def _repeat(self, table: Visits, epsilon: float, repeat: int) -> list[tuple[Any, ...]]:
         from geodp.curator.publications._grouping import best_width, estimated_errors
         from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
-        from geodp.privacy.noise import SimulatedNoise
 
         cap = int(table.size.max())
         tried = np.unique(np.rint(np.geomspace(1, table.venues, self.most_widths)).astype(np.int64))
@@ -234,15 +223,12 @@ class ThresholdQuality(CountFigure):
 
     def points(self, making: Making) -> pd.DataFrame:  # noqa: ARG002 - everything is in the fields
         """Measure every threshold at every ε."""
-        import pandas as pd
-
         table = self.table()
         tried = np.unique(np.rint(np.geomspace(1, int(table.size.max()), self.most_thresholds)).astype(np.int64))
         rows = [row for name, epsilon in self.epsilons.items() for row in self._rows(table, tried, name, 0.9 * epsilon)]
-        return pd.DataFrame(rows, columns=list(POINT_COLUMNS))
+        return points_table(rows)
 
-    def _rows(self, table: VisitSets | ModelledVisits, tried: Any, name: str, epsilon: float) -> list[tuple[Any, ...]]:
-        from functools import partial
+    def _rows(self, table: Visits, tried: Any, name: str, epsilon: float) -> list[tuple[Any, ...]]:
 
         from geodp.curator.publications._threshold import normalised, quality
 
