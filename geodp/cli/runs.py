@@ -70,8 +70,7 @@ def map_(
 ) -> None:
     """Draw the map of a run as one page that opens with no network."""
     from geodp.display.caption import PUBLIC, TRUTH
-    from geodp.display.map import write_map
-    from geodp.display.page_file import require_page
+    from geodp.display.map import require_page, write_map
 
     path = require_page(out or run / ("map-public.html" if public else "map.html"))
     opened = _opened(run, trust_plugins=trust_plugins)

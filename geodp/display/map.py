@@ -10,9 +10,8 @@ from geodp.display import basemap
 from geodp.display.caption import caption
 from geodp.display.packing import data_block, pack
 from geodp.display.page import Page
-from geodp.display.page_file import require_page
 from geodp.display.released_only import ReleasedOnly
-from geodp.errors import OutputError, PluginNotLoaded
+from geodp.errors import OutputError, PluginNotLoaded, UsageError
 from geodp.geometry import EARTH_RADIUS_M
 from geodp.storage.files import write_text_whole
 from geodp.storage.manifest import is_sealed
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
 
 _PUBLIC_LAYERS = ("region", "release")
+SUFFIXES = (".html", ".htm")
 
 
 def build_map(run: RunFolder, *, public: bool = False) -> str:
@@ -72,6 +72,16 @@ def write_map(run: RunFolder, path: Path, *, public: bool = False) -> Path:
             write_text_whole(path, text)
     except OSError as error:
         raise OutputError(f"{path}: the map could not be written ({error.strerror or error})") from error
+    return path
+
+
+def require_page(path: Path, done: str = "") -> Path:
+    """Return the path of a map, or refuse one that does not name a page; `done` ends the message."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(
+            f"{path}: a map is a page to open in a browser, so its file must end in .html "
+            f"(take a picture of it there for anything else). {done}".rstrip()
+        )
     return path
 
 

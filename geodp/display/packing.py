@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import zlib
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-_RAW_DEFLATE = -15  # window bits of a stream without header and checksum: `deflate-raw` in browsers
-_BLOCK = re.compile(r'<script type="application/geodp" id="geodp-data-(\d+)">([A-Za-z0-9+/=]*)</script>')
+RAW_DEFLATE = -15  # window bits of a stream without header and checksum: `deflate-raw` in browsers
 
 
 def whole(values: npt.ArrayLike, step: float = 1.0) -> npt.NDArray[np.int64]:
@@ -49,18 +47,8 @@ def rings(geometry: Any, step_m: float) -> dict[str, Any]:
 def pack(data: Any) -> str:
     """Return plain values and arrays of whole numbers as one line of base64."""
     text = json.dumps(_plain(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    squeezer = zlib.compressobj(9, zlib.DEFLATED, _RAW_DEFLATE)
+    squeezer = zlib.compressobj(9, zlib.DEFLATED, RAW_DEFLATE)
     return base64.b64encode(squeezer.compress(text.encode()) + squeezer.flush()).decode()
-
-
-def unpack(text: str) -> Any:
-    """Return what `pack` was given, with arrays as lists."""
-    return _revived(json.loads(zlib.decompress(base64.b64decode(text), _RAW_DEFLATE)))
-
-
-def contents(html: str) -> list[Any]:
-    """Return the data that a map carries, one entry per layer: all that it could ever disclose by drawing."""
-    return [unpack(block) for _, block in _BLOCK.findall(html)]
 
 
 def inline_json(values: Any) -> str:
@@ -100,15 +88,3 @@ def _differences(values: npt.NDArray[Any]) -> dict[str, Any]:
     if np.abs(twice).sum() < np.abs(once).sum():
         return {"twice": twice.tolist()}
     return {"once": once.tolist()}
-
-
-def _revived(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_revived(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if set(value) == {"once"}:
-        return np.cumsum(value["once"], dtype=np.int64).tolist()
-    if set(value) == {"twice"}:
-        return np.cumsum(np.cumsum(value["twice"], dtype=np.int64)).tolist()
-    return {key: _revived(item) for key, item in value.items()}

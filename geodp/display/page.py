@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,27 @@ if TYPE_CHECKING:
     from geodp.geometry import Region
 
 Places = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 _STEPS_ACROSS = 2**15  # places are kept to 1/32768 of the region, or to one metre where that is coarser
+
+
+class About(TypedDict, total=False):
+    """What may be said of circles, outlines and lines: one value for all of them, or one each."""
+
+    name: str
+    """Head of their tooltips, before their number."""
+    ids: npt.ArrayLike | None
+    """Their numbers (default 0, 1, …)."""
+    facts: Sequence[Fact]
+    """Lines of their tooltips."""
+    from_s: npt.ArrayLike
+    """When they appear (default 0)."""
+    until_s: npt.ArrayLike
+    """When they go (default -1: never)."""
+    what: str
+    """What the caption calls them where not all are drawn."""
+    limit: int | None
+    """Maximum number of them (default: that of the page)."""
 
 
 class Page:
@@ -40,7 +60,7 @@ class Page:
         self._notes: dict[str, dict[str, None]] = {}  # text -> the arms that say it, in order
         self.step_m = max(1.0, max(region.width_m, region.height_m) / _STEPS_ACROSS)
 
-    def sample(self, total: int, what: str, *, limit: int | None = None) -> npt.NDArray[np.int64]:
+    def sample(self, total: int, what: str, *, limit: int | None = None) -> Integers:
         """Return which of `total` things to draw: all, or evenly spaced ones, which the caption then says."""
         limit = min(self.max_points, total if limit is None else limit)
         if total <= limit:
@@ -98,32 +118,12 @@ class Page:
         self._add(layer, "points", data, legend, timed=True, history=True)
 
     def circles(
-        self,
-        layer: Layer,
-        x_m: Places,
-        y_m: Places,
-        radius_m: Places,
-        *,
-        mark: Mark,
-        name: str = "",
-        ids: npt.ArrayLike | None = None,
-        facts: Sequence[Fact] = (),
-        from_s: npt.ArrayLike = 0,
-        until_s: npt.ArrayLike = -1,
-        what: str = "circles",
-        limit: int | None = None,
+        self, layer: Layer, x_m: Places, y_m: Places, radius_m: Places, *, mark: Mark, **about: Unpack[About]
     ) -> None:
         """Draw circles; as it happens, each from `from_s` until `until_s` (-1: to the end)."""
-        index = self.sample(len(x_m), what, limit=limit)
-        data = self._places(x_m, y_m, index) | {
-            "name": name,
-            "colour": mark.colour,
-            "ids": whole(np.arange(len(x_m)) if ids is None else ids)[index],
-            "radius": whole(np.asarray(radius_m, dtype=np.float64)[index]),
-            "from": whole(np.broadcast_to(from_s, len(x_m)))[index],
-            "until": whole(np.broadcast_to(until_s, len(x_m)))[index],
-            "facts": [fact.packed(index) for fact in facts],
-        }
+        index = self._chosen(len(x_m), "circles", about)
+        radius = {"radius": whole(np.asarray(radius_m, dtype=np.float64)[index])}
+        data = self._places(x_m, y_m, index) | _described(index, len(x_m), about, {"colour": mark.colour}, radius)
         self._add(layer, "circles", data, [mark.row()], timed=True, history=True)
 
     def outlines(
@@ -133,34 +133,23 @@ class Page:
         *,
         mark: Mark,
         colours: Sequence[str] | None = None,
-        name: str = "",
-        ids: npt.ArrayLike | None = None,
-        facts: Sequence[Fact] = (),
-        from_s: npt.ArrayLike = 0,
-        until_s: npt.ArrayLike = -1,
         steps: bool = False,
         title: str | None = None,
-        what: str = "areas",
-        limit: int | None = None,
+        **about: Unpack[About],
     ) -> None:
         """Draw the outlines of shapely polygons; as it happens, each from `from_s` until `until_s` (-1: to the end).
 
         With `steps` they are filled and show their numbers: parts of one thing, in their order.
         """
-        total = len(shapes)
-        index = self.sample(total, what, limit=limit)
-        every = [mark.colour] * total if colours is None else list(colours)
-        data = {
-            "name": name,
+        index = self._chosen(len(shapes), "areas", about)
+        every = [mark.colour] * len(shapes) if colours is None else list(colours)
+        looks = {
             "steps": steps,
             "step_m": self.step_m,
             "colours": [every[place] for place in index],
             "shapes": [rings(shapes[place], self.step_m) for place in index],
-            "ids": whole(np.arange(total) if ids is None else ids)[index],
-            "from": whole(np.broadcast_to(from_s, total))[index],
-            "until": whole(np.broadcast_to(until_s, total))[index],
-            "facts": [fact.packed(index) for fact in facts],
         }
+        data = _described(index, len(shapes), about, looks)
         self._add(layer, "outlines", data, [mark.row()], timed=True, history=True, title=title)
 
     def lines(
@@ -170,37 +159,19 @@ class Page:
         end: tuple[Places, Places],
         *,
         mark: Mark,
-        name: str = "",
-        ids: npt.ArrayLike | None = None,
-        facts: Sequence[Fact] = (),
-        from_s: npt.ArrayLike = 0,
-        until_s: npt.ArrayLike = -1,
-        what: str = "lines",
-        limit: int | None = None,
+        **about: Unpack[About],
     ) -> None:
         """Draw straight lines; as it happens, somebody moves along each from `from_s` until `until_s`."""
-        total = len(start[0])
-        index = self.sample(total, what, limit=limit)
-        x, y = (whole(place[index], self.step_m) for place in start)
-        to_x, to_y = (whole(place[index], self.step_m) for place in end)
-        data = {
-            "name": name,
-            "colour": mark.colour,
-            "ids": whole(np.arange(total) if ids is None else ids)[index],
-            "x": x,
-            "y": y,
-            "dx": to_x - x,
-            "dy": to_y - y,
-            "from": whole(np.broadcast_to(from_s, total))[index],
-            "until": whole(np.broadcast_to(until_s, total))[index],
-            "facts": [fact.packed(index) for fact in facts],
-        }
+        index = self._chosen(len(start[0]), "lines", about)
+        x, y, to_x, to_y = (whole(place[index], self.step_m) for place in (*start, *end))
+        ends = {"x": x, "y": y, "dx": to_x - x, "dy": to_y - y}
+        data = _described(index, len(start[0]), about, {"colour": mark.colour}, ends)
         self._add(layer, "lines", data, [mark.row()], timed=True, history=True)
 
     def ways(
         self,
         layer: Layer,
-        first: npt.NDArray[np.int64],
+        first: Integers,
         x_m: Places,
         y_m: Places,
         time_s: Places,
@@ -313,7 +284,11 @@ class Page:
             )
         )
 
-    def _places(self, x_m: Places, y_m: Places, index: npt.NDArray[np.int64]) -> dict[str, Any]:
+    def _chosen(self, total: int, what: str, about: About) -> Integers:
+        """Return which of `total` things to draw, called `what` unless `about` says otherwise."""
+        return self.sample(total, about.get("what", what), limit=about.get("limit"))
+
+    def _places(self, x_m: Places, y_m: Places, index: Integers) -> dict[str, Any]:
         return {
             "x": whole(np.asarray(x_m)[index], self.step_m),
             "y": whole(np.asarray(y_m)[index], self.step_m),
@@ -347,3 +322,19 @@ class Page:
                 history=history,
             )
         )
+
+
+def _described(
+    index: Integers, total: int, about: About, looks: dict[str, Any], places: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what is said of the things that are drawn, beside their looks and places."""
+    ids = about.get("ids")
+    return {
+        "name": about.get("name", ""),
+        **looks,
+        "ids": whole(np.arange(total) if ids is None else ids)[index],
+        **(places or {}),
+        "from": whole(np.broadcast_to(about.get("from_s", 0), total))[index],
+        "until": whole(np.broadcast_to(about.get("until_s", -1), total))[index],
+        "facts": [fact.packed(index) for fact in about.get("facts", ())],
+    }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from geodp.display.page_file import require_page
+from geodp.display.map import require_page
 from geodp.errors import OutputError, UsageError
 from geodp.model import did_you_mean
 from geodp.publish.outputs import require_suffix

@@ -143,7 +143,7 @@ class RunFolder:
         frame = self.table("server_view.parquet")
         if "winner" in frame:
             frame = frame.rename(columns={"winner": "winners"})
-            frame = frame.assign(notes=_split(frame["notes"]), winners=_split(frame["winners"]))
+            return frame.assign(notes=_split(frame["notes"]), winners=_split(frame["winners"]))
         return frame.assign(notes=frame["notes"].map(tuple), winners=frame["winners"].map(tuple))
 
     @cached_property
@@ -422,7 +422,8 @@ def _no_attack_scores() -> pd.DataFrame:
 
 
 def _split(words: pd.Series) -> pd.Series:
-    return words.fillna("").map(lambda text: text.split(";") if text else [])
+    words = words.fillna("").astype(object)  # of strings pandas would make a list type that has no truth value
+    return words.map(lambda text: tuple(text.split(";")) if text else ())
 
 
 def _per_task(events: pd.DataFrame, kind: str, how: str) -> pd.Series:

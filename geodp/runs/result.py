@@ -6,7 +6,7 @@ import html
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from geodp.display.page_file import require_page
+from geodp.display.map import require_page
 from geodp.run_folder.folder import RunFolder
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from geodp.display.map import build_map
-from geodp.display.packing import contents
 from geodp.errors import DataError
 from tests.display.conftest import Made
 from tests.display.fake_run import BOX
+from tests.display.map_contents import contents
 
 
 def geojson(path: Path, shapes: list[dict[str, Any]]) -> Path:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from geodp.display.map import build_map
-from geodp.display.packing import contents
 from geodp.run_folder.folder import RunFolder
 from tests.display.conftest import ALL_LAYERS, Browser, Made
+from tests.display.map_contents import contents
 
 pytestmark = pytest.mark.browser
 

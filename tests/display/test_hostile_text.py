@@ -11,13 +11,14 @@ import pandas as pd
 import pytest
 
 from geodp.display.map import build_map
-from geodp.display.packing import contents, inline_json
+from geodp.display.packing import inline_json
 from geodp.public.guarantee import Guarantee
 from geodp.publish.counts import CountsOptions, publish_counts
 from geodp.publish.request import Request
 from geodp.run_folder.folder import RunFolder
 from geodp.sweeps.sweep import sweep
 from tests.display.conftest import Browser, Made
+from tests.display.map_contents import contents
 from tests.sweeps.small_sweep import sweep_file
 
 TRAP = "{{{{ cycler.__init__.__globals__.os.mkdir({path!r}) }}}}"

@@ -11,10 +11,10 @@ import folium
 import pytest
 
 from geodp.display.map import build_map, write_map
-from geodp.display.packing import contents
 from geodp.errors import OutputError
 from geodp.run_folder.folder import RunFolder
 from tests.display.conftest import ALL_LAYERS, Made
+from tests.display.map_contents import contents
 
 ATTRIBUTION = {"https://leafletjs.com"}
 LINK = re.compile(r"""(?:src|href|action|data)\s*=\s*\\?["']?\s*(https?:|//)[^"'\s>]*""", re.I)

@@ -7,7 +7,8 @@ import shapely
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from geodp.display.packing import contents, data_block, pack, rings, unpack, whole
+from geodp.display.packing import data_block, pack, rings, whole
+from tests.display.map_contents import contents, unpack
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # how long drawing takes is no fact about packing

@@ -9,12 +9,12 @@ import pytest
 
 from geodp.display.layers.tasks import TasksLayer
 from geodp.display.map import build_map
-from geodp.display.packing import contents
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import UsageError
 from geodp.public.guarantee import Guarantee
 from geodp.run_folder.folder import RunFolder
 from tests.display.conftest import Made
+from tests.display.map_contents import contents
 
 SECRETS: dict[str, Callable[[RunFolder], Any]] = {
     "events": lambda run: run.events,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
-from geodp.metrics.plans import DistanceError, PlannedSuccess, RejectionRatio, SuccessGap
+from geodp.metrics.plans import DistanceError, NegativeRadii, PlannedSuccess, RejectionRatio, SuccessGap, UnderOneWorker
 from geodp.run_folder.folder import RunFolder
 from tests.metrics.hand_made import SCENARIO, plan
 
@@ -69,3 +70,14 @@ def test_posted_tasks_have_no_radius(copied: RunFolder) -> None:
     posted = SCENARIO.replace("server:", "server:\n  mode: worker_selected")
     (copied.path / "scenario.yaml").write_text(posted)
     assert RejectionRatio().measure(RunFolder(copied.path))["rejection_ratio"].value is None
+
+
+def test_a_run_of_version_0_1_joined_words_by_semicolons_and_measures_alike(copied: RunFolder) -> None:
+    expected = [metric.measure(copied) for metric in (SuccessGap(), NegativeRadii(), UnderOneWorker())]
+    file = copied.path / "server_view.parquet"
+    frame = pd.read_parquet(file)
+    joined = {name: frame[name].map(";".join).astype("string") for name in ("notes", "winners")}
+    frame = frame.assign(**joined).rename(columns={"winners": "winner"})
+    frame.assign(winner=frame["winner"].mask(frame["winner"] == "")).to_parquet(file)
+    old = RunFolder(copied.path)
+    assert [metric.measure(old) for metric in (SuccessGap(), NegativeRadii(), UnderOneWorker())] == expected

@@ -5,10 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodp.display.packing import contents
 from geodp.publish.positions import publish_positions
 from geodp.publish.public_inputs import parse_region
 from tests.display.conftest import Browser
+from tests.display.map_contents import contents
 from tests.publish.conftest import TOWN, Make, places
 
 

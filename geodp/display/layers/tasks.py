@@ -17,7 +17,7 @@ from geodp.public.events import Kind
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.display.page import Page
+    from geodp.display.page import About, Page
     from geodp.run_folder.folder import RunFolder
 
 _OUTCOMES = {
@@ -106,59 +106,39 @@ class OffersLayer(Layer):
         """Draw offers from the moment they are made until the task is decided."""
         if run.scenario.server.mode == "worker_selected":
             return  # tasks are posted for everyone: there is no circle
-        offers = run.offers
-        made = offers[offers["unreachable"].fillna("") == ""]
+        made = run.offers[run.offers["unreachable"].fillna("") == ""]
+        mark = Mark("workers inside are asked", colours.OFFER, "ring")
         if "region" in made and made["region"].notna().any():
-            self._draw_regions(run, made[made["region"].notna()], page)
+            made = made[made["region"].notna()]
+            drawn = made.iloc[page.sample(len(made), "offer regions", limit=self.max_circles)]
+            shapes = [_union(region, page.step_m) for region in drawn["region"]]
+            about = _about_offers(run, drawn, Fact("Cells", drawn["region"].map(len).to_numpy() / 4), "offer regions")
+            page.outlines(self, shapes, mark=mark, title="Offer regions", **about)
         elif (made["radius_m"] > 0).any():
-            self._draw_circles(run, made[made["radius_m"] > 0], page)
-
-    def _draw_circles(self, run: RunFolder, offers: pd.DataFrame, page: Page) -> None:
-        page.circles(
-            self,
-            offers["x_m"].to_numpy(),
-            offers["y_m"].to_numpy(),
-            offers["radius_m"].to_numpy(),
-            mark=Mark("workers inside are asked", colours.OFFER, "ring"),
-            name="Offer for task",
-            ids=offers["task"].to_numpy(),
-            facts=_offer_facts(offers, Fact("Radius", offers["radius_m"].to_numpy(), unit="m")),
-            from_s=offers["time_s"].to_numpy(),
-            until_s=_decided_s(run, offers),
-            what="offer circles",
-            limit=self.max_circles,
-        )
-
-    def _draw_regions(self, run: RunFolder, offers: pd.DataFrame, page: Page) -> None:
-        drawn = offers.iloc[page.sample(len(offers), "offer regions", limit=self.max_circles)]
-        cells = drawn["region"].map(len).to_numpy() / 4
-        page.outlines(
-            self,
-            [_union(region, page.step_m) for region in drawn["region"]],
-            mark=Mark("workers inside are asked", colours.OFFER, "ring"),
-            name="Offer for task",
-            ids=drawn["task"].to_numpy(),
-            facts=_offer_facts(drawn, Fact("Cells", cells)),
-            from_s=drawn["time_s"].to_numpy(),
-            until_s=_decided_s(run, drawn),
-            title="Offer regions",
-            what="offer regions",
-        )
+            made = made[made["radius_m"] > 0]
+            x_m, y_m, radius_m = (made[name].to_numpy() for name in ("x_m", "y_m", "radius_m"))
+            about = _about_offers(run, made, Fact("Radius", radius_m, unit="m"), "offer circles")
+            about["limit"] = self.max_circles
+            page.circles(self, x_m, y_m, radius_m, mark=mark, **about)
 
 
-def _offer_facts(offers: pd.DataFrame, shape: Fact) -> list[Fact]:
-    return [
-        Fact("Offered", offers["time_s"].to_numpy(), form="clock"),
-        Fact("Round", offers["round"].to_numpy(dtype=np.float64) + 1),
-        Fact("Reward", offers["reward"].to_numpy(), digits=2),
-        shape,
-        Fact("Planned success", 100 * offers["planned_success"].to_numpy(), unit="%"),
-        Fact("Workers expected inside", offers["expected_workers"].to_numpy(), digits=1),
-    ]
-
-
-def _decided_s(run: RunFolder, offers: pd.DataFrame) -> Array:
-    return run.tasks["decided_s"].reindex(offers["task"]).to_numpy(dtype=np.float64)
+def _about_offers(run: RunFolder, offers: pd.DataFrame, shape: Fact, what: str) -> About:
+    """Say of offers when they stood, and what was offered."""
+    return {
+        "name": "Offer for task",
+        "ids": offers["task"].to_numpy(),
+        "facts": [
+            Fact("Offered", offers["time_s"].to_numpy(), form="clock"),
+            Fact("Round", offers["round"].to_numpy(dtype=np.float64) + 1),
+            Fact("Reward", offers["reward"].to_numpy(), digits=2),
+            shape,
+            Fact("Planned success", 100 * offers["planned_success"].to_numpy(), unit="%"),
+            Fact("Workers expected inside", offers["expected_workers"].to_numpy(), digits=1),
+        ],
+        "from_s": offers["time_s"].to_numpy(),
+        "until_s": run.tasks["decided_s"].reindex(offers["task"]).to_numpy(dtype=np.float64),
+        "what": what,
+    }
 
 
 def _union(region: Array, step_m: float) -> object:

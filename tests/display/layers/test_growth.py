@@ -10,11 +10,11 @@ import pytest
 import geodp
 from geodp.display.layers.tasks import GrowthLayer, OffersLayer
 from geodp.display.map import build_map
-from geodp.display.packing import contents
 from geodp.display.page import Page
 from geodp.public.release import Cells
 from geodp.run_folder.folder import RunFolder
 from tests.display.conftest import Browser
+from tests.display.map_contents import contents
 from tests.small import small
 
 

@@ -10,10 +10,10 @@ import pytest
 
 import geodp
 from geodp.display.map import build_map
-from geodp.display.packing import contents
 from geodp.public.release import Points
 from geodp.registry import plugin
 from geodp.run_folder.folder import RunFolder
+from tests.display.map_contents import contents
 from tests.small import small
 
 LAYERS = ["region", "release", "estimate", "cells", "density", "reports", "tasks", "offers", "report_errors", "guesses"]

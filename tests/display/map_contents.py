@@ -1,0 +1,35 @@
+"""What a map carries, read back: the other half of `geodp.display.packing`, as `assets/unpack.js` has it."""
+
+import base64
+import json
+import re
+import zlib
+from typing import Any
+
+import numpy as np
+
+from geodp.display.packing import RAW_DEFLATE
+
+_BLOCK = re.compile(r'<script type="application/geodp" id="geodp-data-(\d+)">([A-Za-z0-9+/=]*)</script>')
+
+
+def unpack(text: str) -> Any:
+    """Return what `pack` was given, with arrays as lists."""
+    return _revived(json.loads(zlib.decompress(base64.b64decode(text), RAW_DEFLATE)))
+
+
+def contents(html: str) -> list[Any]:
+    """Return the data that a map carries, one entry per layer: all that it could ever disclose by drawing."""
+    return [unpack(block) for _, block in _BLOCK.findall(html)]
+
+
+def _revived(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_revived(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"once"}:
+        return np.cumsum(value["once"], dtype=np.int64).tolist()
+    if set(value) == {"twice"}:
+        return np.cumsum(np.cumsum(value["twice"], dtype=np.int64)).tolist()
+    return {key: _revived(item) for key, item in value.items()}
