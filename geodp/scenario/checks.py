@@ -1,4 +1,4 @@
-"""What must fit together in a scenario: each check names the paths it looked at."""
+"""What must fit together in a scenario, and how large it may be: each check names the paths it looked at."""
 
 from __future__ import annotations
 
@@ -14,35 +14,29 @@ from geodp.public.guarantee import Unit
 from geodp.registry import Slot, plugins
 from geodp.scenario.costs import costliest, in_force, paid_times, publication_cost, published_charges, scheduled_charges
 from geodp.scenario.estimate import estimated, looked_at_files, machine_bytes
-from geodp.scenario.limits import Finding, too_large
 from geodp.scenario.schema import Scenario
 from geodp.storage.files import is_regular, same_content, why_not_regular
+from geodp.world.bounds import MOST_BATCHES, MOST_CELLS, MOST_RELEASES, MOST_STREETS, MOST_TASKS, MOST_VISITS
 
+Finding = tuple[tuple[str, ...], str, str]
+"""Paths a check depends on, the path to report, and the message."""
 _MOST_LISTED = 50
 
 
-def cross_check(scenario: Scenario) -> Iterator[Finding]:
-    """Yield everything that is wrong although each field by itself is fine."""
-    yield from _files(scenario)
-    yield from _region_file(scenario)
-    yield from _public_files(scenario)
-    large = list(too_large(scenario))
-    yield from large
-    if large:
-        return  # what follows counts things out
-    yield from _data(scenario)
-    yield from _mobility_fits(scenario)
-    yield from _assignment_can_read(scenario)
-    yield from _solver_fits(scenario)
-    yield from _plans_for_several(scenario)
-    yield from _reward(scenario)
-    yield from _public_count(scenario)
-    yield from _publications(scenario)
-    yield from _cells_fit(scenario)
-    yield from _budget(scenario)
-    yield from _device_budget(scenario)
-    yield from _history(scenario)
-    yield from _times(scenario)
+def cross_check(scenario: Scenario) -> list[Finding]:
+    """Return everything that is wrong although each field by itself is fine."""
+    found: list[Finding] = []
+    unread: list[GeodpError] = []
+    for checks in (_FILE_CHECKS, _SIZE_CHECKS, _CHECKS):
+        before = len(found)
+        for check in checks:
+            try:
+                found += check(scenario)
+            except GeodpError as error:  # a file that cannot be read is a finding of the first checks
+                unread.append(error)
+        if checks is _SIZE_CHECKS and len(found) > before:
+            break  # what follows counts things out
+    return found or [((), "(file)", str(error)) for error in unread[:1]]
 
 
 def _files(scenario: Scenario) -> Iterator[Finding]:
@@ -72,10 +66,7 @@ def _data(scenario: Scenario) -> Iterator[Finding]:
     here = machine_bytes()
     if problems or here is None:
         return
-    try:
-        needed = estimated(scenario, files)
-    except GeodpError:
-        return  # what cannot be estimated is wrong in another way, and reported there
+    needed = estimated(scenario, files)
     if needed.bytes > here:
         yield (
             ("workers", "tasks", "curator", "device", "duration_s"),
@@ -110,6 +101,85 @@ def _region_file(scenario: Scenario) -> Iterator[Finding]:
         yield ("region",), "region.file", problem
 
 
+def _too_many_times(scenario: Scenario) -> Iterator[Finding]:
+    if scenario.curator is not None:
+        every_s, path = scenario.curator.release_every_s, "curator.release_every_s"
+    else:
+        every_s, path = scenario.device.report_every_s, "device.report_every_s"
+    if (scenario.curator is not None or scenario.phones_report) and scenario.duration_s / every_s > MOST_RELEASES:
+        yield (
+            (path, "duration_s", "curator"),
+            path,
+            f"every {every_s:g} s in {scenario.duration_s:g} s makes {scenario.duration_s / every_s:,.0f} releases; at "
+            f"most {MOST_RELEASES:,} are made, each of them a file: release less often, or shorten the run",
+        )
+    if scenario.duration_s / scenario.server.batch_s > MOST_BATCHES:
+        yield (
+            ("server.batch_s", "duration_s"),
+            "server.batch_s",
+            f"every {scenario.server.batch_s:g} s in {scenario.duration_s:g} s makes "
+            f"{scenario.duration_s / scenario.server.batch_s:,.0f} batches of offers; at most {MOST_BATCHES:,} are "
+            "planned: use longer batches, or shorten the run",
+        )
+
+
+def _too_many_tasks(scenario: Scenario) -> Iterator[Finding]:
+    try:
+        tasks = scenario.expected_tasks()
+    except GeodpError as error:
+        if all(is_regular(file) for file in scenario.tasks.demand.files()):  # others are reported by their path
+            yield ("tasks.demand", "duration_s"), "tasks.demand", str(error)
+        return
+    if not tasks <= MOST_TASKS:
+        yield (
+            ("tasks.demand", "duration_s"),
+            "tasks.demand",
+            f"makes {tasks:,.0f} tasks; at most {MOST_TASKS:,} are simulated, one by one: ask for fewer, or shorten "
+            "the run",
+        )
+
+
+def _too_many_cells(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse cells so small that counting them would take all memory."""
+    mechanism = None if scenario.curator is None else scenario.curator.mechanism
+    parts = {
+        "curator.mechanism": mechanism,
+        "curator.mechanism.cells": getattr(mechanism, "cells", None),
+    }
+    for path, part in parts.items():
+        cell_m = getattr(part, "cell_m", None)
+        area_m2 = scenario.area.width_m * scenario.area.height_m
+        if cell_m is not None and not (cells := area_m2 / cell_m / cell_m) <= MOST_CELLS:
+            least_m = math.sqrt(area_m2 / MOST_CELLS)
+            yield (
+                (path, "region"),
+                f"{path}.cell_m",
+                f"cells of {cell_m:g} m make {cells:,.0f} cells; at most {MOST_CELLS:,} fit into memory: use cells of "
+                f"{least_m:.2g} m or more, or a smaller region",
+            )
+
+
+def _too_much_in_the_world(scenario: Scenario) -> Iterator[Finding]:
+    source = scenario.workers.source
+    block_m = getattr(source, "block_m", None)
+    area = scenario.area
+    if block_m is not None and not (corners := area.width_m / block_m * (area.height_m / block_m)) <= MOST_STREETS:
+        yield (
+            ("workers.source", "region"),
+            "workers.source.block_m",
+            f"streets {block_m:g} m apart cross at {corners:,.0f} corners; at most {MOST_STREETS:,} are laid out: use "
+            "larger blocks, or a smaller region",
+        )
+    histories = scenario.workers.visit_source
+    visits = (source.public_count() or 0) * getattr(histories, "mean_visits", 0.0)
+    if not visits <= MOST_VISITS:
+        yield (
+            ("workers.visit_source", "workers.source"),
+            "workers.visit_source.mean_visits",
+            f"makes {visits:,.0f} visits; at most {MOST_VISITS:,} fit into memory: use fewer visits or workers",
+        )
+
+
 def _mobility_fits(scenario: Scenario) -> Iterator[Finding]:
     """Refuse movements that follow what the source does not have."""
     source, mobility = scenario.workers.source, scenario.workers.mobility
@@ -123,11 +193,7 @@ def _mobility_fits(scenario: Scenario) -> Iterator[Finding]:
         )
     if mobility.kind != "recorded":
         return
-    try:
-        timed = source.has_times()
-    except GeodpError:
-        return  # an unreadable table is reported as a file problem
-    if timed is False:
+    if source.has_times() is False:
         yield (
             touched,
             "workers.mobility",
@@ -197,21 +263,14 @@ def _reward(scenario: Scenario) -> Iterator[Finding]:
     reward = scenario.tasks.reward
     if reward.total is None or reward.minimum is None:
         return
-    tasks = _expected_tasks(scenario)
-    if tasks is not None and reward.total < reward.minimum * tasks:
+    tasks = scenario.expected_tasks()
+    if reward.total < reward.minimum * tasks:
         yield (
             ("tasks.reward", "tasks.demand", "duration_s"),
             "tasks.reward.total",
             f"{reward.total:g} cannot pay the minimum of {reward.minimum:g} to each of the {tasks:g} expected "
             f"tasks: raise total to at least {reward.minimum * tasks:g}, or lower minimum",
         )
-
-
-def _expected_tasks(scenario: Scenario) -> float | None:
-    try:
-        return scenario.expected_tasks()
-    except GeodpError:
-        return None  # an unreadable trace is reported as a file problem
 
 
 def _public_count(scenario: Scenario) -> Iterator[Finding]:
@@ -235,10 +294,7 @@ def _publications(scenario: Scenario) -> Iterator[Finding]:
     if not any("visits" in item.reads for item in scenario.publish):
         return
     histories = scenario.workers.visit_source or Slot("visit_source").build("generated_visits")
-    try:
-        levels, venues = histories.public_levels(), histories.public_venues()
-    except GeodpError:
-        return  # an unreadable list is reported as a file problem
+    levels, venues = histories.public_levels(), histories.public_venues()
     for index, item in enumerate(scenario.publish):
         for field, text in item.public_problems(levels, venues) if "visits" in item.reads else ():
             yield (f"publish.{index}", "workers.visit_source"), f"publish.{index}.{field}", text
@@ -252,10 +308,7 @@ def _cells_fit(scenario: Scenario) -> Iterator[Finding]:
         cell_m = getattr(part, "cell_m", None)
         if cell_m is None:
             continue
-        try:
-            area = scenario.area
-        except GeodpError:
-            return  # an unreadable region is reported as a file problem
+        area = scenario.area
         if cell_m > min(area.width_m, area.height_m):
             yield (
                 (path, "region"),
@@ -317,10 +370,7 @@ def _device_budget(scenario: Scenario) -> Iterator[Finding]:
     budget = scenario.device.budget
     if budget.epsilon_per_m is None:
         return
-    try:
-        cost = scenario.device.mechanism.guarantee(scenario.area).epsilon
-    except GeodpError:
-        return  # an unreadable region is reported as a file problem
+    cost = scenario.device.mechanism.guarantee(scenario.area).epsilon
     reports = len(scenario.release_times())
     touched = ("device", "curator", "duration_s")
     if math.isfinite(cost) and budget.epsilon_per_m < cost * (1 - 1e-9):
@@ -366,10 +416,7 @@ def _history(scenario: Scenario) -> Iterator[Finding]:
 
 def _categories(scenario: Scenario, mechanism: HistoryDevice) -> Iterator[Finding]:
     histories = scenario.workers.visit_source or Slot("visit_source").build("generated_visits")
-    try:
-        known = histories.public_categories()
-    except GeodpError:
-        return  # an unreadable list is reported as a file problem
+    known = histories.public_categories()
     if not known:
         yield (
             ("device.history_report", "workers.visit_source"),
@@ -398,3 +445,11 @@ def _times(scenario: Scenario) -> Iterator[Finding]:
             f"{scenario.tasks.patience_s:g} s is not more than the answer window ({server.answer_window_s:g} s): "
             "every task would be given up before an answer",
         )
+
+
+_FILE_CHECKS = (_files, _region_file, _public_files)
+_SIZE_CHECKS = (_too_many_times, _too_many_tasks, _too_many_cells, _too_much_in_the_world)
+_CHECKS = (
+    *(_data, _mobility_fits, _assignment_can_read, _solver_fits, _plans_for_several, _reward, _public_count),
+    *(_publications, _cells_fit, _budget, _device_budget, _history, _times),
+)

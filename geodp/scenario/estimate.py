@@ -114,14 +114,10 @@ def looked_at_files(scenario: Scenario) -> tuple[list[FirstRows], list[tuple[str
 
     All arms of a comparison share the world, and a file is looked at once for all of them.
     """
-    try:
-        region = scenario.area
-    except GeodpError:
-        return [], []  # an unreadable region is reported by itself
     world = _world_state(scenario)
     if world not in _looked_at:
         _looked_at.clear()
-        _looked_at[world] = _look(scenario, region)
+        _looked_at[world] = _look(scenario, scenario.area)
     return _looked_at[world]
 
 

@@ -21,7 +21,7 @@ from geodp.model import problems_of
 from geodp.registry import Plugin, given_files, load_file, require_file
 from geodp.scenario.checks import cross_check
 from geodp.scenario.schema import Scenario, anchored
-from geodp.scenario.sections import Workers
+from geodp.scenario.sections import Box, Workers
 from geodp.scenario.stand_ins import StandIns, not_loaded
 from geodp.scenario.yaml_text import MOST_BYTES, MOST_DEPTH, YamlProblem, parse_yaml
 from geodp.storage.folders import put_back
@@ -360,8 +360,7 @@ def _with_absolute_paths(scenario: Scenario, folder: Path) -> Scenario:
         "attacks": tuple(anchored(item, folder) for item in scenario.attacks),
     }
     if scenario.region.file is not None:
-        path = str((folder / scenario.region.file).resolve())
-        updates["region"] = scenario.region.model_copy(update={"file": path})
+        updates["region"] = Box(file=str((folder / scenario.region.file).resolve()))
     if scenario.map.basemap not in ("none", "osm"):
         path = str((folder / scenario.map.basemap).resolve())
         updates["map"] = scenario.map.model_copy(update={"basemap": path})

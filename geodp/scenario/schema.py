@@ -13,7 +13,7 @@ from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
 from geodp.attacks import Attack
 from geodp.curator.publications import Publication
 from geodp.device.memory import memoised
-from geodp.geometry import Region, region_from_file
+from geodp.geometry import Region
 from geodp.model import Model, bounded
 from geodp.public.guarantee import Guarantee, Neighbours, plus
 from geodp.registry import Plugin, PublicFacts, Slot
@@ -110,11 +110,8 @@ class Scenario(Model):
 
     @property
     def area(self) -> Region:
-        """The region, read from its file where it has one."""
-        if self.region.file is not None:
-            return region_from_file(Path(self.region.file))
-        edges = (self.region.west, self.region.south, self.region.east, self.region.north)
-        return Region(*(float(edge or 0.0) for edge in edges))
+        """The region, read once from its file where it has one."""
+        return self.region.area
 
     def expected_tasks(self) -> float:
         """Return E|T|: how many tasks the public demand settings lead one to expect."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
@@ -9,7 +11,7 @@ from pydantic import Field, SerializeAsAny, field_validator, model_validator
 from geodp.curator.mechanisms import Mechanism
 from geodp.device import Device
 from geodp.device.history_reports import HistoryDevice
-from geodp.geometry import region_problems
+from geodp.geometry import Region, region_from_file, region_problems
 from geodp.model import Model, bounded
 from geodp.privacy.ledger import Allowance
 from geodp.public.acceptance import Acceptance
@@ -71,10 +73,16 @@ class Box(Model):
             return self
         if any(edge is None for edge in edges):
             raise ValueError("needs west, south, east and north (degrees), or a file of polygons")
-        problems = region_problems(*(float(edge or 0.0) for edge in edges))
-        if problems:
+        if problems := region_problems(*(float(edge or 0.0) for edge in edges)):
             raise ValueError("; ".join(problems))
         return self
+
+    @cached_property
+    def area(self) -> Region:
+        """The area itself, read once from its file where it has one."""
+        if self.file is not None:
+            return region_from_file(Path(self.file))
+        return Region(*(float(edge or 0.0) for edge in (self.west, self.south, self.east, self.north)))
 
 
 class Workers(Model):
@@ -244,4 +252,4 @@ class MapSection(Model):
     basemap: str = "none"
     """`none` (graticule), `osm` (online tiles, asked for only when chosen), or a GeoJSON file drawn beneath."""
     max_points: int = bounded("a page cannot hold more", default=5000, gt=0, le=1_000_000)
-    """At most so many things are drawn per layer."""
+    """Maximum number of things drawn per layer."""
