@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from geodp.device.history_reports import HistoryDevice
 from geodp.errors import GeodpError
 from geodp.geometry import region_problems
 from geodp.model import did_you_mean
@@ -68,12 +67,11 @@ def _data(scenario: Scenario) -> Iterator[Finding]:
         return
     needed = estimated(scenario, files)
     if needed.bytes > here:
-        yield (
-            ("workers", "tasks", "curator", "device", "duration_s"),
-            "(size)",
+        text = (
             f"a run needs {needed.sentence()}, and this machine has {here / 1e9:.2g} GB: use fewer workers, a shorter "
-            "run or larger cells",
+            "run or larger cells"
         )
+        yield ("workers", "tasks", "curator", "device", "duration_s"), "(size)", text
 
 
 def _public_files(scenario: Scenario) -> Iterator[Finding]:
@@ -101,83 +99,55 @@ def _region_file(scenario: Scenario) -> Iterator[Finding]:
         yield ("region",), "region.file", problem
 
 
-def _too_many_times(scenario: Scenario) -> Iterator[Finding]:
-    if scenario.curator is not None:
-        every_s, path = scenario.curator.release_every_s, "curator.release_every_s"
-    else:
-        every_s, path = scenario.device.report_every_s, "device.report_every_s"
-    if (scenario.curator is not None or scenario.phones_report) and scenario.duration_s / every_s > MOST_RELEASES:
-        yield (
-            (path, "duration_s", "curator"),
-            path,
-            f"every {every_s:g} s in {scenario.duration_s:g} s makes {scenario.duration_s / every_s:,.0f} releases; at "
-            f"most {MOST_RELEASES:,} are made, each of them a file: release less often, or shorten the run",
-        )
-    if scenario.duration_s / scenario.server.batch_s > MOST_BATCHES:
-        yield (
-            ("server.batch_s", "duration_s"),
-            "server.batch_s",
-            f"every {scenario.server.batch_s:g} s in {scenario.duration_s:g} s makes "
-            f"{scenario.duration_s / scenario.server.batch_s:,.0f} batches of offers; at most {MOST_BATCHES:,} are "
-            "planned: use longer batches, or shorten the run",
-        )
+def _too_large(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse what would be too much to compute, to hold or to look at."""
+    for touched, path, number, most, what, advice in _sizes(scenario):
+        if not number <= most:
+            yield touched, path, f"makes {number:,.0f} {what.format(most=f'at most {most:,}')}: {advice}"
+
+
+def _sizes(scenario: Scenario) -> Iterator[tuple[tuple[str, ...], str, float, int, str, str]]:
+    """Yield what is counted out: paths, the path to report, how many there are, the bound, words and advice."""
+    shorter, source = "or shorten the run", scenario.workers.source
+    path = "device.report_every_s" if scenario.curator is None else "curator.release_every_s"
+    what = "releases; {most} are made, each of them a file"
+    count = scenario.release_count()
+    yield (path, "duration_s", "curator"), path, count, MOST_RELEASES, what, f"release less often, {shorter}"
+    path, what = "server.batch_s", "batches of offers; {most} are planned"
+    count = math.ceil(scenario.duration_s / scenario.server.batch_s)
+    yield (path, "duration_s"), path, count, MOST_BATCHES, what, f"use longer batches, {shorter}"
+    path, what = "workers.visit_source.mean_visits", "visits; {most} fit into memory"
+    visits = (source.public_count() or 0) * getattr(scenario.workers.visit_source, "mean_visits", 0.0)
+    yield ("workers.visit_source", "workers.source"), path, visits, MOST_VISITS, what, "use fewer visits or workers"
+    area_m2, smaller = scenario.area.width_m * scenario.area.height_m, "or a smaller region"
+    for path, cell_m in _cell_sizes(scenario):
+        what, least_m = "cells; {most} fit into memory", math.sqrt(area_m2 / MOST_CELLS)
+        advice = f"use cells of {least_m:.2g} m or more, {smaller}"
+        yield (path, "region"), f"{path}.cell_m", area_m2 / cell_m / cell_m, MOST_CELLS, what, advice
+    if block_m := getattr(source, "block_m", None):
+        path, what = "workers.source.block_m", "corners; {most} are laid out"
+        corners = area_m2 / block_m / block_m
+        yield ("workers.source", "region"), path, corners, MOST_STREETS, what, f"use larger blocks, {smaller}"
+
+
+def _cell_sizes(scenario: Scenario) -> Iterator[tuple[str, float]]:
+    """Yield where the sides of cells stand, and how long they are."""
+    mechanism = None if scenario.curator is None else scenario.curator.mechanism
+    for path, part in (("", mechanism), (".cells", getattr(mechanism, "cells", None))):
+        if (cell_m := getattr(part, "cell_m", None)) is not None:
+            yield f"curator.mechanism{path}", cell_m
 
 
 def _too_many_tasks(scenario: Scenario) -> Iterator[Finding]:
     try:
         tasks = scenario.expected_tasks()
     except GeodpError as error:
-        if all(is_regular(file) for file in scenario.tasks.demand.files()):  # others are reported by their path
-            yield ("tasks.demand", "duration_s"), "tasks.demand", str(error)
-        return
-    if not tasks <= MOST_TASKS:
-        yield (
-            ("tasks.demand", "duration_s"),
-            "tasks.demand",
-            f"makes {tasks:,.0f} tasks; at most {MOST_TASKS:,} are simulated, one by one: ask for fewer, or shorten "
-            "the run",
-        )
-
-
-def _too_many_cells(scenario: Scenario) -> Iterator[Finding]:
-    """Refuse cells so small that counting them would take all memory."""
-    mechanism = None if scenario.curator is None else scenario.curator.mechanism
-    parts = {
-        "curator.mechanism": mechanism,
-        "curator.mechanism.cells": getattr(mechanism, "cells", None),
-    }
-    for path, part in parts.items():
-        cell_m = getattr(part, "cell_m", None)
-        area_m2 = scenario.area.width_m * scenario.area.height_m
-        if cell_m is not None and not (cells := area_m2 / cell_m / cell_m) <= MOST_CELLS:
-            least_m = math.sqrt(area_m2 / MOST_CELLS)
-            yield (
-                (path, "region"),
-                f"{path}.cell_m",
-                f"cells of {cell_m:g} m make {cells:,.0f} cells; at most {MOST_CELLS:,} fit into memory: use cells of "
-                f"{least_m:.2g} m or more, or a smaller region",
-            )
-
-
-def _too_much_in_the_world(scenario: Scenario) -> Iterator[Finding]:
-    source = scenario.workers.source
-    block_m = getattr(source, "block_m", None)
-    area = scenario.area
-    if block_m is not None and not (corners := area.width_m / block_m * (area.height_m / block_m)) <= MOST_STREETS:
-        yield (
-            ("workers.source", "region"),
-            "workers.source.block_m",
-            f"streets {block_m:g} m apart cross at {corners:,.0f} corners; at most {MOST_STREETS:,} are laid out: use "
-            "larger blocks, or a smaller region",
-        )
-    histories = scenario.workers.visit_source
-    visits = (source.public_count() or 0) * getattr(histories, "mean_visits", 0.0)
-    if not visits <= MOST_VISITS:
-        yield (
-            ("workers.visit_source", "workers.source"),
-            "workers.visit_source.mean_visits",
-            f"makes {visits:,.0f} visits; at most {MOST_VISITS:,} fit into memory: use fewer visits or workers",
-        )
+        text = str(error) if all(is_regular(file) for file in scenario.tasks.demand.files()) else ""
+    else:
+        many = f"makes {tasks:,.0f} tasks; at most {MOST_TASKS:,} are simulated, one by one: ask for fewer, or shorten"
+        text = "" if tasks <= MOST_TASKS else f"{many} the run"
+    if text:  # files that are not there are reported by their path
+        yield ("tasks.demand", "duration_s"), "tasks.demand", text
 
 
 def _mobility_fits(scenario: Scenario) -> Iterator[Finding]:
@@ -185,21 +155,19 @@ def _mobility_fits(scenario: Scenario) -> Iterator[Finding]:
     source, mobility = scenario.workers.source, scenario.workers.mobility
     touched = ("workers.source", "workers.mobility")
     if mobility.kind == "replay" and not mobility.files() and source.has_trips() is False:
-        yield (
-            touched,
-            "workers.mobility",
+        text = (
             f"'replay' needs trips, and the source '{source.kind}' has none: name a file of trajectories in path, or "
-            "use a source that has trips (kind: street_trips)",
+            "use a source that has trips (kind: street_trips)"
         )
+        yield touched, "workers.mobility", text
     if mobility.kind != "recorded":
         return
     if source.has_times() is False:
-        yield (
-            touched,
-            "workers.mobility",
+        text = (
             f"'recorded' needs fixes over time, and the source '{source.kind}' has one place each: use a table with "
-            "columns worker and time_s (and keep: all), or another mobility",
+            "columns worker and time_s (and keep: all), or another mobility"
         )
+        yield touched, "workers.mobility", text
 
 
 def _assignment_can_read(scenario: Scenario) -> Iterator[Finding]:
@@ -216,12 +184,10 @@ def _assignment_can_read(scenario: Scenario) -> Iterator[Finding]:
     )
     wants = " or ".join(sorted(assignment.reads))
     path = "device.mechanism" if scenario.curator is None else "curator.mechanism"
-    yield (
-        ("server.assignment.kind", f"{path}.kind", "curator"),
-        "server.assignment",
-        f"'{assignment.kind}' reads {wants}, but '{publisher.kind}' releases {offered}. {use}"
-        + unwritten_curator(scenario),
+    text = f"'{assignment.kind}' reads {wants}, but '{publisher.kind}' releases {offered}. {use}" + unwritten_curator(
+        scenario
     )
+    yield ("server.assignment.kind", f"{path}.kind", "curator"), "server.assignment", text
 
 
 def unwritten_curator(scenario: Scenario) -> str:
@@ -239,24 +205,22 @@ def _solver_fits(scenario: Scenario) -> Iterator[Finding]:
     solver = getattr(scenario.server.assignment, "solver", "exact")
     acceptance = scenario.server.assumed_acceptance or scenario.workers.acceptance
     if solver != "exact" and acceptance.kind != "tanh_reward":
-        yield (
-            ("server.assignment", "server.assumed_acceptance", "workers.acceptance"),
-            "server.assignment.solver",
+        text = (
             f"'{solver}' is algebra for the acceptance 'tanh_reward', but the server assumes '{acceptance.kind}': "
-            "use solver: exact",
+            "use solver: exact"
         )
+        yield ("server.assignment", "server.assumed_acceptance", "workers.acceptance"), "server.assignment.solver", text
 
 
 def _plans_for_several(scenario: Scenario) -> Iterator[Finding]:
     """Refuse tasks for several workers where nobody plans for them."""
     server, needed = scenario.server, scenario.tasks.workers_per_task
     if needed > 1 and (server.mode == "worker_selected" or not server.assignment.plans_regions):
-        yield (
-            ("tasks.workers_per_task", "server.assignment", "server.mode"),
-            "tasks.workers_per_task",
+        text = (
             f"{needed} workers per task are planned for by the assignment 'geocast' only: use it with mode: "
-            "server_assigned, or set workers_per_task: 1",
+            "server_assigned, or set workers_per_task: 1"
         )
+        yield ("tasks.workers_per_task", "server.assignment", "server.mode"), "tasks.workers_per_task", text
 
 
 def _reward(scenario: Scenario) -> Iterator[Finding]:
@@ -265,32 +229,29 @@ def _reward(scenario: Scenario) -> Iterator[Finding]:
         return
     tasks = scenario.expected_tasks()
     if reward.total < reward.minimum * tasks:
-        yield (
-            ("tasks.reward", "tasks.demand", "duration_s"),
-            "tasks.reward.total",
+        text = (
             f"{reward.total:g} cannot pay the minimum of {reward.minimum:g} to each of the {tasks:g} expected "
-            f"tasks: raise total to at least {reward.minimum * tasks:g}, or lower minimum",
+            f"tasks: raise total to at least {reward.minimum * tasks:g}, or lower minimum"
         )
+        yield ("tasks.reward", "tasks.demand", "duration_s"), "tasks.reward.total", text
 
 
 def _public_count(scenario: Scenario) -> Iterator[Finding]:
     if scenario.curator is not None and scenario.expected_workers() is None:
-        yield (
-            ("workers.source", "curator.expected_workers"),
-            "curator.expected_workers",
+        text = (
             f"is required with the source '{scenario.workers.source.kind}': how many workers a table holds is "
-            "private, so give a public estimate",
+            "private, so give a public estimate"
         )
+        yield ("workers.source", "curator.expected_workers"), "curator.expected_workers", text
 
 
 def _publications(scenario: Scenario) -> Iterator[Finding]:
     if scenario.publish and scenario.curator is None:
-        yield (
-            ("publish", "curator"),
-            "publish",
+        text = (
             f"'{scenario.publish[0].kind}' is published by the trusted curator, who sees everyone's history, and this "
-            "scenario has none: give one (curator: {}), or publish nothing",
+            "scenario has none: give one (curator: {}), or publish nothing"
         )
+        yield ("publish", "curator"), "publish", text
     if not any("visits" in item.reads for item in scenario.publish):
         return
     histories = scenario.workers.visit_source or Slot("visit_source").build("generated_visits")
@@ -302,20 +263,14 @@ def _publications(scenario: Scenario) -> Iterator[Finding]:
 
 def _cells_fit(scenario: Scenario) -> Iterator[Finding]:
     """Refuse cells that are larger than the region: one count for everybody is no map."""
-    mechanism = None if scenario.curator is None else scenario.curator.mechanism
-    parts = {"curator.mechanism": mechanism, "curator.mechanism.cells": getattr(mechanism, "cells", None)}
-    for path, part in parts.items():
-        cell_m = getattr(part, "cell_m", None)
-        if cell_m is None:
-            continue
-        area = scenario.area
+    area = scenario.area
+    for path, cell_m in _cell_sizes(scenario):
         if cell_m > min(area.width_m, area.height_m):
-            yield (
-                (path, "region"),
-                f"{path}.cell_m",
+            text = (
                 f"{cell_m:g} m is more than the region has room for ({area.width_m:,.0f} m × {area.height_m:,.0f} m): "
-                "use smaller cells, or a larger region",
+                "use smaller cells, or a larger region"
             )
+            yield (path, "region"), f"{path}.cell_m", text
 
 
 def _budget(scenario: Scenario) -> Iterator[Finding]:
@@ -327,31 +282,26 @@ def _budget(scenario: Scenario) -> Iterator[Finding]:
     mechanism = in_force(scenario) or scenario.curator.mechanism
     cost = mechanism.guarantee().epsilon
     if published > limit * (1 + 1e-9):
-        yield (
-            touched,
-            "curator.budget.epsilon",
+        text = (
             f"{limit:g} is less than what is published at the end costs each person ({published:g}: "
             f"{_published_costs(scenario)}). Raise it to at least {published:g}, or lower epsilon or cap of the "
-            "publications",
+            "publications"
         )
+        yield touched, "curator.budget.epsilon", text
     elif math.isfinite(cost) and limit < cost:
-        yield (
-            ("curator.budget", "curator.mechanism"),
-            "curator.budget.epsilon",
-            f"{limit:g} is less than one release costs ({cost:g}): nothing could ever be published",
-        )
+        text = f"{limit:g} is less than one release costs ({cost:g}): nothing could ever be published"
+        yield ("curator.budget", "curator.mechanism"), "curator.budget.epsilon", text
     charges = scheduled_charges(scenario, mechanism)
     together = costliest(budget, charges + published_charges(scenario), scenario.start_s) or 0.0
     if budget.when_spent == "fail" and published <= limit and together > limit * (1 + 1e-9):
         releases = budget.busiest(paid_times(scenario, mechanism), scenario.start_s)
         more = f" and the publications at the end {published:g}" if published else ""
-        yield (
-            touched,
-            "curator.budget.epsilon",
+        text = (
             f"the schedule's {releases} releases {budget.lasts()} cost {releases * cost:g}{more} and the budget is "
             f"{limit:g}: with "
-            "when_spent: fail the run could not finish. Raise it, release less often, or use reuse_last or stop",
+            "when_spent: fail the run could not finish. Raise it, release less often, or use reuse_last or stop"
         )
+        yield touched, "curator.budget.epsilon", text
 
 
 def _published_costs(scenario: Scenario) -> str:
@@ -366,63 +316,41 @@ def _published_costs(scenario: Scenario) -> str:
     return ", ".join(told)
 
 
-def _device_budget(scenario: Scenario) -> Iterator[Finding]:
-    budget = scenario.device.budget
-    if budget.epsilon_per_m is None:
-        return
-    cost = scenario.device.mechanism.guarantee(scenario.area).epsilon
-    reports = len(scenario.release_times())
-    touched = ("device", "curator", "duration_s")
-    if math.isfinite(cost) and budget.epsilon_per_m < cost * (1 - 1e-9):
-        yield (
-            touched,
-            "device.budget.epsilon_per_m",
-            f"{budget.epsilon_per_m:g} is less than one report costs ({cost:g} per metre): nothing could ever be "
-            "reported",
-        )
-    elif math.isfinite(cost) and budget.when_spent == "fail" and reports * cost > budget.epsilon_per_m * (1 + 1e-9):
-        yield (
-            touched,
-            "device.budget.epsilon_per_m",
-            f"the schedule's {reports} reports cost {reports * cost:g} per metre and the budget is "
-            f"{budget.epsilon_per_m:g}: with when_spent: fail the run could not finish. Raise it, report less often, "
-            "or use reuse_last or stop",
-        )
+def _phone_budgets(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse budgets of phones too small for one report, or for all of them where the run must not go without."""
+    section, told = scenario.device, scenario.device.history_report
+    metric, item = section.budget.epsilon_per_m, section.budget.epsilon_per_item
+    sums: list[tuple[str, float, float, int, str]] = []
+    if metric is not None:
+        cost = section.mechanism.guarantee(scenario.area).epsilon
+        sums.append(("epsilon_per_m", metric, cost, len(scenario.release_times()), "per metre"))
+    if told is not None and item is not None:
+        sums.append(("epsilon_per_item", item, told.guarantee().epsilon, section.history_reports, "per item"))
+    for name, limit, cost, reports, per in sums:
+        if math.isfinite(cost) and limit < cost * (1 - 1e-9):
+            text = f"{limit:g} is less than one report costs ({cost:g} {per}): nothing could ever be told"
+        elif math.isfinite(cost) and section.budget.when_spent == "fail" and reports * cost > limit * (1 + 1e-9):
+            text = (
+                f"the schedule's {reports} reports cost {reports * cost:g} {per} and the budget is {limit:g}: with "
+                "when_spent: fail the run could not finish. Raise it, report less often, or use reuse_last or stop"
+            )
+        else:
+            continue
+        yield ("device", "curator", "duration_s"), f"device.budget.{name}", text
 
 
-def _history(scenario: Scenario) -> Iterator[Finding]:
-    """Check what phones tell about histories: that categories exist, and that it can be paid for."""
-    mechanism, section = scenario.device.history_report, scenario.device
+def _categories(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse categories of places that phones would tell about and that do not exist."""
+    mechanism = scenario.device.history_report
     if mechanism is None:
         return
-    yield from _categories(scenario, mechanism)
-    cost, limit = mechanism.guarantee().epsilon, section.budget.epsilon_per_item
-    if limit is None or not math.isfinite(cost):
-        return
-    if limit < cost * (1 - 1e-9):
-        yield (
-            ("device",),
-            "device.budget.epsilon_per_item",
-            f"{limit:g} is less than one report about histories costs ({cost:g} per item): nothing could ever be told",
-        )
-    elif section.budget.when_spent == "fail" and section.history_reports * cost > limit * (1 + 1e-9):
-        yield (
-            ("device",),
-            "device.budget.epsilon_per_item",
-            f"{section.history_reports} reports about histories cost {section.history_reports * cost:g} per item and "
-            f"the budget is {limit:g}: with when_spent: fail the run could not finish",
-        )
-
-
-def _categories(scenario: Scenario, mechanism: HistoryDevice) -> Iterator[Finding]:
     histories = scenario.workers.visit_source or Slot("visit_source").build("generated_visits")
     known = histories.public_categories()
     if not known:
-        yield (
-            ("device.history_report", "workers.visit_source"),
-            "device.history_report",
-            f"'{mechanism.kind}' tells about categories, and the public list of venues has none: add a column category",
+        text = (
+            f"'{mechanism.kind}' tells about categories, and the public list of venues has none: add a column category"
         )
+        yield ("device.history_report", "workers.visit_source"), "device.history_report", text
     listed = ", ".join(known[:_MOST_LISTED]) + (", …" if len(known) > _MOST_LISTED else "")
     for number, name in enumerate(sorted(mechanism.named_categories() - set(known) if known else ())):
         near = did_you_mean(name, known) if number < _MOST_LISTED else ""
@@ -433,23 +361,19 @@ def _categories(scenario: Scenario, mechanism: HistoryDevice) -> Iterator[Findin
 def _times(scenario: Scenario) -> Iterator[Finding]:
     server = scenario.server
     if server.batch_s > scenario.duration_s:
-        yield (
-            ("server.batch_s", "duration_s"),
-            "server.batch_s",
-            f"{server.batch_s:g} s is longer than the run ({scenario.duration_s:g} s): no offer would ever be made",
-        )
+        text = f"{server.batch_s:g} s is longer than the run ({scenario.duration_s:g} s): no offer would ever be made"
+        yield ("server.batch_s", "duration_s"), "server.batch_s", text
     if scenario.tasks.patience_s <= server.answer_window_s:
-        yield (
-            ("tasks.patience_s", "server.answer_window_s"),
-            "tasks.patience_s",
+        text = (
             f"{scenario.tasks.patience_s:g} s is not more than the answer window ({server.answer_window_s:g} s): "
-            "every task would be given up before an answer",
+            "every task would be given up before an answer"
         )
+        yield ("tasks.patience_s", "server.answer_window_s"), "tasks.patience_s", text
 
 
 _FILE_CHECKS = (_files, _region_file, _public_files)
-_SIZE_CHECKS = (_too_many_times, _too_many_tasks, _too_many_cells, _too_much_in_the_world)
+_SIZE_CHECKS = (_too_many_tasks, _too_large)
 _CHECKS = (
     *(_data, _mobility_fits, _assignment_can_read, _solver_fits, _plans_for_several, _reward, _public_count),
-    *(_publications, _cells_fit, _budget, _device_budget, _history, _times),
+    *(_publications, _cells_fit, _budget, _phone_budgets, _categories, _times),
 )
