@@ -139,14 +139,16 @@ def _positions() -> Iterator[PublishCommand]:
 
 
 def _trajectories() -> Iterator[PublishCommand]:
-    from geodp.curator.publications.dpt import Dpt
+    from geodp.curator.trips_publication import TripModelPublication
+    from geodp.registry import plugins
 
     box = ("--region", ",".join(f"{edge:g}" for edge in REGION))
-    for variant in ("geodp", "dpt", "grid_markov", "ngram"):
+    methods = [kind for kind, cls in plugins("publication").items() if issubclass(cls, TripModelPublication)]
+    for kind in methods:
         for unit in ("person", "trajectory"):
             changes = ("person",) if unit == "person" else ("trip", "person")
-            words = (*box, "--cap", str(CAP), "--unit", unit, "--variant", variant, "--set", "most_points=50")
-            name = f"{Dpt.kind}, {variant}, {unit}"
+            words = (*box, "--cap", str(CAP), "--unit", unit, "--method", kind, "--set", "most_points=50")
+            name = f"{kind}, {unit}"
             yield PublishCommand(
                 "trajectories", name, words, TRIPS, (*changes, "unusable", "order", "columns"), (8.0, 1000.0)
             )

@@ -213,14 +213,17 @@ def trajectories(
         typer.Argument(metavar="IN", help="The private trips: csv, Parquet, or a published format (a folder)."),
     ],
     out: PublishedFile,
-    method: Annotated[str, typer.Option(metavar="KIND", help="A publication that reads trajectories: dpt, …")] = "dpt",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND", help="A publication that reads trajectories: synthetic_trips [default], dpt, ngram, …"
+        ),
+    ] = None,
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of one person, or of one trip.")] = None,
     unit: Annotated[
         str | None, typer.Option(metavar="UNIT", help="What ε hides: person [default] or trajectory.")
     ] = None,
-    variant: Annotated[
-        str | None, typer.Option(metavar="NAME", help="geodp, dpt, or a baseline: grid_markov, ngram, none.")
-    ] = None,
+    variant: Annotated[str | None, typer.Option(metavar="NAME", help="What --method was called before.")] = None,
     kind: Annotated[
         str | None,
         typer.Option("--format", metavar="KIND", help="geolife, tdrive, porto_taxi, …: read IN by this loader."),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from geodp.curator.publications import Publication, Records
+from geodp.curator.trips_publication import KIND_OF_VARIANT
 from geodp.errors import UsageError
 from geodp.geometry import Region
 from geodp.privacy.noise import Noise
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from geodp.display.page import Page
 
+DEFAULT_METHOD = "synthetic_trips"
 _TIME_DIGITS = 3
 _MOST_DRAWN, _MOST_STEPS = 400, 18_000
 _PIXELS = 2000
@@ -143,12 +145,14 @@ class TripFormat:
 def publish_trajectories(
     request: Request,
     *,
-    method: str = "dpt",
+    method: str | None = None,
     unit: str | None = None,
     variant: str | None = None,
     form: TripFormat | None = None,
 ) -> Outcome:
-    """Publish a file of trajectories as synthetic ones, or whatever else `method` makes of them.
+    """Publish a file of trajectories as synthetic ones, or whatever else `method` (synthetic_trips) makes of them.
+
+    `variant` is what the methods were called in version 0.1.
 
     A csv or Parquet file has the columns user, trajectory, time_s, lon, lat. Files and folders of published formats
     (GeoLife, T-Drive, …) are read by the loader that `form`, their name or their columns tell.
@@ -157,7 +161,7 @@ def publish_trajectories(
 
 
 def _prepare(
-    request: Request, inputs: PublicInputs, *, kind: str, unit: str | None, variant: str | None, form: TripFormat
+    request: Request, inputs: PublicInputs, *, kind: str | None, unit: str | None, variant: str | None, form: TripFormat
 ) -> Plan:
     method = _build(request, kind, unit, variant)
     if request.releasing and method.guarantee().holds and method.most_contributions() is None:
@@ -203,20 +207,23 @@ def _columns(batch: Any) -> dict[str, Any]:
     return words | {name: batch.column(name).to_numpy(zero_copy_only=False) for name in ("time_s", "lon", "lat")}
 
 
-def _build(request: Request, kind: str, unit: str | None, variant: str | None) -> Publication:
-    """Build the method from the options: any publication that reads trajectories."""
+def _build(request: Request, kind: str | None, unit: str | None, variant: str | None) -> Publication:
+    """Build the method from the options: any publication that reads trajectories, or a variant of version 0.1."""
     known = {
         name: cls
         for name, cls in plugins("publication").items()
         if issubclass(cls, Publication) and "trajectories" in cls.reads
     }
-    cls = find_method("trajectories", kind, known)
+    if kind is not None and variant is not None:
+        raise UsageError(f"--method and --variant both name the method: give --method alone. {NOTHING_DONE}")
+    former = variant or (None if kind else request.settings.get("variant"))
+    cls = find_method("trajectories", kind or KIND_OF_VARIANT.get(str(former), DEFAULT_METHOD), known)
     cap = "trajectories_per_person" if "trajectories_per_person" in cls.model_fields else "cap"
-    stated = {"epsilon": request.epsilon, cap: request.cap, "unit": unit, "variant": variant}
-    fields = merge_options(cls, request.settings, stated)
-    if fields.get("variant") != "none":
-        require_epsilon(cls, fields, " for one person or one trajectory")
-    return cls.from_options(fields, f"publish trajectories --method {kind}")
+    stated = {"epsilon": request.epsilon, cap: request.cap, "unit": unit}
+    fields = merge_options(cls if former is None else known[DEFAULT_METHOD], request.settings, stated)
+    require_epsilon(cls, fields, " for one person or one trajectory")
+    fields |= {} if former is None else {"variant": former}
+    return cls.from_options(fields, f"publish trajectories --method {cls.kind}")
 
 
 def _made_up(region: Region) -> Trajectories:

@@ -25,6 +25,8 @@ class PublishedRun:
     index: int
     """Place in the scenario's `publish`."""
     kind: str
+    name: str
+    """What its files are called: its place and its kind (as it was called when the run was made)."""
     plugin: Publication
     """The publication with its settings."""
     guarantee: Guarantee
@@ -39,11 +41,6 @@ class PublishedRun:
     """The run that it belongs to."""
     truth_locked: bool = False
     """Whether the private tables are out of reach."""
-
-    @property
-    def name(self) -> str:
-        """What its files are called."""
-        return f"{self.index}-{self.kind}"
 
     @cached_property
     def released(self) -> pd.DataFrame:
@@ -75,9 +72,9 @@ class PublishedRun:
 
 def read_publications(run: RunFolder, files: list[Path]) -> list[PublishedRun]:
     """Return the publications of a run, in the order of its scenario, from the JSON files of their statements."""
-    found, stated = [], {path.stem: path for path in files}
+    found, stated = [], {path.stem.partition("-")[0]: path for path in files}
     for index, item in enumerate(run.scenario.publish):
-        path = stated.get(f"{index}-{item.kind}")
+        path = stated.get(str(index))
         if path is None:
             continue  # a run made before publications were part of one
         facts = read_json(path)
@@ -85,6 +82,7 @@ def read_publications(run: RunFolder, files: list[Path]) -> list[PublishedRun]:
             PublishedRun(
                 index=index,
                 kind=item.kind,
+                name=path.stem,
                 plugin=item,
                 guarantee=Guarantee.from_dict(facts["guarantee"]),
                 per_person=Guarantee.from_dict(facts["per_person"]),

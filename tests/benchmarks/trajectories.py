@@ -12,9 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from geodp.curator.publications.dpt import Dpt
+from geodp.curator.publications.synthetic_trips import SyntheticTrips
 from geodp.geometry import Region
 from geodp.privacy.noise import SimulatedNoise
+from geodp.registry import plugin
 from geodp.tables.trajectories.generated_trips import BRINKHOFF_TRIPS, TAXI_TRIPS, generated_trips
 from geodp.tables.trajectories.scores import SCORES
 from geodp.tables.trajectories.table import Trajectories
@@ -71,8 +72,8 @@ def measure() -> Iterator[Figure]:
 
 
 def _scores(name: str, real: Trajectories) -> Iterator[Figure]:
-    ours, chain = _mean_scores(real, "geodp"), _mean_scores(real, "grid_markov")
-    of_person = _mean_scores(real, "geodp", unit="person")
+    ours, chain = _mean_scores(real, "synthetic_trips"), _mean_scores(real, "grid_markov")
+    of_person = _mean_scores(real, "synthetic_trips", unit="person")
     won = 0
     for key, mark in PUBLISHED[name].items():
         more = key in MORE_IS_BETTER
@@ -93,8 +94,8 @@ def _scores(name: str, real: Trajectories) -> Iterator[Figure]:
     yield Figure(f"trajectories_{name}_path_length_ratio", ours["path_length_ratio"], at_least=0.9, at_most=1.1)
 
 
-def _mean_scores(real: Trajectories, variant: str, unit: str = "trajectory") -> dict[str, float]:
-    publication = Dpt.model_validate({"variant": variant, "unit": unit})
+def _mean_scores(real: Trajectories, kind: str, unit: str = "trajectory") -> dict[str, float]:
+    publication = plugin(kind, "publication", unit=unit)
     found: dict[str, list[float]] = {key: [] for key in SCORES}
     for seed in range(SEEDS):
         synthetic = publication.release(real, CITY, SimulatedNoise(np.random.default_rng(seed)))
@@ -138,4 +139,4 @@ def _repeated(real: Trajectories, times: int) -> Trajectories:
 
 def _publish(real: Trajectories) -> Trajectories:
     noise = SimulatedNoise(np.random.default_rng(0))
-    return Dpt(unit="trajectory").release(real, CITY, noise)
+    return SyntheticTrips(unit="trajectory").release(real, CITY, noise)

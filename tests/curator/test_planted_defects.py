@@ -29,7 +29,6 @@ from geodp.audit.kinds import audit_kind
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms._tree_mechanism import TreeMechanism
 from geodp.curator.publications._counts_publication import capped_counts
-from geodp.curator.publications.dpt import Dpt
 from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 from geodp.curator.publications.prilocation import PriLocation
 from geodp.curator.publications.zeros import Zeros
@@ -38,6 +37,7 @@ from geodp.curator.synthesis.paths import count_density
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, count_trip_ends
 from geodp.curator.synthesis.trip_model import NUMBER
 from geodp.curator.synthesis.trip_shapes import count_shapes, count_timing
+from geodp.curator.trips_publication import TripModelPublication
 from geodp.errors import DataError
 from geodp.privacy.primitives import (
     exponential_mechanism,
@@ -294,32 +294,56 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
         {},
         _in_file(Snapshot, "floor_per_m2", property(lambda self: self.x_m.size / (10 * self.region.area_m2))),
     ),
-    "trips: no noise": ("dpt", {}, _in_file(EpsilonParts, "add_noise", _without_noise)),
-    "trips: noise for two thirds": ("dpt", TRIP, _in_file(epsilon_parts_file, "laplace_counts", _noise(1.5))),
-    "trips: noise a twentieth short": ("dpt", {}, _in_file(epsilon_parts_file, "laplace_counts", _noise(1.05))),
-    "trips: their exact number": ("dpt", {}, _in_file(EpsilonParts, "add_noise", _exact_number)),
-    "trips: the cap is not applied": ("dpt", {}, _in_file(Dpt, "bounded", lambda self, trips, region, key=b"": trips)),
-    "trips: one pushes out another": ("dpt", CAPPED_TRIP, _in_file(Dpt, "crowd", lambda self: 1)),
-    "trips: two ends for one": ("dpt", TRIP, _in_file(EpsilonParts, "add_noise", _one_end)),
-    "trips: the longest one of the data": ("dpt", {}, _in_file(trips_file, "count_density", _longest_of_the_data)),
+    "trips: no noise": ("synthetic_trips", {}, _in_file(EpsilonParts, "add_noise", _without_noise)),
+    "trips: noise for two thirds": (
+        "synthetic_trips",
+        TRIP,
+        _in_file(epsilon_parts_file, "laplace_counts", _noise(1.5)),
+    ),
+    "trips: noise a twentieth short": (
+        "synthetic_trips",
+        {},
+        _in_file(epsilon_parts_file, "laplace_counts", _noise(1.05)),
+    ),
+    "trips: their exact number": ("synthetic_trips", {}, _in_file(EpsilonParts, "add_noise", _exact_number)),
+    "trips: the cap is not applied": (
+        "synthetic_trips",
+        {},
+        _in_file(TripModelPublication, "cap_trips", lambda self, trips, region, key=b"": trips),
+    ),
+    "trips: one pushes out another": (
+        "synthetic_trips",
+        CAPPED_TRIP,
+        _in_file(TripModelPublication, "crowd", lambda self: 1),
+    ),
+    "trips: two ends for one": ("synthetic_trips", TRIP, _in_file(EpsilonParts, "add_noise", _one_end)),
+    "trips: the longest one of the data": (
+        "synthetic_trips",
+        {},
+        _in_file(trips_file, "count_density", _longest_of_the_data),
+    ),
     "trips: departures as fine as the true number": (
-        "dpt",
+        "synthetic_trips",
         {},
         _in_file(trips_file, "count_timing", _true_number_for(count_timing)),
     ),
     "trips: densities as fine as the true number": (
-        "dpt",
+        "synthetic_trips",
         {},
         _in_file(trips_file, "count_density", _true_number_for(count_density)),
     ),
     "trips: ends as fine as the true number": (
-        "dpt",
+        "synthetic_trips",
         {},
         _in_file(trips_file, "count_trip_ends", _ends_by_true_number),
     ),
-    "trips: kept by their place in the table": ("dpt", {}, _in_file(Trajectories, "capped", _trips_by_place)),
-    "trees: noise for half the bound": ("dpt", {"variant": "dpt"}, _in_file(EpsilonParts, "add_noise", _half_a_bound)),
-    "trips: the width of the data": ("dpt", {}, _in_file(trips_file, "count_shapes", _width_of_the_data)),
+    "trips: kept by their place in the table": (
+        "synthetic_trips",
+        {},
+        _in_file(Trajectories, "capped", _trips_by_place),
+    ),
+    "trees: noise for half the bound": ("dpt", {}, _in_file(EpsilonParts, "add_noise", _half_a_bound)),
+    "trips: the width of the data": ("synthetic_trips", {}, _in_file(trips_file, "count_shapes", _width_of_the_data)),
 }
 
 
@@ -340,11 +364,11 @@ SOUND = [
     *((kind, {}) for kind in ("uniform_grid", "kalman_counts")),
     ("dpsense", {"variant": "literal"}),
     ("dpsense", {"max_theta": 2}),
-    ("dpt", {"variant": "dpt", "levels": 3}),
-    ("dpt", {"variant": "grid_markov"}),
-    ("dpt", {"variant": "dpt", "levels": 3, "epsilon": 40.0, **CAPPED_TRIP}),
-    ("dpt", {"epsilon": 40.0}),
-    ("dpt", {"unit": "trajectory", "trajectories_per_person": 200}),
+    ("dpt", {"levels": 3}),
+    ("grid_markov", {}),
+    ("dpt", {"levels": 3, "epsilon": 40.0, **CAPPED_TRIP}),
+    ("synthetic_trips", {"epsilon": 40.0}),
+    ("synthetic_trips", {"unit": "trajectory", "trajectories_per_person": 200}),
     ("dpsense", {"choice_share": 0.999}),
 ]
 

@@ -96,20 +96,30 @@ def test_trips_one_by_one_cost_a_person_epsilon_times_the_cap(private: Path) -> 
     assert stated["charged"]["epsilon"] == 2.0
 
 
-@pytest.mark.parametrize("variant", ["geodp", "dpt", "grid_markov", "ngram"])
-def test_every_split_of_epsilon_is_in_the_ledger(private: Path, variant: str) -> None:
+@pytest.mark.parametrize("method", ["synthetic_trips", "dpt", "grid_markov", "ngram"])
+def test_every_split_of_epsilon_is_in_the_ledger(private: Path, method: str) -> None:
     ledger = private.parent / "spent.csv"
     for _ in range(2):
-        options = ("--unit", "person", "--variant", variant, "--ledger", str(ledger), "--force")
+        options = ("--unit", "person", "--method", method, "--ledger", str(ledger), "--force")
         assert publish(private, "--epsilon", "1.3", *options, BOX) == 0
     rows = pd.read_csv(ledger, comment="#")
     stated = json.loads((private.parent / "out.csv.guarantee.json").read_text(encoding="utf-8"))
     parts = stated["settings"]["epsilon_of_parts"]
     assert list(rows["scope"]) == 2 * [f"everyone, simulated: {part}" for part in parts]
     assert rows["epsilon"].tolist() == pytest.approx(2 * list(parts.values()))
-    assert set(rows["mechanism"]) == {"dpt"}
+    assert set(rows["mechanism"]) == {method}
     assert rows["total"].iloc[-1] == 2.6
     assert rows["total"].iloc[len(parts) - 1] == 1.3
+
+
+def test_a_variant_of_version_0_1_gives_what_its_method_gives(private: Path) -> None:
+    options = ("--epsilon", "20", BOX, "--seed", "3", "--set", "most_points=50")
+    assert publish(private, *options, out="default.csv") == 0
+    for out, words in {"method": ("--method", "synthetic_trips"), "variant": ("--variant", "geodp")}.items():
+        assert publish(private, *options, *words, out=f"{out}.csv") == 0
+        assert (private.parent / f"{out}.csv").read_bytes() == (private.parent / "default.csv").read_bytes()
+    assert publish(private, BOX, "--variant", "none", "--unit", "trajectory", out="none.csv") == 0
+    assert publish(private, *options, "--variant", "dpt", "--method", "dpt", out="both.csv") == 2
 
 
 def geolife(folder: Path, people: int = 4) -> Path:

@@ -150,7 +150,7 @@ def test_check_states_what_is_published_and_what_it_costs() -> None:
     assert "publish   prilocation, once at the end: Hides one visit" in text
     assert "It costs each person ε 5: at most 10 visits each." in text
     assert "1 releases × ε 0.5 + ε 5 published = ε 5.5" in text
-    trips = {"kind": "dpt", "unit": "trajectory", "trajectories_per_person": 4}
+    trips = {"kind": "synthetic_trips", "unit": "trajectory", "trajectories_per_person": 4}
     text = report(small(VISITS | {"publish": [trips]}), "small.yaml")
     assert "It costs each person ε 4: at most 4 trips each." in text
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from geodp.curator.publications.dpt import Dpt
+from geodp.curator.publications.synthetic_trips import SyntheticTrips
 from geodp.display.layers.trajectories import SyntheticTrajectoriesLayer, TrueTrajectoriesLayer
 from geodp.display.map import build_map
 from geodp.display.page import Page
@@ -26,7 +26,7 @@ DAY: dict[str, Any] = {
     "duration_s": 7200,
     "tasks.demand.per_hour": 10,
     "curator.release_every_s": 3600,
-    "publish": [{"kind": "dpt", "epsilon": 5.0}],
+    "publish": [{"kind": "synthetic_trips", "epsilon": 5.0}],
     "map": {"layers": ["region", "true_trajectories", "synthetic_trajectories"]},
 }
 
@@ -59,25 +59,25 @@ def test_every_score_is_in_the_metrics(day: RunFolder) -> None:
 
 
 def test_the_ledger_has_a_row_for_every_part_of_the_publication(day: RunFolder) -> None:
-    rows = day.ledger[day.ledger["mechanism"] == "dpt"]
+    rows = day.ledger[day.ledger["mechanism"] == "synthetic_trips"]
     paid = day.publications[0].facts["epsilon_of_parts"]
     assert list(rows["scope"]) == [f"everyone: {part}" for part in day.publications[0].plugin.parts()]
     assert dict(zip(rows["scope"].str.removeprefix("everyone: "), rows["epsilon"], strict=True)) == pytest.approx(paid)
     assert rows["total"].max() == 5.0
     assert day.metrics["epsilon_spent"] == 6.0
-    assert "5 for what `dpt` publishes" in (day.path / "summary.md").read_text(encoding="utf-8")
+    assert "5 for what `synthetic_trips` publishes" in (day.path / "summary.md").read_text(encoding="utf-8")
 
 
 def test_trips_without_a_cap_are_charged_one_by_one(tmp_path: Path) -> None:
-    trips = {"kind": "dpt", "unit": "trajectory", "epsilon": 5.0}
+    trips = {"kind": "synthetic_trips", "unit": "trajectory", "epsilon": 5.0}
     run(small({**DAY, "publish": [trips]}), tmp_path / "run", draw_map=False)
     folder = RunFolder(tmp_path / "run")
-    rows = folder.ledger[folder.ledger["mechanism"] == "dpt"]
+    rows = folder.ledger[folder.ledger["mechanism"] == "synthetic_trips"]
     assert set(rows["unit"]) == {"trajectory"}
     assert rows["epsilon"].sum() == pytest.approx(5.0)
     assert folder.metrics["epsilon_spent"] is None, "nothing bounds what a person's trips cost together"
     summary = (folder.path / "summary.md").read_text(encoding="utf-8")
-    assert "nothing bounds what one person is charged: `dpt` has no cap per person" in summary
+    assert "nothing bounds what one person is charged: `synthetic_trips` has no cap per person" in summary
     shown = build_map(folder, public=False)
     assert "Nothing is promised about all trips of one user together" in shown
     assert "Spent per person" not in shown
@@ -112,7 +112,9 @@ def test_a_layer_of_a_publication_that_is_not_there_says_which_there_are(day: Ru
 
 def test_synthetic_trips_can_be_replayed(day: RunFolder, tmp_path: Path) -> None:
     noise = SimulatedNoise(np.random.default_rng(0))
-    made = Dpt(epsilon=500.0).release(day.trajectories, day.region, noise)  # at small ε trips are noise, and may stand
+    made = SyntheticTrips(epsilon=500.0).release(
+        day.trajectories, day.region, noise
+    )  # at small ε trips are noise, and may stand
     made.frame(day.region).to_parquet(tmp_path / "synthetic.parquet", index=False)
     again = small(
         {
@@ -134,7 +136,7 @@ def test_other_movements_are_cut_into_trips(tmp_path: Path) -> None:
             "workers.source.count": 100,
             "duration_s": 1800,
             "tasks.demand.per_hour": 10,
-            "publish": [{"kind": "dpt", "epsilon": 5.0}],
+            "publish": [{"kind": "synthetic_trips", "epsilon": 5.0}],
         }
     )
     run(plain, tmp_path / "plain", draw_map=False)

@@ -14,11 +14,12 @@ from geodp.scenario.schema import load_scenario
 from tests.small import small, small_file
 
 IDLE: list[tuple[str, dict[str, Any], str]] = [
-    ("dpt", {"levels": 4}, "levels has no effect with variant: geodp"),
-    ("dpt", {"tokens_per_trajectory": 5}, "tokens_per_trajectory has no effect"),
-    ("dpt", {"variant": "dpt", "baseline_cells": 8}, "baseline_cells has no effect with variant: dpt"),
-    ("dpt", {"variant": "ngram", "order": 3}, "order has no effect with variant: ngram"),
-    ("dpt", {"variant": "none", "epsilon": 2.0}, "epsilon has no effect with variant: none"),
+    ("dpt", {"variant": "geodp", "levels": 4}, "levels has no effect in synthetic_trips"),
+    ("dpt", {"variant": "dpt", "baseline_cells": 8}, "baseline_cells has no effect in dpt"),
+    ("dpt", {"variant": "ngram", "order": 3}, "order has no effect in ngram"),
+    ("dpt", {"variant": "none", "epsilon": 2.0}, "epsilon has no effect in exact_trips"),
+    ("dpt", {"kappa": 0, "window": 5}, "window has no effect with kappa: 0"),
+    ("dpt", {"levels": 1, "choice_share": 0.2}, "choice_share has no effect with levels: 1"),
     ("prilocation", {"rounds": 9}, "rounds has no effect with public clusters"),
     ("prilocation", {"epsilon_per_m": 0.1}, "epsilon_per_m has no effect"),
     ("prilocation", {"variant": "geoind_em", "clusters": 3}, "clusters has no effect with geoind_em"),
@@ -49,19 +50,18 @@ def test_every_default_may_be_written_out() -> None:
 
 def test_a_resolved_scenario_runs_again_and_a_stated_one_is_refused(tmp_path: Path) -> None:
     changes = {"workers.source": {"kind": "street_trips", "count": 60}, "workers.mobility": {"kind": "replay"}}
-    publish = {"kind": "dpt", "epsilon": 20.0, "most_points": 100}
+    publish = {"kind": "dpt", "epsilon": 20.0, "most_points": 100, "kappa": 0}
     run = geodp.run(small({**changes, "publish": [publish]}), tmp_path / "run", draw_map=False)
     again = load_scenario(run.path / "scenario.yaml")
-    assert again.publish[0].model_dump()["levels"] == 6
+    assert again.publish[0].model_dump()["window"] == 3
     statement = pd.read_json(next((run.path / "releases" / "publications").glob("*.json")), typ="series")
-    assert "levels" not in statement["fields"]
+    assert "window" not in statement["fields"]
     assert statement["fields"]["most_points"] == 100
-    with pytest.raises(ScenarioError, match="levels has no effect with variant: geodp"):
-        load_scenario(small_file(tmp_path, {**changes, "publish": [publish | {"levels": 3}]}))
+    with pytest.raises(ScenarioError, match="window has no effect with kappa: 0"):
+        load_scenario(small_file(tmp_path, {**changes, "publish": [publish | {"window": 4}]}))
 
 
 def test_an_audit_of_stated_fields_still_tries_the_variants_that_do_not_read_them() -> None:
     from geodp.audit.kinds import variants_of
 
-    assert "variant: geodp" in variants_of(plugin("dpt", variant="dpt", levels=3, epsilon=2.0))
     assert "variant: geoind_em" in variants_of(plugin("prilocation", epsilon=2.0, clusters=8))

@@ -16,7 +16,7 @@ from geodp.privacy.noise import Noise
 from geodp.tables.trajectories.table import Trajectories
 
 if TYPE_CHECKING:
-    from geodp.curator.publications.dpt import Dpt
+    from geodp.curator.trips_publication import TripModelPublication
 
 _TOWN = Region(-0.02, -0.02, 0.02, 0.02)
 _EVERYTHING_STANDS_OUT = 1e9
@@ -37,7 +37,7 @@ class Witness(EpsilonParts):
         return np.full(np.shape(values), _EVERYTHING_STANDS_OUT)
 
 
-def canary_cases(publication: Dpt) -> list[AuditCase]:
+def canary_cases(publication: TripModelPublication) -> list[AuditCase]:
     """Return one pair per canary: a handful of others, with and without the canary's trips.
 
     Outputs are the noisy counts from which everything else follows, with exactly the noise that the release would draw.
@@ -58,7 +58,7 @@ def _trip(begin: tuple[float, float], end: tuple[float, float], points: int) -> 
     return np.column_stack([np.linspace(begin[0], end[0], points), np.linspace(begin[1], end[1], points)])
 
 
-def _case(name: str, publication: Dpt, canary: Sequence[Array]) -> AuditCase:
+def _case(name: str, publication: TripModelPublication, canary: Sequence[Array]) -> AuditCase:
     others = [_trip((-800.0 + 400 * number, 0.0), (0.0, 900.0), 6) for number in range(_CROWD)]
     with_, scale = _counted(publication, [*((0, trip) for trip in others), *((1, trip) for trip in canary)])
     without, _ = _counted(publication, [(0, trip) for trip in others])
@@ -87,7 +87,7 @@ def _told_by_numbers(name: str, claimed: float, with_: int, without: int) -> Aud
     return AuditCase(name, claimed, draw, lambda size: (size == with_).astype(np.float64), threshold=1.0)
 
 
-def _counted(publication: Dpt, trips: Sequence[tuple[int, Array]]) -> tuple[Array, Array]:
+def _counted(publication: TripModelPublication, trips: Sequence[tuple[int, Array]]) -> tuple[Array, Array]:
     """Return all true counts of a small world, and the scale of the noise on each."""
     first = np.append(0, np.cumsum([len(trip) for _, trip in trips]))
     places = np.concatenate([trip for _, trip in trips])
@@ -97,6 +97,6 @@ def _counted(publication: Dpt, trips: Sequence[tuple[int, Array]]) -> tuple[Arra
     world = Trajectories(people, first, person, time_s, places[:, 0], places[:, 1])
     nothing: Any = None  # whoever draws here fails
     witness = Witness(noise=nothing, epsilons=publication.parts(), crowd=publication.crowd())
-    publication.fitted(publication.bounded(world, _TOWN), _TOWN, witness)
+    publication.fit(publication.cap_trips(world, _TOWN), _TOWN, witness)
     scale = np.concatenate([np.full(values.size, witness.scales[part]) for part, values in witness.seen.items()])
     return np.concatenate(list(witness.seen.values())), scale

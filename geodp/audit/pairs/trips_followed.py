@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from geodp.audit.pairs import chosen_pairs, random_pairs
 from geodp.audit.pairs.trips import canary_cases
-from geodp.curator.publications.dpt import Dpt
+from geodp.curator.trips_publication import TripModelPublication
 from geodp.geometry import Array, Region
 from geodp.privacy.audit_case import LARGE_EPSILON, AnyCase, TranscriptCase
 from geodp.privacy.noise import Noise
@@ -25,13 +25,13 @@ _DRAWN = 100
 """Most synthetic trips that are drawn: at a small ε there may be very many, and these tell as much."""
 
 
-@chosen_pairs.of(Dpt)
-def trip_pairs(publication: Dpt) -> list[AnyCase]:
+@chosen_pairs.of(TripModelPublication)
+def trip_pairs(publication: TripModelPublication) -> list[AnyCase]:
     """Return canary trips to sample, and whole releases to follow."""
     return [*canary_cases(publication), *followed_releases(publication)]
 
 
-def followed_releases(publication: Dpt) -> list[TranscriptCase]:
+def followed_releases(publication: TripModelPublication) -> list[TranscriptCase]:
     """Return pairs of small worlds on which the whole release is followed, down to the synthetic trips.
 
     The person (or trip) that comes and goes is more extreme than all others: the longest trip, the farthest places, the
@@ -67,8 +67,8 @@ def followed_releases(publication: Dpt) -> list[TranscriptCase]:
     ]
 
 
-@random_pairs.of(Dpt)
-def random_releases(publication: Dpt, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
+@random_pairs.of(TripModelPublication)
+def random_releases(publication: TripModelPublication, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
     """Return random worlds with one person, or one trip, more; any cap, any ε."""
     found = []
     for number in range(math.ceil(count / 4)):  # a release takes longer than others do
@@ -103,9 +103,13 @@ def _trip(begin: tuple[float, float], end: tuple[float, float], points: int) -> 
 
 
 def _released(
-    publication: Dpt, others: Sequence[TimedTrip], more: Sequence[TimedTrip], noise: Noise, present: bool
+    publication: TripModelPublication,
+    others: Sequence[TimedTrip],
+    more: Sequence[TimedTrip],
+    noise: Noise,
+    present: bool,
 ) -> list[npt.ArrayLike]:
-    model = publication.modelled(world_of([*more, *others] if present else others), _TOWN, noise)
+    model = publication.fit_model(world_of([*more, *others] if present else others), _TOWN, noise)
     told = model.draw(min(model.number, _DRAWN))
     receipts = [(receipt.part, receipt.epsilon, receipt.sensitivity, receipt.size) for receipt in model.receipts]
     names = np.array([] if told.names is None else told.names, dtype=str)

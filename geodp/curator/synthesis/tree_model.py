@@ -58,9 +58,14 @@ class TreeModel:
     settings: TreeSettings
     region: Region
 
+    @property
+    def number(self) -> int:
+        """Noisy number of trips."""
+        return self.lengths.total
+
     def draw(self, rng: np.random.Generator, count: int | None = None) -> Trajectories:
         """Draw as many synthetic trips as the noisy number of real ones, or `count`."""
-        trips = self.lengths.total if count is None else count
+        trips = self.number if count is None else count
         points = np.floor(self.lengths.draw(trips, rng)).astype(np.int64)
         if self.settings.ends_in_tree:
             points = np.full(trips, self.settings.most_points)

@@ -49,14 +49,6 @@ SHARES = {
 """Parts of ε: found by sweeps over generated trips; densities gain most from more, lengths least."""
 
 
-@dataclass(frozen=True)
-class TripSettings:
-    """Public settings."""
-
-    most_points: int = 1000
-    period_s: float = 86_400.0
-
-
 @dataclass(frozen=True, eq=False)
 class TripModel:
     """Everything that was counted with noise; trips drawn from it cost nothing more."""
@@ -86,7 +78,7 @@ class TripModel:
 
 
 def fit_trip_model(
-    trajectories: Trajectories, region: Region, parts: EpsilonParts, settings: TripSettings
+    trajectories: Trajectories, region: Region, parts: EpsilonParts, *, most_points: int, period_s: float
 ) -> TripModel:
     """Count everything that the model needs, with noise from the parts of ε alone."""
     number = max(1, round(float(parts.add_noise(NUMBER, np.array([trajectories.size]))[0])))
@@ -94,9 +86,9 @@ def fit_trip_model(
     return TripModel(
         number,
         count_shapes(trajectories, parts, number, widest_m),
-        count_spacing(trajectories, parts, widest_m, settings.most_points),
-        count_density(trajectories, region, parts, total=number, most_points=settings.most_points),
+        count_spacing(trajectories, parts, widest_m, most_points),
+        count_density(trajectories, region, parts, total=number, most_points=most_points),
         count_trip_ends(trajectories, region, parts, number),
-        count_timing(trajectories, trajectories.counts, parts, total=number, period_s=settings.period_s),
+        count_timing(trajectories, trajectories.counts, parts, total=number, period_s=period_s),
         region,
     )

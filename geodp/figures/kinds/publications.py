@@ -95,9 +95,9 @@ class PublishedTrips(PublishedRecords):
     """
 
     kind: ClassVar[str] = "published_trips"
-    default_kind: ClassVar[str] = "dpt"
+    default_kind: ClassVar[str] = "synthetic_trips"
 
-    lines: dict[str, dict[str, Any]] = Field(default_factory=lambda: {"geodp": {"variant": "geodp"}})
+    lines: dict[str, dict[str, Any]] = Field(default_factory=lambda: {"geodp": {"kind": "synthetic_trips"}})
     """Name of a line → its publication (`kind` and fields)."""
     y: tuple[str, ...] = ("density_jsd",)
     """What is measured: scores of trips."""
