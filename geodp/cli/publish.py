@@ -11,7 +11,7 @@ import typer
 from geodp.cli.console import Plugins, overrides, say, warn
 
 if TYPE_CHECKING:
-    from geodp.publish.pipeline import Outcome
+    from geodp.publish.pipeline import PublishResult
 
 app = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 
@@ -296,7 +296,7 @@ def check_data(
     raise typer.Exit(0 if report.sound else 2)
 
 
-def _tell(outcome: Outcome) -> None:
+def _tell(outcome: PublishResult) -> None:
     """Print what was published; warnings go where errors go."""
     for warning in outcome.warnings:
         warn(warning)

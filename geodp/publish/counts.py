@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,8 +34,8 @@ from geodp.curator.publications._counts_publication import CountsPublication
 from geodp.errors import UsageError
 from geodp.privacy.noise import Noise
 from geodp.publish.methods import find_method, merge_options, require_epsilon
-from geodp.publish.outputs import DEGREE_DIGITS, Table, require_suffix
-from geodp.publish.pipeline import Outcome, Plan, Product, publish
+from geodp.publish.outputs import PublishedTable, degree_columns, require_suffix
+from geodp.publish.pipeline import Plan, Product, PublicationPlan, PublishResult, publish
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
@@ -70,15 +70,13 @@ class CountsOptions:
     """Dask scheduler that holds the visits (`local`: on this machine)."""
 
 
-class CountedVenues(Plan):
+class CountedVenues(PublicationPlan):
     """One number per public venue."""
 
-    def __init__(self, method: CountsPublication, visits: VisitTable, venues: VenueList) -> None:
-        self.mechanism = method.kind
-        self.fields = method.settings_in_force()
-        self.region = venues.region()
-        self.guarantee = self.per_person = method.guarantee()
-        self.parts = method.parts()
+    def __init__(
+        self, method: CountsPublication, visits: VisitTable, venues: VenueList, remarks: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(method, venues.region(), remarks)
         self._method, self._visits, self._venues = method, visits, venues
         self._order = venues.order() if method.uses_places else None
 
@@ -95,28 +93,24 @@ class CountedVenues(Plan):
         accuracy = Accuracy(*self._method.accuracy(released))
         return Product(self._table(released), accuracy, noise.releasable, lambda page: self._draw_map(page, released))
 
-    def _table(self, released: VenueCounts) -> Table:
+    def _table(self, released: VenueCounts) -> PublishedTable:
         venues = self._venues
         columns: dict[str, Any] = {"venue": venues.name, "count": np.round(released.count, _COUNT_DIGITS) + 0.0}
         if venues.lon is None or venues.lat is None:
-            return Table(columns)
-        places = {"lon": np.round(venues.lon, DEGREE_DIGITS), "lat": np.round(venues.lat, DEGREE_DIGITS)}
-        return Table(columns | places, "points")
+            return PublishedTable(columns)
+        return PublishedTable(columns | degree_columns(venues.lon, venues.lat), "points")
 
     def _draw_map(self, page: Page, released: VenueCounts) -> None:
-        from geodp.display.layers.people import ReportsLayer
         from geodp.display.layers.visits import draw_venue_counts
-
-        class PublishedCounts(ReportsLayer):
-            title: ClassVar[str] = "Published counts"
+        from geodp.publish.released_map import released_layer
 
         places = self._venues.places_m()
         if places is not None:
             names = self._venues.name.to_pylist()
-            draw_venue_counts(PublishedCounts(), page, *places, released.count, names=names)
+            draw_venue_counts(released_layer("Published counts"), page, *places, released.count, names=names)
 
 
-def publish_counts(request: Request, options: CountsOptions) -> Outcome:
+def publish_counts(request: Request, options: CountsOptions) -> PublishResult:
     """Publish how many users visited each venue of a public list (visits: columns user, venue)."""
     if options.cluster is None:
         return publish(request, partial(_prepare, options=options))
@@ -156,9 +150,7 @@ def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, 
         visits = cluster.visits(request.source, listed, request.columns, releasing=request.releasing)
         return CountedVenues(method, visits, listed)
     read = read_visit_sets(request.source, listed, releasing=request.releasing, called=request.columns)
-    plan = CountedVenues(method, read.sets, listed)
-    plan.remarks = (*read.remarks(), *_beyond_cap(method, read.sets))
-    return plan
+    return CountedVenues(method, read.sets, listed, (*read.remarks(), *_beyond_cap(method, read.sets)))
 
 
 def build(options: CountsOptions, request: Request) -> CountsPublication:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from geodp.errors import UsageError
+from geodp.geometry import Array
 from geodp.storage.csv_cells import guarded
 from geodp.storage.stamp import COLUMN
 
@@ -19,7 +22,7 @@ _FORMATS = {".csv": "csv", ".parquet": "parquet", ".geoparquet": "geoparquet", "
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class PublishedTable:
     """What is published: columns of equal length (numpy or pyarrow arrays), and how to see them as places.
 
     `points` have columns lon, lat; `boxes` have west, south, east, north; all in degrees.
@@ -34,6 +37,11 @@ class Table:
         return {"points": ("lon", "lat"), "boxes": ("west", "south", "east", "north"), "none": ()}[self.shape]
 
 
+def degree_columns(lon: Array, lat: Array) -> dict[str, Array]:
+    """Return the columns of places."""
+    return {"lon": np.round(lon, DEGREE_DIGITS), "lat": np.round(lat, DEGREE_DIGITS)}
+
+
 def require_suffix(path: Path) -> str:
     """Return the format that a file's suffix names, or refuse it."""
     kind = _FORMATS.get(path.suffix.lower())
@@ -42,7 +50,7 @@ def require_suffix(path: Path) -> str:
     return kind
 
 
-def write_table(path: Path, table: Table, *, suffix_of: Path, stamp: dict[str, Any]) -> None:
+def write_table(path: Path, table: PublishedTable, *, suffix_of: Path, stamp: dict[str, Any]) -> None:
     """Write a table in the format that the suffix of `suffix_of` names.
 
     The stamp (mode, whether it is releasable, the guarantee) goes into the file. Parquet has metadata, GeoJSON a
@@ -57,9 +65,7 @@ def write_table(path: Path, table: Table, *, suffix_of: Path, stamp: dict[str, A
     writers[kind](path, table, stamp)
 
 
-def _write_csv(path: Path, table: Table, stamp: dict[str, Any]) -> None:
-    import numpy as np
-
+def _write_csv(path: Path, table: PublishedTable, stamp: dict[str, Any]) -> None:
     arrow = guarded(_arrow(table))
     if not stamp["releasable"]:
         arrow = arrow.append_column(COLUMN, [np.zeros(arrow.num_rows, dtype=np.bool_)])
@@ -68,11 +74,11 @@ def _write_csv(path: Path, table: Table, stamp: dict[str, Any]) -> None:
             arrow.slice(begin, _CSV_ROWS).to_pandas().to_csv(file, index=False, header=begin == 0, lineterminator="\n")
 
 
-def _write_parquet(path: Path, table: Table, stamp: dict[str, Any]) -> None:
+def _write_parquet(path: Path, table: PublishedTable, stamp: dict[str, Any]) -> None:
     _write_arrow(path, _arrow(table), stamp, {})
 
 
-def _write_geoparquet(path: Path, table: Table, stamp: dict[str, Any]) -> None:
+def _write_geoparquet(path: Path, table: PublishedTable, stamp: dict[str, Any]) -> None:
     """Write GeoParquet 1.1; without a `crs` it means longitude and latitude (OGC:CRS84)."""
     import pyarrow as pa
     import shapely
@@ -93,7 +99,7 @@ def _write_arrow(path: Path, table: Any, stamp: dict[str, Any], facts: dict[str,
     pq.write_table(table.replace_schema_metadata(metadata), path, compression="zstd")
 
 
-def _write_geojson(path: Path, table: Table, stamp: dict[str, Any]) -> None:
+def _write_geojson(path: Path, table: PublishedTable, stamp: dict[str, Any]) -> None:
     with path.open("w", encoding="utf-8") as file:
         file.write('{"type":"FeatureCollection",\n')
         file.write(f'"geodp":{json.dumps(stamp, ensure_ascii=False, allow_nan=False)},\n"features":[\n')
@@ -103,7 +109,7 @@ def _write_geojson(path: Path, table: Table, stamp: dict[str, Any]) -> None:
         file.write("\n]}\n")
 
 
-def _features(table: Table) -> Iterator[dict[str, Any]]:
+def _features(table: PublishedTable) -> Iterator[dict[str, Any]]:
     arrow = _arrow(table)
     columns = {name: arrow.column(name).to_pylist() for name in arrow.column_names}
     places = zip(*(columns.pop(name) for name in table.edges), strict=True)
@@ -120,7 +126,7 @@ def _geometry(*place: float) -> dict[str, Any]:
     return {"type": "Polygon", "coordinates": [ring]}
 
 
-def _arrow(table: Table) -> Any:
+def _arrow(table: PublishedTable) -> Any:
     import pyarrow as pa
 
     ready = (pa.Array, pa.ChunkedArray)  # these would be copied value by value

@@ -25,26 +25,28 @@ from geodp.privacy.ledger import ANY_TIME, Account, chargeable
 from geodp.privacy.ledger_file import LedgerFile
 from geodp.privacy.noise import Noise, SimulatedNoise, noise_source, require_releasable
 from geodp.public.guarantee import Guarantee
-from geodp.publish.outputs import Table, write_table
+from geodp.publish.outputs import PublishedTable, write_table
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.staging import Staging, put_right
 from geodp.publish.statement import Accuracy, Spent, Statement
+from geodp.storage.files import write_text_whole
 from geodp.tables.notices import gathered, releasing
 
 if TYPE_CHECKING:
+    from geodp.curator.publications import Publication
     from geodp.display.page import Page
 
 log = logging.getLogger("geodp")
 T = TypeVar("T")
-_UNTOLD = "something went wrong. What it was may follow from private data: --mode simulate tells it."
+_NOT_SAID = "something went wrong. What it was may follow from private data: --mode simulate tells it."
 
 
 @dataclass(frozen=True, eq=False)
 class Product:
     """Noisy data, ready to be written; `releasable` says where their noise came from."""
 
-    table: Table
+    table: PublishedTable
     accuracy: Accuracy
     releasable: bool
     draw_map: Callable[[Page], None]
@@ -81,8 +83,19 @@ class Plan(ABC):
         """Draw the noise; called once, after the ledger has agreed."""
 
 
+class PublicationPlan(Plan):
+    """A plan whose method is one of the curator's publications, which says itself what it promises and costs."""
+
+    def __init__(self, method: Publication, region: Region, remarks: tuple[str, ...] = ()) -> None:
+        self.mechanism = method.kind
+        self.fields = method.settings_in_force()
+        self.region, self.remarks = region, remarks
+        self.guarantee, self.per_person = method.guarantee(), method.cost()
+        self.parts, self.together = method.parts(), method.together()
+
+
 @dataclass(frozen=True)
-class Outcome:
+class PublishResult:
     """What was done, in words and as files."""
 
     text: str
@@ -91,25 +104,25 @@ class Outcome:
     warnings: tuple[str, ...] = field(default=())
 
 
-def publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) -> Outcome:
+def publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) -> PublishResult:
     """Publish what a kind prepares, or change nothing but (from the ledger's yes on) the ledger."""
     if request.releasing:
         # Nothing is said and nothing is guessed, by libraries neither: it would follow from private data.
         with releasing(), warnings.catch_warnings(action="ignore"):
-            return _published(request, prepare)
+            return _publish(request, prepare)
     with gathered() as noticed:
-        outcome = _published(request, prepare)
+        outcome = _publish(request, prepare)
     return replace(outcome, warnings=(*outcome.warnings, *noticed))
 
 
-def _published(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) -> Outcome:
+def _publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) -> PublishResult:
     put_right(request.out, request.guarantee_path)
     request.check()
     noise = noise_source(request.mode, seed=request.seed)
     if request.releasing:
         require_releasable(noise, str(request.out))
     inputs = PublicInputs(request.releasing)
-    plan = _prepared(request, inputs, prepare)
+    plan = _prepare_plan(request, inputs, prepare)
     guarantee, per_person = inputs.honest(plan.guarantee), inputs.honest(plan.per_person)
     if request.releasing and not guarantee.holds:
         raise NotReleasable(
@@ -124,27 +137,28 @@ def _published(request: Request, prepare: Callable[[Request, PublicInputs], Plan
         _after_the_charge(lambda: write_product(product, statement, files), request, spent)
     written = [request.out, request.guarantee_path]
     if request.map is not None:
-        written.append(_write_map(request.map, plan, product, statement))
+        _write_map(request.map, plan, product, statement)
+        written.append(request.map)
     text = statement.text(written, () if request.releasing else plan.remarks)
     warnings = [*inputs.warnings, *([request.old_ledger] if request.old_ledger else [])]
-    return Outcome(text, tuple(written), statement, tuple(warnings))
+    return PublishResult(text, tuple(written), statement, tuple(warnings))
 
 
-def _prepared(request: Request, inputs: PublicInputs, prepare: Callable[[Request, PublicInputs], Plan]) -> Plan:
+def _prepare_plan(request: Request, inputs: PublicInputs, prepare: Callable[[Request, PublicInputs], Plan]) -> Plan:
     """Read and check; an error about the data ends with what was not done."""
     try:
         return prepare(request, inputs)
     except DataError as error:
-        told = str(error)
-        if NOTHING_DONE in told:
+        text = str(error)
+        if NOTHING_DONE in text:
             raise
-        raise DataError(f"{told if told.endswith(('.', '?')) else told + '.'} {NOTHING_DONE}") from error
+        raise DataError(f"{text if text.endswith(('.', '?')) else text + '.'} {NOTHING_DONE}") from error
     except GeodpError:
         raise
     except Exception:
         if not request.releasing:
             raise
-        raise GeodpError(f"{request.source.name}: {_UNTOLD} {NOTHING_DONE}") from None
+        raise GeodpError(f"{request.source.name}: {_NOT_SAID} {NOTHING_DONE}") from None
 
 
 def write_product(product: Product, statement: Statement, files: Staging) -> None:
@@ -212,7 +226,7 @@ def _after_the_charge(step: Callable[[], T], request: Request, spent: Spent | No
         raise
     except Exception as error:
         if request.releasing:
-            raise GeodpError(f"{request.out}: nothing was written: {_UNTOLD}{stays}") from None
+            raise GeodpError(f"{request.out}: nothing was written: {_NOT_SAID}{stays}") from None
         raise GeodpError(f"{request.out}: nothing was written: {str(error) or type(error).__name__}{stays}") from error
     except BaseException:
         if stays:
@@ -220,10 +234,11 @@ def _after_the_charge(step: Callable[[], T], request: Request, spent: Spent | No
         raise
 
 
-def _write_map(path: Path, plan: Plan, product: Product, statement: Statement) -> Path:
-    from geodp.publish.released_map import write_released_map
+def _write_map(path: Path, plan: Plan, product: Product, statement: Statement) -> None:
+    from geodp.publish.released_map import released_map
 
     try:
-        return write_released_map(path, plan.region, product.draw_map, statement)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text_whole(path, released_map(plan.region, product.draw_map, statement))
     except Exception as error:
         raise OutputError(f"{statement.request.out} was published, but its map was not written: {error}") from error

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from geodp.geometry import Array, Grid, Region
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.public.guarantee import Guarantee, Trust, Unit
 from geodp.publish.methods import find_method, merge_options, require_epsilon
-from geodp.publish.outputs import DEGREE_DIGITS, Table
-from geodp.publish.pipeline import Outcome, Plan, Product, publish
+from geodp.publish.outputs import DEGREE_DIGITS, PublishedTable, degree_columns
+from geodp.publish.pipeline import Plan, Product, PublishResult, publish
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.reading import bounding_box, read_rows
 from geodp.publish.request import NOTHING_DONE, Request, require_positive
@@ -38,7 +38,7 @@ PARTS = ("user", "lon", "lat")
 
 def publish_positions(
     request: Request, *, mechanism: str = DEFAULT_MECHANISM, expected_workers: float | None = None
-) -> Outcome:
+) -> PublishResult:
     """Publish a file of positions (user, lon, lat; without user only where every row is a person) by a mechanism.
 
     A device mechanism (planar_geometric, planar_laplace) gives one reported point per row; a curator's mechanism
@@ -124,9 +124,15 @@ class ReportedPoints(Plan):
             x_m, y_m = x_m[order], y_m[order]
             users = None if users is None else users.take(order)
         lon, lat = self.region.projection.to_lonlat(x_m=x_m, y_m=y_m)
-        places = {"lon": np.round(lon, DEGREE_DIGITS), "lat": np.round(lat, DEGREE_DIGITS)}
-        table = Table(places if users is None else {"user": users, **places}, "points")
-        return Product(table, self._accuracy(), noise.releasable, lambda page: self._draw_map(page, x_m, y_m))
+        places = degree_columns(lon, lat)
+        table = PublishedTable(places if users is None else {"user": users, **places}, "points")
+
+        def draw_map(page: Page) -> None:
+            from geodp.publish.released_map import draw_places
+
+            draw_places(page, "Reported places", x_m, y_m, mark="reported place", name="Report", what="reports")
+
+        return Product(table, self._accuracy(), noise.releasable, draw_map)
 
     def _accuracy(self) -> Accuracy:
         """Simulate the error for places spread evenly over the public region: no private place is used."""
@@ -140,17 +146,6 @@ class ReportedPoints(Plan):
             "(for places spread evenly over the region)."
         )
         return Accuracy(text, {"mean_error_m": round(mean_m, 2), "error_95_m": round(most_m, 2)})
-
-    def _draw_map(self, page: Page, x_m: Array, y_m: Array) -> None:
-        from geodp.display.colours import REPORT
-        from geodp.display.drawing import Mark
-        from geodp.display.layers.people import ReportsLayer
-
-        class ReportedPlaces(ReportsLayer):
-            title: ClassVar[str] = "Reported places"
-
-        mark = Mark("reported place", REPORT, "square")
-        page.points(ReportedPlaces(), x_m, y_m, marks=[mark], name="Report", what="reports")
 
 
 def _on_the_ground(device: Device, region: Region) -> tuple[Device, Guarantee]:
@@ -235,14 +230,16 @@ class CountedCells(Plan):
         accuracy = _accuracy(cells, self._positions)
         return Product(self._table(cells), accuracy, noise.releasable, lambda page: _draw_map(page, cells))
 
-    def _table(self, cells: Cells) -> Table:
+    def _table(self, cells: Cells) -> PublishedTable:
         projection = self.region.projection
         west, south = projection.to_lonlat(x_m=cells.west_m, y_m=cells.south_m)
         east, north = projection.to_lonlat(x_m=cells.east_m, y_m=cells.north_m)
         edges = {"west": west, "south": south, "east": east, "north": north}
         counts = {"count": cells.count, "density_per_km2": 1e6 * cells.count / cells.area_m2}
         columns = {name: np.round(values, DEGREE_DIGITS) for name, values in edges.items()}
-        return Table(columns | {name: np.round(values, _COUNT_DIGITS) for name, values in counts.items()}, "boxes")
+        return PublishedTable(
+            columns | {name: np.round(values, _COUNT_DIGITS) for name, values in counts.items()}, "boxes"
+        )
 
 
 def _for_cap(mechanism: Mechanism, cap: int | None) -> tuple[Mechanism, Guarantee]:

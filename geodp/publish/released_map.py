@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from geodp.display.colours import REPORT
+from geodp.display.drawing import Mark
+from geodp.display.layers.people import ReportsLayer
 from geodp.display.packing import data_block, pack
 from geodp.display.page import Page
-from geodp.geometry import EARTH_RADIUS_M, Region
-from geodp.storage.files import write_text_whole
+from geodp.geometry import EARTH_RADIUS_M, Array, Region
 
 if TYPE_CHECKING:
     from geodp.display.drawing import Moment, Surface
@@ -74,12 +75,19 @@ def released_map(region: Region, draw: Callable[[Page], None], statement: Statem
     return text.replace("<html>", '<html lang="en">', 1)
 
 
-def write_released_map(path: Path, region: Region, draw: Callable[[Page], None], statement: Statement) -> Path:
-    """Write the map, whole or not at all."""
-    text = released_map(region, draw, statement)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text_whole(path, text)
-    return path
+def released_layer(title: str) -> Layer:
+    """Return a layer for what was published, with a title of its own."""
+
+    class Released(ReportsLayer):
+        pass
+
+    Released.title = title
+    return Released()
+
+
+def draw_places(page: Page, title: str, x_m: Array, y_m: Array, *, mark: str, name: str, what: str) -> None:
+    """Draw published places as points."""
+    page.points(released_layer(title), x_m, y_m, marks=[Mark(mark, REPORT, "square")], name=name, what=what)
 
 
 def _caption(statement: Statement, notes: list[str]) -> str:

@@ -16,8 +16,8 @@ from geodp.geometry import Region
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Unit
 from geodp.publish.methods import find_method, merge_options, require_epsilon
-from geodp.publish.outputs import DEGREE_DIGITS, Table
-from geodp.publish.pipeline import Outcome, Plan, Product, publish
+from geodp.publish.outputs import PublishedTable, degree_columns
+from geodp.publish.pipeline import Plan, Product, PublicationPlan, PublishResult, publish
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
@@ -39,7 +39,7 @@ _MOST_DRAWN, _MOST_STEPS = 400, 18_000
 _PIXELS = 2000
 
 
-class SyntheticTrips(Plan):
+class SyntheticTrips(PublicationPlan):
     """Trips drawn from noisy counts of real ones."""
 
     not_hidden = ("what follows from public settings: the region, the caps and the grids",)
@@ -47,17 +47,10 @@ class SyntheticTrips(Plan):
     def __init__(
         self, method: Publication, trajectories: Trajectories, region: Region, remarks: tuple[str, ...]
     ) -> None:
-        self.mechanism = method.kind
-        self.fields = method.settings_in_force()
+        super().__init__(method, region, remarks)
         if hasattr(method, "cap"):  # the cap that was used, also where it is the default
             self.fields["trajectories_per_person"] = method.cap
-        self.fields |= {"epsilon_of_parts": method.parts()} if method.parts() else {}
-        self.region = region
-        self.guarantee = method.guarantee()
-        self.per_person = method.cost()
-        self.parts = method.parts()
-        self.together = method.together()
-        self.remarks = remarks
+        self.fields |= {"epsilon_of_parts": self.parts} if self.parts else {}
         self._method, self._trajectories = method, trajectories
 
     def rehearse(self, noise: Noise) -> None:
@@ -71,7 +64,7 @@ class SyntheticTrips(Plan):
         if not isinstance(released, Trajectories):
             self._trajectories = nobody()
             shape: Literal["points", "none"] = "points" if {"lon", "lat"} <= set(released.columns) else "none"
-            table = Table({str(name): released[name].to_numpy() for name in released.columns}, shape)
+            table = PublishedTable({str(name): released[name].to_numpy() for name in released.columns}, shape)
             return Product(table, self._accuracy(), noise.releasable, lambda page: page.note("no map of this table"))
         cap = getattr(self._method, "cap", None)
         notice_cap(self.mechanism, np.bincount(self._trajectories.person), cap, "trips")
@@ -95,7 +88,7 @@ class SyntheticTrips(Plan):
             return Accuracy(*self._method.expected_error())
         return Accuracy(f"How large the noise is, {self.mechanism} does not state.", {})
 
-    def _table(self, released: Trajectories) -> Table:
+    def _table(self, released: Trajectories) -> PublishedTable:
         import pyarrow as pa
 
         lon, lat = self.region.projection.to_lonlat(x_m=released.x_m, y_m=released.y_m)
@@ -105,10 +98,8 @@ class SyntheticTrips(Plan):
             "user": pa.array(released.people[released.person].astype(str)).take(owner),
             "trajectory": pa.array(names.astype(str)).take(owner),
             "time_s": np.round(released.time_s, _TIME_DIGITS),
-            "lon": np.round(lon, DEGREE_DIGITS),
-            "lat": np.round(lat, DEGREE_DIGITS),
         }
-        return Table(columns, "points")
+        return PublishedTable(columns | degree_columns(lon, lat), "points")
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,10 +140,8 @@ def publish_trajectories(
     unit: str | None = None,
     variant: str | None = None,
     form: TripFormat | None = None,
-) -> Outcome:
-    """Publish a file of trajectories as synthetic ones, or whatever else `method` (synthetic_trips) makes of them.
-
-    `variant` is what the methods were called in version 0.1.
+) -> PublishResult:
+    """Publish a file of trajectories as synthetic ones, or whatever else `method` makes of them.
 
     A csv or Parquet file has the columns user, trajectory, time_s, lon, lat. Files and folders of published formats
     (GeoLife, T-Drive, …) are read by the loader that `form`, their name or their columns tell.
@@ -238,14 +227,9 @@ def _made_up(region: Region) -> Trajectories:
 
 def _draw_map(page: Page, released: Trajectories) -> None:
     """Draw a part of the synthetic trips; their order is random, so the first ones are as good as any."""
-    from typing import ClassVar
-
     from geodp.display.colours import REPORT
     from geodp.display.drawing import Mark
-    from geodp.display.layers.people import ReportsLayer
-
-    class SyntheticLayer(ReportsLayer):
-        title: ClassVar[str] = "Synthetic trips"
+    from geodp.publish.released_map import released_layer
 
     some = _simplified(released.chosen(np.arange(min(released.size, _MOST_DRAWN))))
     whole = int(np.searchsorted(some.first, _MOST_STEPS, side="right")) - 1  # whole trips, as far as they fit
@@ -254,7 +238,7 @@ def _draw_map(page: Page, released: Trajectories) -> None:
     if released.size > shown.size:
         page.note(f"{shown.size:,} of {released.size:,} synthetic trips")
     page.lines(
-        SyntheticLayer(),
+        released_layer("Synthetic trips"),
         (shown.x_m[begin], shown.y_m[begin]),
         (shown.x_m[begin + 1], shown.y_m[begin + 1]),
         mark=Mark("synthetic trip", REPORT, "line"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from geodp.errors import UsageError
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Unit
 from geodp.publish.methods import find_method, merge_options, require_epsilon
-from geodp.publish.outputs import DEGREE_DIGITS, Table
-from geodp.publish.pipeline import Outcome, Plan, Product, publish
+from geodp.publish.outputs import PublishedTable, degree_columns
+from geodp.publish.pipeline import Plan, Product, PublicationPlan, PublishResult, publish
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
@@ -54,7 +54,7 @@ class PublicPlaces:
     """Public file of people (column user), each of whom gets a record; None: the names in the private data show."""
 
 
-class MovedVisits(Plan):
+class MovedVisits(PublicationPlan):
     """Visits of users, each at a place drawn at random."""
 
     def __init__(
@@ -66,20 +66,15 @@ class MovedVisits(Plan):
         *,
         listed: bool = False,
     ) -> None:
-        self.mechanism = method.kind
-        self.fields = method.settings_in_force()
-        self.region = venues.region()
-        # Whose names are public anyway hide whether they have a record; otherwise a name shows that there is one.
-        self.guarantee = replace(method.guarantee(), emptied=False) if listed else method.guarantee()
-        self.per_person = replace(method.cost(), emptied=False) if listed else method.cost()
-        self.parts = method.parts()
-        self.together = method.together()
+        super().__init__(method, venues.region(), remarks)
+        if listed:  # whose names are public anyway hide whether they have a record; otherwise a name shows it
+            self.guarantee = replace(self.guarantee, emptied=False)
+            self.per_person = replace(self.per_person, emptied=False)
         self.not_hidden = (
             "who is in the public list of users"
             if listed
             else "which users are in the file: their names are published",
         )
-        self.remarks = remarks
         self._method, self._histories, self._venues = method, histories, venues
 
     def rehearse(self, noise: Noise) -> None:
@@ -95,30 +90,23 @@ class MovedVisits(Plan):
         accuracy = Accuracy(*self._method.expected_error(hierarchy_of(self._venues)))
         return Product(self._table(released), accuracy, noise.releasable, lambda page: self._draw_map(page, released))
 
-    def _table(self, released: ReleasedVisits) -> Table:
+    def _table(self, released: ReleasedVisits) -> PublishedTable:
         lon, lat = self.region.projection.to_lonlat(x_m=released.x_m, y_m=released.y_m)
         names = np.array([*self._venues.name, None], dtype=np.object_)  # a centroid (-1) is no venue
         columns = {
             "user": released.people[released.person].astype(str),
             "venue": names[released.venue],
-            "lon": np.round(lon, DEGREE_DIGITS),
-            "lat": np.round(lat, DEGREE_DIGITS),
         }
-        return Table(columns, "points")
+        return PublishedTable(columns | degree_columns(lon, lat), "points")
 
     def _draw_map(self, page: Page, released: ReleasedVisits) -> None:
-        from geodp.display.colours import REPORT
-        from geodp.display.drawing import Mark
-        from geodp.display.layers.people import ReportsLayer
+        from geodp.publish.released_map import draw_places
 
-        class PublishedPlaces(ReportsLayer):
-            title: ClassVar[str] = "Published places"
-
-        mark = Mark("published place", REPORT, "square")
-        page.points(PublishedPlaces(), released.x_m, released.y_m, marks=[mark], name="Visit", what="visits")
+        x_m, y_m = released.x_m, released.y_m
+        draw_places(page, "Published places", x_m, y_m, mark="published place", name="Visit", what="visits")
 
 
-def publish_visits(request: Request, *, venues: PublicPlaces, method: str = DEFAULT_METHOD) -> Outcome:
+def publish_visits(request: Request, *, venues: PublicPlaces, method: str = DEFAULT_METHOD) -> PublishResult:
     """Publish a file of visits (columns user, venue, or as the request names them) over a public list of venues."""
     return publish(request, partial(_prepare, places=venues, kind=method))
 

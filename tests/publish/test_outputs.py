@@ -12,13 +12,13 @@ import shapely
 
 from geodp.errors import UsageError
 from geodp.publish import outputs
-from geodp.publish.outputs import Table, write_table
+from geodp.publish.outputs import PublishedTable, write_table
 
 STAMP = {"mode": "simulate", "releasable": False}
-POINTS = Table(
+POINTS = PublishedTable(
     {"user": pa.array(["ann", "bob"]), "lon": np.array([10.1, 10.2]), "lat": np.array([50.1, 50.2])}, "points"
 )
-BOXES = Table(
+BOXES = PublishedTable(
     {
         "west": np.array([10.0, 10.1]),
         "south": np.array([50.0, 50.0]),
@@ -33,7 +33,7 @@ BOXES = Table(
 RELEASED = {"mode": "release", "releasable": True}
 
 
-def written(folder: Path, table: Table, suffix: str, stamp: dict[str, Any] = STAMP) -> Path:
+def written(folder: Path, table: PublishedTable, suffix: str, stamp: dict[str, Any] = STAMP) -> Path:
     path = folder / f"table{suffix}"
     write_table(path, table, suffix_of=path, stamp=stamp)
     return path
@@ -42,12 +42,12 @@ def written(folder: Path, table: Table, suffix: str, stamp: dict[str, Any] = STA
 def test_a_csv_is_the_same_however_many_rows_are_written_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = Table({"user": pa.chunked_array([["a,b", None], ["c"]]), "count": np.array([1.5, 1e-7, 3.0])})
+    table = PublishedTable({"user": pa.chunked_array([["a,b", None], ["c"]]), "count": np.array([1.5, 1e-7, 3.0])})
     whole = written(tmp_path, table, ".csv", RELEASED).read_bytes()
     assert whole == b'user,count\n"a,b",1.5\n,1e-07\nc,3.0\n'
     monkeypatch.setattr(outputs, "_CSV_ROWS", 2)
     assert written(tmp_path, table, ".csv", RELEASED).read_bytes() == whole
-    empty = Table({"user": pa.array([], pa.string()), "count": np.empty(0)})
+    empty = PublishedTable({"user": pa.array([], pa.string()), "count": np.empty(0)})
     assert written(tmp_path, empty, ".csv", RELEASED).read_bytes() == b"user,count\n"
     assert written(tmp_path, empty, ".csv").read_bytes() == b"user,count,releasable\n"
 
@@ -84,7 +84,7 @@ def test_the_stamp_is_in_the_file_whatever_its_format(tmp_path: Path) -> None:
 
 
 def test_a_table_without_places_has_no_geographic_format(tmp_path: Path) -> None:
-    table = Table({"venue": np.array(["a"]), "count": np.array([1])})
+    table = PublishedTable({"venue": np.array(["a"]), "count": np.array([1])})
     told = pd.read_csv(written(tmp_path, table, ".csv", RELEASED))
     assert told.to_dict("list") == {"venue": ["a"], "count": [1]}
     with pytest.raises(UsageError, match="has no places"):

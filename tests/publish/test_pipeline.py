@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from geodp.errors import BudgetSpent, GeodpError, NotReleasable, OutputError, UsageError
 from geodp.privacy.ledger_file import LedgerFile
 from geodp.privacy.noise import SimulatedNoise
-from geodp.publish import outputs
-from geodp.publish import pipeline as frame
+from geodp.publish import outputs, pipeline
 from geodp.publish.positions import ReportedPoints, publish_positions
 from geodp.publish.request import Request
 from tests.publish.conftest import TOWN, Make, files, places
@@ -69,7 +68,7 @@ def test_without_opendp_a_release_names_the_extra(make: Make, monkeypatch: pytes
 
 def test_simulated_noise_never_leaves_as_a_release(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     simulated = SimulatedNoise(np.random.default_rng(0))
-    monkeypatch.setattr(frame, "noise_source", lambda mode, seed: simulated)
+    monkeypatch.setattr(pipeline, "noise_source", lambda mode, seed: simulated)
     request = make(mode="release")
     with pytest.raises(NotReleasable, match="simulated noise"):
         publish_positions(request)
@@ -81,7 +80,7 @@ def test_a_product_of_simulated_noise_cannot_be_written_as_a_release(make: Make,
     request = make(mode="release")
     draw = ReportedPoints.draw
 
-    def cheat(self: ReportedPoints, noise: Any) -> frame.Product:
+    def cheat(self: ReportedPoints, noise: Any) -> pipeline.Product:
         return draw(self, SimulatedNoise(np.random.default_rng(0)))
 
     with pytest.MonkeyPatch.context() as patch:
@@ -170,7 +169,7 @@ def test_the_charge_is_on_the_disk_before_any_noise_is_drawn(make: Make, monkeyp
     seen = []
     draw = ReportedPoints.draw
 
-    def watched(self: ReportedPoints, noise: Any) -> frame.Product:
+    def watched(self: ReportedPoints, noise: Any) -> pipeline.Product:
         seen.append(spent(request.ledger_path))
         return draw(self, noise)
 
@@ -180,7 +179,7 @@ def test_the_charge_is_on_the_disk_before_any_noise_is_drawn(make: Make, monkeyp
 
 
 def test_a_crash_after_the_charge_never_undercounts(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    def crash(self: ReportedPoints, noise: Any) -> frame.Product:
+    def crash(self: ReportedPoints, noise: Any) -> pipeline.Product:
         raise MemoryError
 
     request = make()
@@ -200,7 +199,7 @@ def test_an_interruption_after_the_charge_leaves_the_charge_and_no_file(
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(frame, "write_table", interrupt)
+    monkeypatch.setattr(pipeline, "write_table", interrupt)
     request = make()
     with pytest.raises(KeyboardInterrupt):
         publish_positions(request)
@@ -316,7 +315,7 @@ def test_a_second_call_to_one_output_fails_before_it_is_charged(make: Make, monk
     draw = ReportedPoints.draw
     others = []
 
-    def meanwhile(self: ReportedPoints, noise: Any) -> frame.Product:
+    def meanwhile(self: ReportedPoints, noise: Any) -> pipeline.Product:
         with pytest.raises(OutputError, match=r"another geodp is publishing.*nothing was charged") as refused:
             publish_positions(make(force=True))
         others.append(refused)

@@ -16,7 +16,7 @@ import pytest
 
 from geodp.cli.main import main
 from geodp.privacy.noise import Noise, SimulatedNoise
-from geodp.publish import pipeline as frame
+from geodp.publish import pipeline
 
 REGION = "--region=10.0,50.0,10.08,50.05"
 VENUES = "venue,lon,lat\n" + "".join(
@@ -108,7 +108,7 @@ def publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     def same_answers(mode: str, **_: object) -> Noise:
         return SimulatedNoise(np.random.default_rng(3), releasable=True, mode=mode)
 
-    monkeypatch.setattr(frame, "noise_source", same_answers)
+    monkeypatch.setattr(pipeline, "noise_source", same_answers)
     monkeypatch.chdir(tmp_path)
     Path("venues.csv").write_text(VENUES)
     Path("users.csv").write_text(USERS)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from geodp.datasets.table_folders import TableFile
-from geodp.publish.outputs import Table, write_table
+from geodp.publish.outputs import PublishedTable, write_table
 from geodp.storage.csv_cells import guarded, guarded_csv, guarded_text, read_guarded_csv, unguarded
 from geodp.tables import reader
 
@@ -41,7 +41,7 @@ def test_guarding_a_table_can_be_undone(kind: pa.DataType) -> None:
 
 def test_no_cell_of_a_published_csv_is_a_formula_and_its_names_are_read_back(tmp_path: Path) -> None:
     names = [text for text in RISKY if text[0] not in "\t\r\n"]
-    table = Table({"venue": pa.array(names), "count": np.linspace(-3, 3, len(names))})
+    table = PublishedTable({"venue": pa.array(names), "count": np.linspace(-3, 3, len(names))})
     write_table(tmp_path / "out.csv", table, suffix_of=Path("out.csv"), stamp={"releasable": True})
     rows = list(csv.reader(io.StringIO((tmp_path / "out.csv").read_text(), newline="")))
     assert [row[0] for row in rows[1:]] == ["'" + name for name in names]
