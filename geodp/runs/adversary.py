@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from geodp.metrics import Measured
+from geodp.metrics.attacks import attack_scores
 from geodp.runs.measure import measurements
 from geodp.runs.quantity import UNDEFINED, quantity, with_interval
 from geodp.storage.markdown import as_code
@@ -12,14 +13,15 @@ from geodp.storage.markdown import as_code
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
 
-_ROWS = (
-    ("prior_error_m", "error of a guess without any release", "m"),
-    ("attack_error_m", "error from what the server got at that moment", "m"),
-    ("tracking_error_m", "error from all linked reports (forward-backward)", "m"),
-    ("tracking_error_viterbi_m", "error of the most likely path (Viterbi)", "m"),
-    ("attack_hit_rate", "guesses within {radius} from one moment", "share"),
-    ("tracking_hit_rate", "guesses within {radius} from linked reports", "share"),
-)
+_WORDS = {
+    "prior_error_m": "error of a guess without any release",
+    "attack_error_m": "error from what the server got at that moment",
+    "tracking_error_m": "error from all linked reports (forward-backward)",
+    "tracking_error_viterbi_m": "error of the most likely path (Viterbi)",
+    "attack_hit_rate": "guesses within {radius} from one moment",
+    "tracking_hit_rate": "guesses within {radius} from linked reports",
+}
+"""Names of rows; those of other attacks go by their kind."""
 
 
 def adversary_lines(runs: dict[str, RunFolder]) -> list[str]:
@@ -29,16 +31,36 @@ def adversary_lines(runs: dict[str, RunFolder]) -> list[str]:
     measured = [{key: value for _, key, value in measurements(run)} for run in runs.values()]
     names = [as_code(name) if name else "value" for name in runs]
     lines = ["| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
-    radius = _radius(runs)
-    for key, words, unit in _ROWS:
+    for key, (words, unit) in _rows(runs).items():
         cells = [with_interval(found.get(key, Measured(None)), unit) for found in measured]
         if any(cell != UNDEFINED for cell in cells):
-            lines.append(f"| {words.format(radius=radius)} | " + " | ".join(cells) + " |")
+            lines.append(f"| {words} | " + " | ".join(cells) + " |")
     return ["## What an adversary finds", _explained(runs), "\n".join(lines)]
 
 
-def _radius(runs: dict[str, RunFolder]) -> str:
-    found = {quantity(attack.hit_radius_m, "m") for run in runs.values() for attack in run.scenario.attacks}
+def _rows(runs: dict[str, RunFolder]) -> dict[str, tuple[str, str]]:
+    """Return the words and the unit of each key: the blind guess first, then errors, then hits."""
+    scores = [one for run in runs.values() for one in attack_scores(run)]
+    rows = {"prior_error_m": (_WORDS["prior_error_m"], "m")}
+    for one in scores:
+        what = f"error of {as_code(one.kind)}" + ("" if one.hit_key else f", method {as_code(one.method)}")
+        rows[one.error_key] = (_WORDS.get(one.error_key, what + _place(one.error_key)), "m")
+    for one in scores:
+        if one.hit_key is not None:
+            what = f"guesses of {as_code(one.kind)} within {{radius}}" + _place(one.hit_key)
+            rows[one.hit_key] = (_WORDS.get(one.hit_key, what).format(radius=_radius(runs, one.kind)), "share")
+    return rows
+
+
+def _place(key: str) -> str:
+    """Say which attack of its kind a key is about, where it is not the first."""
+    ending = key.rpartition("_")[2]
+    return f" (no. {ending})" if ending.isdecimal() else ""
+
+
+def _radius(runs: dict[str, RunFolder], kind: str) -> str:
+    attacks = [attack for run in runs.values() for attack in run.scenario.attacks if attack.kind == kind]
+    found = {quantity(attack.hit_radius_m, "m") for attack in attacks}
     return found.pop() if len(found) == 1 else "the hit radius"
 
 

@@ -6,13 +6,10 @@ import pandas as pd
 import pytest
 
 from geodp.metrics import Metric
-from geodp.metrics.attack_error_m import AttackError
-from geodp.metrics.attack_hit_rate import AttackHitRate
-from geodp.metrics.prior_error_m import PriorError
-from geodp.metrics.tracking_error_m import TrackingError
-from geodp.metrics.tracking_hit_rate import TrackingHitRate
+from geodp.metrics.attacks import AttackError, AttackHitRate, PriorError
 from geodp.run_folder.folder import ATTACK_SCORES, RunFolder
 
+NAMES = ["number", "attack", "method", "release", "who", "error_m", "prior_error_m", "hit"]
 ROWS = [
     # number, attack, method, release, who, error, prior error, hit
     (0, "bayes_location", "bayes_location", 0, "a", 100.0, 1000.0, True),
@@ -27,8 +24,7 @@ ROWS = [
 
 @pytest.fixture
 def attacked(copied: RunFolder) -> RunFolder:
-    names = ["number", "attack", "method", "release", "who", "error_m", "prior_error_m", "hit"]
-    frame = pd.DataFrame(ROWS, columns=names).assign(time_s=0.0, x_m=0.0, y_m=0.0)
+    frame = pd.DataFrame(ROWS, columns=NAMES).assign(time_s=0.0, x_m=0.0, y_m=0.0)
     frame[list(ATTACK_SCORES)].astype(ATTACK_SCORES).to_parquet(copied.path / "attacks.parquet")
     return copied
 
@@ -42,10 +38,10 @@ def test_errors_are_averaged_over_people_not_over_guesses(attacked: RunFolder) -
 
 
 def test_both_ways_of_tracking_are_told_apart(attacked: RunFolder) -> None:
-    tracked = TrackingError().measure(attacked)
+    tracked = AttackError().measure(attacked)
     assert tracked["tracking_error_m"].value == pytest.approx(100.0)
     assert tracked["tracking_error_viterbi_m"].value == pytest.approx(70.0)
-    assert TrackingHitRate().measure(attacked)["tracking_hit_rate"].value == pytest.approx(1.0)
+    assert AttackHitRate().measure(attacked)["tracking_hit_rate"].value == pytest.approx(1.0)
 
 
 def test_the_prior_is_that_of_tracking_when_nothing_else_attacked(attacked: RunFolder) -> None:
@@ -54,6 +50,34 @@ def test_the_prior_is_that_of_tracking_when_nothing_else_attacked(attacked: RunF
     assert PriorError().measure(attacked)["prior_error_m"].value == pytest.approx(1500.0)
 
 
-@pytest.mark.parametrize("metric", [AttackError, AttackHitRate, PriorError, TrackingError, TrackingHitRate])
+@pytest.mark.parametrize("metric", [AttackError, AttackHitRate, PriorError])
 def test_without_an_attack_they_are_undefined(hand_made: RunFolder, metric: type[Metric]) -> None:
     assert {one.value for one in metric().measure(hand_made).values()} == {None}
+
+
+def test_any_attack_has_keys_of_its_kind_and_the_second_of_a_kind_its_own(attacked: RunFolder) -> None:
+    rows = [
+        (3, "guesser", "sober", 0, "a", 10.0, 70.0, True),
+        (3, "guesser", "drunk", 0, "a", 30.0, 70.0, False),
+        (4, "guesser", "sober", 0, "a", 20.0, 70.0, False),
+    ]
+    more = pd.DataFrame(rows, columns=NAMES).assign(time_s=0.0, x_m=0.0, y_m=0.0)
+    scores = pd.concat([attacked.attacks, more[list(ATTACK_SCORES)].astype(ATTACK_SCORES)], ignore_index=True)
+    scores.to_parquet(attacked.path / "attacks.parquet")
+    errors = {key: one.value for key, one in AttackError().measure(attacked).items()}
+    assert errors == {
+        "attack_error_m": 300.0,
+        "attack_error_m_2": 9999.0,
+        "tracking_error_m": 100.0,
+        "tracking_error_viterbi_m": 70.0,
+        "guesser_error_m": 10.0,
+        "guesser_error_drunk_m": 30.0,
+        "guesser_error_m_2": 20.0,
+    }
+    hits = {key: one.value for key, one in AttackHitRate().measure(attacked).items()}
+    assert hits["guesser_hit_rate"] == 1.0
+    assert hits["guesser_hit_rate_2"] == 0.0
+    assert {AttackError.unit_of(key) for key in errors} == {"m"}
+    alone = scores[scores["attack"] == "guesser"]
+    alone.to_parquet(attacked.path / "attacks.parquet")
+    assert PriorError().measure(attacked)["prior_error_m"].value == 70.0

@@ -1,0 +1,127 @@
+"""What adversaries find: the errors and hits of every attack, whoever wrote it.
+
+Guesses about the same person at different times err alike, so people, not guesses, are the independent ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from geodp.metrics import Measured, Metric
+from geodp.metrics.intervals import mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from geodp.run_folder.folder import RunFolder
+
+_METHODS = {"bayes_location": ("bayes_location",), "tracking": ("smoothed", "viterbi")}
+"""Attacks that have keys in every run (null where they did not attack), with their methods."""
+_NAMES = {"bayes_location": "attack"}
+"""Names in keys; others go by their kind."""
+
+
+@dataclass(frozen=True)
+class AttackScores:
+    """How one method of one attack did."""
+
+    kind: str
+    method: str
+    error_key: str
+    """Key of its error: `<kind>_error_m`, or `<kind>_error_<method>_m` for all methods but the first."""
+    hit_key: str | None
+    """Key of its hits: `<kind>_hit_rate`, for the first method."""
+    rows: pd.DataFrame
+
+    def per_person(self, column: str) -> pd.Series:
+        """Return each attacked person's mean of a column (empty where nothing was guessed)."""
+        average: pd.Series = self.rows.groupby("who")[column].mean().astype("float64")
+        return average
+
+
+def attack_scores(run: RunFolder) -> list[AttackScores]:
+    """Return the scores of every attack of a run, method by method, those with keys in every run first.
+
+    Of several attacks of one kind the second has keys that end in `_2`, and so on.
+    """
+    scores = run.attacks
+    kinds = dict(enumerate(attack.kind for attack in run.scenario.attacks))
+    kinds |= dict(zip(scores["number"].tolist(), scores["attack"].tolist(), strict=True))
+    made = [(-1, kind) for kind in _METHODS if kind not in kinds.values()]
+    made += sorted(kinds.items(), key=lambda item: (item[1] not in _METHODS, item[0]))
+    places: Counter[str] = Counter()
+    found = []
+    for number, kind in made:
+        places[kind] += 1
+        rows = scores[scores["number"] == number]
+        methods = _METHODS.get(kind) or tuple(rows["method"].unique()) or (kind,)
+        name, ending = _NAMES.get(kind, kind), "" if places[kind] == 1 else f"_{places[kind]}"
+        for method in methods:
+            first = method == methods[0]
+            error = f"{name}_error_m{ending}" if first else f"{name}_error_{method}_m{ending}"
+            hit = f"{name}_hit_rate{ending}" if first else None
+            found.append(AttackScores(kind, method, error, hit, rows[rows["method"] == method]))
+    return found
+
+
+class AttackError(Metric):
+    """Expected error of an attack's guesses at positions, in metres: `<kind>_error_m` for every attack of the run.
+
+    `attack_error_m`: by `bayes_location`, from what the server got at that moment. `tracking_error_m`: by `tracking`,
+    from all reports of the same person, least expected distance under the forward-backward belief;
+    `tracking_error_viterbi_m`: its most likely path. Distance between guess and true place, mean over each person's
+    moments and then over people. Epsilon per metre and a curator's epsilon cannot be compared; this can. It is an error
+    of this adversary, with this prior: no bound on what others may find. Undefined (null) without these two attacks,
+    and where nothing can be linked. Interval: t, over people.
+
+    Reference
+    ---------
+    Shokri, Theodorakopoulos, Le Boudec, Hubaux 2011, "Quantifying Location Privacy" (expected inference error).
+    """
+
+    kind: ClassVar[str] = "attack_error_m"
+    unit: ClassVar[str] = "m"
+    better: ClassVar[str] = "higher"
+    topic: ClassVar[str] = "privacy"
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Average the errors of every method."""
+        return {one.error_key: mean(one.per_person("error_m")) for one in attack_scores(run)}
+
+
+class AttackHitRate(Metric):
+    """Share of an attack's guesses within its `hit_radius_m` of the truth: `<kind>_hit_rate` for every attack.
+
+    `attack_hit_rate` is that of `bayes_location`, `tracking_hit_rate` that of `tracking` (forward-backward). Mean over
+    each person's moments and then over people. Undefined (null) without these two, and where nothing can be linked.
+    Interval: t, over people.
+    """
+
+    kind: ClassVar[str] = "attack_hit_rate"
+    unit: ClassVar[str] = "share"
+    better: ClassVar[str] = "lower"
+    topic: ClassVar[str] = "privacy"
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Average the hits of every attack's first method."""
+        return {one.hit_key: mean(one.per_person("hit")) for one in attack_scores(run) if one.hit_key is not None}
+
+
+class PriorError(Metric):
+    """Error of the best guess from the public prior alone, before anything is released, in metres.
+
+    The same guess for everyone: what errors of attacks have to be held against. Mean over the people and moments that
+    `bayes_location` guessed at, or else `tracking`, or else the first other attack. Undefined (null) without any.
+    Interval: t, over people.
+    """
+
+    kind: ClassVar[str] = "prior_error_m"
+    unit: ClassVar[str] = "m"
+    topic: ClassVar[str] = "privacy"
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Average the errors."""
+        some = [one for one in attack_scores(run) if len(one.rows)]
+        return {self.kind: mean(some[0].per_person("prior_error_m") if some else [])}
