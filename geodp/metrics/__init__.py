@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics.intervals import Measured, mean, share, total
-from geodp.registry import Plugin
+from geodp.registry import Plugin, plugins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
     from geodp.run_folder.published import PublishedRun
 
-__all__ = ["TOPICS", "Measured", "Metric", "PublicationMetric", "RecordErrors", "TaskMetric", "TaskShare"]
+__all__ = [
+    "TOPICS",
+    "Measured",
+    "Metric",
+    "PublicationMetric",
+    "RecordErrors",
+    "TaskMetric",
+    "TaskShare",
+    "metric_of",
+    "metrics_by_key",
+]
 
 TOPICS = ("tasks", "plan", "effort", "privacy", "published", "other")
 """Order of the parts of a metrics table."""
@@ -43,6 +53,11 @@ class Metric(Plugin):
     """Whether the value is the sum of `per_task` over tasks, instead of their mean."""
 
     @classmethod
+    def key_starts(cls) -> tuple[str, ...]:
+        """Return how the metric's keys may begin: with its kind, unless it says otherwise."""
+        return (cls.kind,)
+
+    @classmethod
     def unit_of(cls, key: str) -> str:
         """Return the unit of one of the metric's keys; `mae_2` (of the publication in place 2) is that of `mae`."""
         plain = key.rstrip("0123456789").removesuffix("_") if key not in cls.units else key
@@ -58,6 +73,19 @@ class Metric(Plugin):
         What is published has none per task: one value per person (index: their number) pairs people with themselves.
         """
         return None
+
+
+def metrics_by_key() -> dict[str, type[Metric]]:
+    """Return the metrics that geodp knows now, by how their keys begin."""
+    known = [cls for cls in plugins("metric").values() if issubclass(cls, Metric)]
+    return {start: cls for cls in known for start in cls.key_starts()}
+
+
+def metric_of(key: str) -> type[Metric] | None:
+    """Return the metric that a key belongs to (None: no metric has such a key)."""
+    known = metrics_by_key()
+    found = [start for start in known if key.startswith(start)]
+    return known[max(found, key=len)] if found else None
 
 
 class TaskMetric(Metric):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
 from geodp.metrics.intervals import mean
+from geodp.registry import plugins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,6 +87,11 @@ class AttackError(Metric):
     better: ClassVar[str] = "higher"
     topic: ClassVar[str] = "privacy"
 
+    @classmethod
+    def key_starts(cls) -> tuple[str, ...]:
+        """Return the beginnings of keys of every attack there is."""
+        return tuple(f"{_NAMES.get(kind, kind)}_error" for kind in plugins("attack"))
+
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Average the errors of every method."""
         return {one.error_key: mean(one.per_person("error_m")) for one in attack_scores(run)}
@@ -103,6 +109,11 @@ class AttackHitRate(Metric):
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "lower"
     topic: ClassVar[str] = "privacy"
+
+    @classmethod
+    def key_starts(cls) -> tuple[str, ...]:
+        """Return the beginnings of keys of every attack there is."""
+        return tuple(f"{_NAMES.get(kind, kind)}_hit_rate" for kind in plugins("attack"))
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Average the hits of every attack's first method."""

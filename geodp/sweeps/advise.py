@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from geodp.errors import GeodpError, ScenarioError, UsageError
-from geodp.metrics import Measured
+from geodp.metrics import Measured, metric_of, metrics_by_key
 from geodp.metrics.intervals import mean
 from geodp.model import did_you_mean
-from geodp.registry import plugins
 from geodp.runs.run import checksums
 from geodp.scenario.file import build_scenario, dump, read_yaml, set_path
 from geodp.scenario.schema import Scenario, load_scenario
@@ -71,9 +70,8 @@ def parse_target(text: str) -> Target:
         value = math.nan
     if not math.isfinite(value):
         raise UsageError(f"--target {text!r}: {found['value']!r} is not a number")
-    known = plugins("metric")
-    if not any(found["metric"].startswith(kind) for kind in known):  # some metrics have several keys
-        raise unknown_metric(found["metric"], known)
+    if metric_of(found["metric"]) is None:
+        raise unknown_metric(found["metric"], metrics_by_key())
     return Target(found["metric"], found["sign"] in (">=", ">", "≥"), value, strict=found["sign"] in ("<", ">"))
 
 

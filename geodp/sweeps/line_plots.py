@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geodp.errors import UsageError
+from geodp.metrics import metric_of
 from geodp.metrics.intervals import mean
-from geodp.registry import plugins
 from geodp.storage.files import write_whole
 from geodp.sweeps.sweep_file import LoadedSweep, Plot
 
@@ -134,8 +134,8 @@ def save(drawn: Any, stem: Path) -> list[Path]:
 
 def with_unit(key: str) -> str:
     """Return a metric's name with its unit."""
-    cls = plugins("metric").get(key)
-    unit = getattr(cls, "unit", "") if cls is not None else ""
+    cls = metric_of(key)
+    unit = "" if cls is None else cls.unit_of(key)
     return f"{key} ({unit})" if unit else key
 
 

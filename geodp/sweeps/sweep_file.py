@@ -14,8 +14,8 @@ import yaml
 from pydantic import Field, ValidationError, field_validator
 
 from geodp.errors import ScenarioError, UsageError
+from geodp.metrics import metric_of, metrics_by_key
 from geodp.model import Model, did_you_mean, problems_of
-from geodp.registry import plugins
 from geodp.scenario.file import build_scenario, current_path, dump, read_yaml, refuse_other_kind, set_path
 from geodp.scenario.schema import Scenario
 from geodp.storage.files import is_regular
@@ -268,10 +268,10 @@ def _sweep_problems(sweep: Sweep, cells: list[Cell]) -> list[tuple[str, str]]:
         and not any(all(cell.values.get(path) == value for path, value in sweep.baseline.items()) for cell in cells)
     ):
         problems.append(("baseline", f"no cell has {sweep.baseline}"))
-    known = set(plugins("metric")) | {"interaction_leakage_mean", "interaction_leakage_max"}
     for number, plot in enumerate(sweep.plot):
-        if plot.y not in known and not any(plot.y.startswith(kind) for kind in known):
-            problems.append((f"plot.{number}.y", f"no metric called '{plot.y}'.{did_you_mean(plot.y, known)}"))
+        if metric_of(plot.y) is None:
+            hint = did_you_mean(plot.y, [*metrics_by_key(), "interaction_leakage_mean", "interaction_leakage_max"])
+            problems.append((f"plot.{number}.y", f"no metric called '{plot.y}'.{hint}"))
         for axis in ("x", "lines"):
             path = getattr(plot, axis)
             if path is not None and path not in varied:

@@ -31,15 +31,15 @@ def test_every_decomposition_serves_every_way_to_assign() -> None:
 
 @pytest.mark.parametrize(("mechanism", "assignment"), PAIRS)
 def test_the_pair_runs_and_tasks_are_taken(tmp_path: Path, mechanism: str, assignment: str) -> None:
-    changes = {
-        **QUICK,
-        "curator.mechanism": {"kind": mechanism},
-        "server.assignment": {"kind": assignment, "planning": "noise_aware"},
-    }
+    chosen = {"kind": assignment}
+    if "planning" in plugins("assignment")[assignment].model_fields:  # not all assignments can choose
+        chosen["planning"] = "noise_aware"
+    changes = {**QUICK, "curator.mechanism": {"kind": mechanism}, "server.assignment": chosen}
     done = run(small(changes), tmp_path / "run", draw_map=False, summarise=False)
     view = done.folder.offers
     planned = view[view["unreachable"].fillna("") == ""]
     assert len(planned) > 5
-    assert planned["planned_success"].between(0.3, 1).all()
-    assert (planned["expected_workers"] > 0).all()
+    # What a plan expects may be left unsaid.
+    assert planned["planned_success"].dropna().between(0.3, 1).all()
+    assert (planned["expected_workers"].dropna() > 0).all()
     assert (done.events["kind"] == "acceptance").any()

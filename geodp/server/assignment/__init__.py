@@ -64,6 +64,7 @@ class Assignment(Plugin):
     """Family of assignments."""
 
     family: ClassVar[str] = "assignment"
+    reads: ClassVar[frozenset[str]] = frozenset({"points", "cells", "contours"})
     plans_circles: ClassVar[bool] = True
     """Whether offers go to everyone inside a circle; otherwise to a region, or to named workers."""
     plans_regions: ClassVar[bool] = False

@@ -37,7 +37,6 @@ class Geocast(Assignment):
     """
 
     kind: ClassVar[str] = "geocast"
-    reads: ClassVar[frozenset[str]] = frozenset({"cells", "contours", "points"})
     plans_circles: ClassVar[bool] = False
     plans_regions: ClassVar[bool] = True
 

@@ -44,7 +44,6 @@ class RewardRadius(Assignment):
     """
 
     kind: ClassVar[str] = "reward_radius"
-    reads: ClassVar[frozenset[str]] = frozenset({"cells", "contours", "points"})
 
     target_success: float = Field(0.9, gt=0, lt=1)
     """Probability that somebody accepts a task, to be reached by every circle (the book's E_ASP)."""
