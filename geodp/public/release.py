@@ -79,7 +79,8 @@ class Cells:
         points = shapely.points(np.asarray(x_m, dtype=np.float64), np.asarray(y_m, dtype=np.float64))
         found = np.full(points.shape, -1, dtype=np.int64)
         point, cell = self._tree.query(points)  # boxes are their own bounding boxes: no further test is needed
-        found[point[::-1]] = cell[::-1]  # on a shared edge the first cell wins
+        last_first = np.argsort(-cell)
+        found[point[last_first]] = cell[last_first]  # on a shared edge the first cell wins
         return found
 
     @cached_property

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import shapely
@@ -107,6 +109,25 @@ def test_the_noise_law_of_an_interpolated_smoothed_density_is_right() -> None:
     assert np.corrcoef(kurtosis, 3 / law.terms)[0, 1] > 0.5
 
 
+def test_the_terms_of_a_smoothed_density_are_those_of_its_weights() -> None:
+    """The density is Σ w·count; the weights are read off releases of one person each."""
+    rows, columns, each = 6, 7, 3.0
+    plot = replace(contours(np.zeros((rows, columns)), sigma=1.3, noise=2.0), noise_terms=np.full(rows * columns, each))
+    area = plot.grid.cell_area_m2
+    x, y = REGION.sample(5, np.random.default_rng(2))
+    ones = np.eye(rows * columns).reshape(-1, rows, columns)
+    weight = np.array([contours(one, sigma=1.3).density_law(x, y).estimate_per_m2 * area for one in ones])
+    law = plot.density_law(x, y)
+    assert law.variance == pytest.approx(2 * (2.0 / area) ** 2 * (weight**2).sum(axis=0))
+    assert law.terms == pytest.approx(each * (weight**2).sum(axis=0) ** 2 / (weight**4).sum(axis=0))
+    assert contours(np.zeros((rows, columns)), noise=2.0).density_law(*plot_centre(plot)).terms == pytest.approx(1.0)
+
+
+def plot_centre(plot: Contours) -> tuple[np.ndarray, np.ndarray]:
+    x, y = plot.grid.centres()
+    return x[:1], y[:1]
+
+
 def test_interpolation_sums_agree_with_explicit_weights() -> None:
     smoothing = Smoothing.gaussian(9, 1.3)
     dense = smoothing.matrix.toarray()
@@ -161,6 +182,19 @@ def test_cells_of_any_size_are_found_by_place() -> None:
     assert law.variance.tolist() == [2 * (1 / 100) ** 2, 0.0]
 
 
+def test_a_point_on_a_shared_edge_or_corner_belongs_to_the_first_cell_there() -> None:
+    """Squares of a lattice in a shuffled order: every corner of the lattice is shared by up to four of them."""
+    lattice = Grid(0.0, 0.0, 10.0, 10.0, 9, 8)
+    order = np.random.default_rng(3).permutation(lattice.size)
+    west, south, east, north = (edge[order] for edge in lattice.edges())
+    count, scale = np.ones(lattice.size), np.ones(lattice.size)
+    cells = Cells(0.0, "test", NOTHING, west, south, east, north, count, scale, 0.0)
+    x, y = (axis.ravel() for axis in np.meshgrid(np.arange(0.0, 95.0, 5.0), np.arange(0.0, 85.0, 5.0)))
+    holds = (west <= x[:, None]) & (x[:, None] <= east) & (south <= y[:, None]) & (y[:, None] <= north)
+    assert (holds.sum(axis=1) > 1).sum() > 100
+    assert cells.locate(x, y).tolist() == holds.argmax(axis=1).tolist()
+
+
 def test_cells_on_a_lattice_are_found_by_table() -> None:
     """Three cells on a lattice of 3 × 2 squares, the square in the far corner belonging to none."""
     lattice = Grid(100.0, 0.0, 10.0, 5.0, 3, 2)
@@ -191,6 +225,7 @@ def test_an_estimate_is_read_between_cell_centres_and_never_below_the_floor() ->
     law = made.density_law([50.0, 100.0, 150.0], [50.0] * 3)
     assert law.estimate_per_m2 == pytest.approx([2e-4, 1e-4, 0.0])
     assert law.variance == pytest.approx(np.array([1.0, 2.5, 4.0]) / 1e8)
+    assert (law.terms > 100).all()  # many small errors together: hardly any kurtosis
 
 
 def test_reports_cannot_be_changed() -> None:

@@ -48,6 +48,39 @@ def test_everyone_in_the_circle_is_asked_and_nobody_outside(plain: RunFolder) ->
     assert len(asked) > 200
 
 
+def test_everyone_who_is_inside_the_circle_is_asked_on_every_side(tmp_path: Path) -> None:
+    """Nobody moves, and nobody accepts: those asked are those whose place is inside the widest circle."""
+    rng = np.random.default_rng(0)
+    region = small().region
+    people = pd.DataFrame(
+        {
+            "worker": range(600),
+            "lon": rng.uniform(region.west, region.east, 600),
+            "lat": rng.uniform(region.south, region.north, 600),
+        }
+    )
+    people.to_csv(tmp_path / "people.csv", index=False)
+    source = {"kind": "table", "path": str(tmp_path / "people.csv")}
+    still = made(
+        tmp_path,
+        {
+            "workers.source": source,
+            "workers.mobility.kind": "static",
+            "workers.acceptance.ceiling": 1e-9,
+            "curator.expected_workers": 600,
+            "server.assumed_acceptance": {"kind": "tanh_reward", "max_travel_m": 2000},
+        },
+    )
+    x_m, y_m = still.scenario.area.projection.to_m(lon=people["lon"], lat=people["lat"])
+    widest = still.offers[still.offers["unreachable"] == ""].groupby("task")["radius_m"].max()
+    asked = still.notified.groupby("task")["worker"].agg(set)
+    assert len(widest) > 5
+    for task, radius_m in widest.items():
+        place = still.tasks.loc[task]
+        inside = np.hypot(x_m - place["x_m"], y_m - place["y_m"]) <= radius_m
+        assert asked.get(task, set()) == set(np.flatnonzero(inside).tolist())
+
+
 def test_a_worker_does_one_task_at_a_time(tmp_path: Path) -> None:
     few = made(tmp_path, {"workers.source.count": 40, "workers.acceptance.ceiling": 1, "tasks.demand.per_hour": 400})
     events = few.events
