@@ -11,23 +11,29 @@ import yaml
 from tests.house import (
     MOST_LOOSE,
     PACKAGE,
+    PAGE,
     ROOT,
     cycles,
     layers,
     loose_modules,
     picture,
+    picture_on_page,
     room_graph,
     rooms,
     trespasses,
 )
 
 UNTRUSTED = {"public"}
+READERS = {"run_folder", "public", "tables", "storage"}
 ALLOWED = {
     "public": set[str](),
     "storage": set[str](),
     "privacy": {"public", "storage"},
     "server": UNTRUSTED,
     "attacks": UNTRUSTED,
+    "metrics": READERS,
+    "display": READERS,
+    "run_folder": {"scenario", "curator", "device", "tables", "public", "storage"},
 }
 """The rooms whose imports are part of what the house promises (beside the loose modules and themselves)."""
 
@@ -40,6 +46,10 @@ def write_package(folder: Path, files: dict[str, str]) -> Path:
     return package
 
 
+def test_no_rooms_import_one_another_in_a_circle() -> None:
+    assert cycles(room_graph()) == []
+
+
 def test_few_modules_stand_beside_the_rooms() -> None:
     assert len(loose_modules()) <= MOST_LOOSE
 
@@ -48,6 +58,12 @@ def test_few_modules_stand_beside_the_rooms() -> None:
 def test_a_room_imports_what_it_may_know_and_nothing_else(room: str) -> None:
     assert room in rooms()
     assert trespasses(PACKAGE, room, ALLOWED[room] | loose_modules()) == []
+
+
+def test_contributing_shows_the_rooms_as_they_are() -> None:
+    shown = picture_on_page(PAGE.read_text(encoding="utf-8"))
+    assert shown == picture(), "CONTRIBUTING.md is out of date: run `python -m tests.house --write`"
+    assert max(map(len, picture().splitlines())) <= 100
 
 
 @pytest.mark.parametrize(

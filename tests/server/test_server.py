@@ -1,16 +1,16 @@
 """What the server keeps: money that is promised, paid and returned, and what it was told."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
 from geodp import plugin
 from geodp.geometry import Region
-from geodp.public.messages import Answer, Offer, Task
-from geodp.server.assignment import Assignment
-from geodp.server.server import Purse, Server
-from geodp.server.view import ServerView
+from geodp.public.messages import Answer, Circle, Offer, Task
+from geodp.server.assignment import Assignment, ServerView
+from geodp.server.rewards import RewardBudget
+from geodp.server.server import Server
 
 
 class HalfThePurse(Assignment):
@@ -21,10 +21,7 @@ class HalfThePurse(Assignment):
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
         self.seen.append(view)
         reward = view.purse / 2 / len(tasks)
-        facts: dict[str, Any] = {"planned_success": 0.5, "density_per_m2": 1e-3, "expected_workers": 3.0}
-        return [
-            Offer(task=task.task, reward=reward, radius_m=100.0, uncapped_radius_m=100.0, **facts) for task in tasks
-        ]
+        return [Offer(task.task, reward, Circle(100.0), planned_success=0.5) for task in tasks]
 
 
 def task(number: int) -> Task:
@@ -35,7 +32,9 @@ def task(number: int) -> Task:
 def server() -> Server:
     HalfThePurse.seen.clear()
     acceptance = plugin("linear", "acceptance")
-    return Server(HalfThePurse(), acceptance, Region(0.0, 0.0, 0.1, 0.1), Purse(total=100.0, expected_tasks=10), 1.0)
+    return Server(
+        HalfThePurse(), acceptance, Region(0.0, 0.0, 0.1, 0.1), RewardBudget(total=100.0, expected_tasks=10), 1.0
+    )
 
 
 def purses() -> list[float]:
@@ -43,20 +42,20 @@ def purses() -> list[float]:
 
 
 def test_a_batch_may_promise_its_share_and_what_earlier_ones_left() -> None:
-    purse = Purse(total=100.0, expected_tasks=10)
-    assert purse.draw(2) == 20.0
-    purse.give_back(15.0)
-    assert purse.draw(1) == 25.0
-    assert (purse.promised, purse.carried, purse.paid) == (30.0, 0.0, 0.0)
+    budget = RewardBudget(total=100.0, expected_tasks=10)
+    assert budget.draw(2) == 20.0
+    budget.give_back(15.0)
+    assert budget.draw(1) == 25.0
+    assert (budget.promised, budget.carried, budget.paid) == (30.0, 0.0, 0.0)
 
 
 def test_no_more_is_ever_promised_than_is_there() -> None:
-    purse = Purse(total=100.0, expected_tasks=10)
-    purse.draw(8)
-    purse.pay(50.0)
-    assert (purse.paid, purse.promised) == (50.0, 30.0)
-    assert purse.draw(5) == 20.0
-    assert purse.draw(5) == 0.0
+    budget = RewardBudget(total=100.0, expected_tasks=10)
+    budget.draw(8)
+    budget.pay(50.0)
+    assert (budget.paid, budget.promised) == (50.0, 30.0)
+    assert budget.draw(5) == 20.0
+    assert budget.draw(5) == 0.0
 
 
 def test_what_a_plan_does_not_promise_is_there_for_the_next_batch(server: Server) -> None:
@@ -67,26 +66,26 @@ def test_what_a_plan_does_not_promise_is_there_for_the_next_batch(server: Server
 
 def test_the_reward_of_a_task_that_nobody_takes_returns_to_the_purse(server: Server) -> None:
     server.plan([task(0)], None, 0.0)
-    server.hear(Answer(0, None, 30.0))
+    server.hear(Answer(0, (), 30.0))
     server.give_up(0)
-    assert server.purse.promised == 0.0
+    assert server.budget.promised == 0.0
     server.plan([task(1)], None, 60.0)
     assert purses() == [10.0, 20.0]
 
 
 def test_the_reward_of_a_task_that_is_taken_is_paid_once_and_does_not_return(server: Server) -> None:
     server.plan([task(0)], None, 0.0)
-    server.hear(Answer(0, "w1", 30.0))
+    server.hear(Answer(0, ("w1",), 30.0))
     server.give_up(0)  # too late: it is taken
-    assert (server.purse.paid, server.purse.promised) == (5.0, 0.0)
+    assert (server.budget.paid, server.budget.promised) == (5.0, 0.0)
     server.plan([task(1)], None, 60.0)
     assert purses() == [10.0, 15.0]
 
 
 def test_a_second_round_may_promise_what_the_first_held(server: Server) -> None:
     server.plan([task(0)], None, 0.0)
-    server.hear(Answer(0, None, 30.0))
+    server.hear(Answer(0, (), 30.0))
     server.plan([task(0)], None, 60.0)
     assert [view.round for view in HalfThePurse.seen] == [0, 1]
     assert purses() == [10.0, 5.0]
-    assert server.purse.promised == 2.5
+    assert server.budget.promised == 2.5

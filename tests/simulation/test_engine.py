@@ -51,12 +51,12 @@ def test_everyone_in_the_circle_is_asked_and_nobody_outside(plain: RunFolder) ->
 def test_everyone_who_is_inside_the_circle_is_asked_on_every_side(tmp_path: Path) -> None:
     """Nobody moves, and nobody accepts: those asked are those whose place is inside the widest circle."""
     rng = np.random.default_rng(0)
-    region = small().region
+    west, south, east, north = 10.0, 50.0, 10.08, 50.05
     people = pd.DataFrame(
         {
             "worker": range(600),
-            "lon": rng.uniform(region.west, region.east, 600),
-            "lat": rng.uniform(region.south, region.north, 600),
+            "lon": rng.uniform(west, east, 600),
+            "lat": rng.uniform(south, north, 600),
         }
     )
     people.to_csv(tmp_path / "people.csv", index=False)
@@ -71,13 +71,13 @@ def test_everyone_who_is_inside_the_circle_is_asked_on_every_side(tmp_path: Path
             "server.assumed_acceptance": {"kind": "tanh_reward", "max_travel_m": 2000},
         },
     )
-    x_m, y_m = still.scenario.area.projection.to_m(lon=people["lon"], lat=people["lat"])
-    widest = still.offers[still.offers["unreachable"] == ""].groupby("task")["radius_m"].max()
-    asked = still.notified.groupby("task")["worker"].agg(set)
+    x_m, y_m = still.scenario.area.projection.to_m(lon=people["lon"].to_numpy(), lat=people["lat"].to_numpy())
+    made_offers = still.offers[still.offers["unreachable"] == ""]
+    widest = made_offers.sort_values("radius_m").drop_duplicates("task", keep="last")
+    asked = {task: set(rows["worker"]) for task, rows in still.notified.groupby("task")}
     assert len(widest) > 5
-    for task, radius_m in widest.items():
-        place = still.tasks.loc[task]
-        inside = np.hypot(x_m - place["x_m"], y_m - place["y_m"]) <= radius_m
+    for task, at_x_m, at_y_m, radius_m in widest[["task", "x_m", "y_m", "radius_m"]].itertuples(index=False):
+        inside = np.hypot(x_m - at_x_m, y_m - at_y_m) <= radius_m
         assert asked.get(task, set()) == set(np.flatnonzero(inside).tolist())
 
 
