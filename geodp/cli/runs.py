@@ -95,8 +95,7 @@ def compare(
 ) -> None:
     """Compare runs: metrics side by side, with paired differences where they share their tasks."""
     from geodp.run_folder.folder import write_text
-    from geodp.runs.compare import compare_runs, comparison_csv
-    from geodp.runs.summary_comparison import comparison_text, differences_table, values_table
+    from geodp.runs.compare import compare_runs, comparison_csv, comparison_text, differences_table, values_table
 
     opened = {_run_name(path, runs): _opened(path, trust_plugins=trust_plugins) for path in runs}
     table = compare_runs(opened)

@@ -18,7 +18,9 @@ from geodp.errors import UsageError
 from geodp.metrics import Measured, Metric
 from geodp.metrics.intervals import difference, mean, total
 from geodp.runs.measure import measurements
+from geodp.runs.quantity import with_interval
 from geodp.storage.csv_cells import guarded_csv
+from geodp.storage.markdown import as_code
 from geodp.storage.stamp import COLUMN
 
 if TYPE_CHECKING:
@@ -26,6 +28,22 @@ if TYPE_CHECKING:
 
     from geodp.run_folder.folder import RunFolder
 
+_IN_WORDS = {
+    "success_rate": "tasks taken",
+    "success_gap": "realised minus planned success",
+    "notified_workers": "workers asked per task",
+    "travel_distance_m": "distance travelled",
+    "execution_cost_m": "total distance of all who were asked",
+    "distance_error_m": "error about distances",
+    "rejection_ratio": "tasks out of reach",
+    "reward_spent": "reward spent",
+    "waiting_time_s": "time until a task is done",
+    "prilocation_distance_error": "distance of published visits from the true ones",
+    "mae": "mean error of published venue counts",
+    "topk_mae": "mean error of the most visited venues' counts",
+    "visit_count_error": "error of published numbers of visits",
+}
+"""Metrics read out in words, in this order; the tables have all."""
 _OWN_COLUMNS = ("metric", "unit", "better", "paired", COLUMN)
 
 
@@ -117,3 +135,106 @@ def _check(runs: dict[str, RunFolder]) -> None:
     taken = [name for name in runs if name in _OWN_COLUMNS]
     if taken:
         raise UsageError(f"a run in a comparison cannot be called '{taken[0]}': that is a column of the table")
+
+
+def comparison_text(table: pd.DataFrame, runs: dict[str, RunFolder]) -> str:
+    """Read the table out: for every run, what is clearly more or less than in the first, and what is not."""
+    baseline, *others = runs
+    rows = table.set_index("metric")
+    paragraphs = []
+    for name in others:
+        gaps = {str(key): measured_in(rows.loc[key], f"{name} - {baseline}") for key in rows.index}
+        units = {str(key): str(unit) for key, unit in rows["unit"].items()}
+        head = f"**{as_code(name)} against {as_code(baseline)}**"
+        paragraphs.append("\n\n".join(_read_out(head, gaps, units)))
+    return "\n\n".join([*paragraphs, _how_to_read(runs)])
+
+
+def _read_out(head: str, gaps: dict[str, Measured], units: dict[str, str]) -> list[str]:
+    """Read out the differences between two runs: all metrics have their place in one of the sentences."""
+    judged = {key: gap for key, gap in gaps.items() if gap.low is not None and gap.high is not None}
+    clear = [key for key, gap in judged.items() if (gap.low or 0) > 0 or (gap.high or 0) < 0]
+    open_ = [key for key, gap in gaps.items() if gap.value and key not in judged]
+    said = [
+        f"- {words}: {with_interval(gaps[key], units[key], signed=True)}"
+        for key, words in _IN_WORDS.items()
+        if key in clear
+    ]
+    further = [key for key in clear if key not in _IN_WORDS]
+    if further:
+        said.append(f"- further: {_keys(further)} (see the table)")
+    parts = [f"{head}:", "\n".join(said)] if said else [f"{head}: {_no_difference(len(judged))}"]
+    unclear = [words for key, words in _IN_WORDS.items() if key in judged and key not in clear]
+    if unclear and said:
+        parts.append(f"No clear difference: {', '.join(unclear)}.")
+    if open_:
+        parts.append(f"Different, but without an interval that says whether by chance: {_keys(open_)}.")
+    return parts
+
+
+def _no_difference(judged: int) -> str:
+    if not judged:
+        return "no metric has a difference with an interval, so nothing can be said about chance."
+    return f"nothing differs by more than chance, in any of the {judged} metrics whose difference has an interval."
+
+
+def _keys(keys: list[str]) -> str:
+    return ", ".join(as_code(key) for key in keys)
+
+
+def _how_to_read(runs: dict[str, RunFolder]) -> str:
+    first, *others = runs.values()
+    if all(same_world(first, other) for other in others):
+        return (
+            "Differences are per task, on the same tasks with the same luck, over the tasks for which both "
+            "have a value (distances, for one, over tasks taken in both), or per person or venue for what is "
+            "published; intervals are 95 %. Among many "
+            "such differences, one in twenty looks clear by chance alone."
+        )
+    return (
+        "**These runs met different tasks** (another seed, or another world), so nothing can be paired: the "
+        "intervals are those of independent runs, and wider. Use `compare:` in one scenario, or the same "
+        "seed and world, to compare methods on the same luck."
+    )
+
+
+def values_table(table: pd.DataFrame, names: list[str]) -> str:
+    """Return every metric that at least one run has, side by side."""
+    lines = ["| | " + " | ".join(as_code(name) for name in names) + " |", "|---" * (len(names) + 1) + "|"]
+    for row in table.to_dict("records"):
+        values = [measured_in(row, name) for name in names]
+        if all(measured.value is None for measured in values):
+            continue
+        cells = [with_interval(measured, row["unit"]) for measured in values]
+        lines.append(f"| {as_code(row['metric'])} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def differences_table(table: pd.DataFrame, names: list[str]) -> str:
+    """Return every difference to the first run that there is, with its interval and the number of pairs."""
+    baseline, *others = names
+    heads = [f"{name} - {baseline}" for name in others]
+    lines = [
+        "| | " + " | ".join(f"{as_code(head)} | pairs" for head in heads) + " |",
+        "|---" * (2 * len(heads) + 1) + "|",
+    ]
+    for row in table.to_dict("records"):
+        if all(_number(row[head]) is None for head in heads):
+            continue
+        cells = []
+        for head in heads:
+            pairs = _number(row[f"{head} pairs"])
+            cells += [with_interval(measured_in(row, head), row["unit"], signed=True), f"{pairs:,.0f}" if pairs else ""]
+        lines.append(f"| {as_code(row['metric'])} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def measured_in(row: Any, name: str) -> Measured:
+    """Return what a row of a comparison says about one run, or one difference."""
+    return Measured(_number(row[name]), _number(row[f"{name} low"]), _number(row[f"{name} high"]))
+
+
+def _number(value: Any) -> float | None:
+    import pandas as pd
+
+    return None if pd.isna(value) else float(value)

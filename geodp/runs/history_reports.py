@@ -31,7 +31,7 @@ _ADVICE = (
 
 def write_history_reports(
     scenario: Scenario, records: Records, ledger: Ledger, streams: Streams, folder: Path
-) -> pd.DataFrame:
+) -> Array:
     """Let every phone report what its owner allows, each time the schedule says; return what each person was charged.
 
     The public schedule alone decides whether a report is made. People who report nothing with noise pay nothing.
@@ -52,8 +52,7 @@ def write_history_reports(
             charged += phones.cost()
             tables = _items(reported, histories, venues.name), phones.table(counts, histories)
             write_history_report(folder, HistoryReport(index, time_s, settled, settled.guarantee(), *tables))
-    people = np.flatnonzero(charged > 0)
-    return pd.DataFrame({"worker": people, "epsilon": charged[people]}).assign(time_s=scenario.duration_s, unit="item")
+    return charged
 
 
 class _ReportingPhones:

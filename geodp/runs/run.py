@@ -10,7 +10,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from geodp._version import __version__
-from geodp.geometry import Array, Region
+from geodp.geometry import Array
 from geodp.public.release import Cells, Points
 from geodp.run_folder.folder import RunFolder, check_is_run, write_json, write_text
 from geodp.run_folder.release_store import write_release
@@ -38,7 +38,7 @@ from geodp.streams import Streams
 from geodp.tables.notices import gathered
 
 Progress = Callable[[str, float], None]
-"""Told a phase and the share of it that is done."""
+"""Called with a phase and the share of it that is done."""
 
 LIBRARIES = ("contourpy", "folium", "numpy", "pandas", "pyarrow", "pydantic", "scipy", "shapely", "simpy")
 SAMPLED_WORKERS = 500
@@ -96,69 +96,68 @@ def run_into(
     folder: Path, scenario: Scenario, *, draw_map: bool, summarise: bool, progress: Progress | None = None
 ) -> None:
     """Run a scenario into an empty folder that nobody looks at yet: what fails leaves it half-written."""
+    say = progress or (lambda _phase, _share: None)
     with _log_to(folder / "run.log"):
-        _run_logged(folder, scenario, progress or (lambda _phase, _share: None), draw_map=draw_map, summarise=summarise)
+        _run_arms(scenario, folder, say, partial(_finish, draw_map=draw_map, summarise=summarise))
     seal_run(folder)
 
 
-def _run_logged(folder: Path, scenario: Scenario, tell: Progress, *, draw_map: bool, summarise: bool) -> None:
-    if scenario.compare:
-        _run_arms(scenario, folder, tell, draw_map=draw_map, summarise=summarise)
-    else:
-        streams = Streams(scenario.seed)
-        resolved = scenario.resolved()
-        tell("world", 0.0)
-        started = time.perf_counter()
-        with gathered() as noticed:
-            world = build_world(resolved, streams)
-        _run_one(resolved, world, folder, tell, world_s=time.perf_counter() - started, noticed=noticed)
-        _finish(folder, tell, draw_map=draw_map, summarise=summarise)
-
-
-def _run_arms(scenario: Scenario, folder: Path, tell: Progress, *, draw_map: bool, summarise: bool) -> None:
-    """Run every arm on one world, then compare them."""
-    from geodp.runs.compare import compare_runs, comparison_csv
-
-    scenarios = {name: arm.resolved() for name, arm in arms(scenario, trust_plugins=True).items()}
-    streams = Streams(scenario.seed)
-    tell("world", 0.0)
+def _run_arms(scenario: Scenario, folder: Path, say: Progress, finish: Callable[[Path, Progress], None]) -> None:
+    """Run a plain scenario, or every arm of a comparison on one world, and then compare them."""
+    compared = bool(scenario.compare)
+    made = arms(scenario, trust_plugins=True) if compared else {"": scenario}
+    scenarios = {name: arm.resolved() for name, arm in made.items()}
+    say("world", 0.0)
     started = time.perf_counter()
     with gathered() as noticed:
-        world = build_world(next(iter(scenarios.values())), streams)
+        world = build_world(next(iter(scenarios.values())), Streams(scenario.seed))
     world_s = time.perf_counter() - started
+    if not compared:
+        _run_one(scenarios[""], world, folder, say, world_s=world_s, noticed=noticed)
+        finish(folder, say)
+        return
     for name, arm in scenarios.items():
         part = folder / "arms" / name
         part.mkdir(parents=True)
-        arm_tell = _told_as(name, tell)
+        say_of_arm = partial(_say_of_arm, name, say)
         with _log_to(part / "run.log"):
-            _run_one(arm, world, part, arm_tell, world_s=world_s, noticed=noticed)
-            _finish(part, arm_tell, draw_map=draw_map, summarise=summarise)
+            _run_one(arm, world, part, say_of_arm, world_s=world_s, noticed=noticed)
+            finish(part, say_of_arm)
     write_scenario(scenario, folder / "scenario.yaml")
     write_json(folder / MANIFEST, _manifest(scenario, {}) | {"arms": list(scenarios)})
-    compared = compare_runs({name: RunFolder(folder / "arms" / name, trust_plugins=True) for name in scenarios})
-    write_text(folder / "comparison.csv", comparison_csv(compared))
-    _finish(folder, tell, draw_map=draw_map, summarise=summarise)
+    _write_comparison(RunFolder(folder, trust_plugins=True))
+    finish(folder, say)
+
+
+def _say_of_arm(name: str, say: Progress, phase: str, share: float) -> None:
+    say(f"{name}: {phase}", share)
+
+
+def _write_comparison(run: RunFolder) -> None:
+    from geodp.runs.compare import compare_runs, comparison_csv
+
+    write_text(run.path / "comparison.csv", comparison_csv(compare_runs(run.arms)))
 
 
 def _run_one(
-    scenario: Scenario, world: World, folder: Path, tell: Progress, *, world_s: float, noticed: Sequence[str]
+    scenario: Scenario, world: World, folder: Path, say: Progress, *, world_s: float, noticed: Sequence[str]
 ) -> None:
     """Run one resolved scenario into a folder: everything but what is derived from the folder.
 
     `noticed` is what was dropped or guessed when the world was built.
     """
     with gathered() as heard:
-        _simulate(scenario, world, folder, tell, world_s=world_s)
+        _simulate(scenario, world, folder, say, world_s=world_s)
     write_json(folder / "truth" / "notices.json", list(dict.fromkeys([*noticed, *heard])))
 
 
-def _simulate(scenario: Scenario, world: World, folder: Path, tell: Progress, *, world_s: float) -> None:
+def _simulate(scenario: Scenario, world: World, folder: Path, say: Progress, *, world_s: float) -> None:
     (folder / "truth").mkdir(mode=0o700)
     for name in ("releases", "truth/counts"):
         (folder / name).mkdir()
     streams = Streams(scenario.seed)
-    releases = _ReleaseWriter(folder, scenario.area)
     positions = _PositionSampler(world.population.size, streams)
+    releases = _ReleaseWriter(folder, scenario, positions)
     paths = _PathSampler(world, streams)
     log = EventLog(folder / "events.parquet")
     started = time.perf_counter()
@@ -170,8 +169,8 @@ def _simulate(scenario: Scenario, world: World, folder: Path, tell: Progress, *,
             log,
             on_release=releases.write,
             on_sample=paths.sample,
-            on_progress=lambda share: tell("running", share),
-            on_positions=lambda release, x_m, y_m: _note_positions(releases, positions, scenario, release, x_m, y_m),
+            on_progress=lambda share: say("running", share),
+            on_positions=releases.note_positions,
         )
         records = records_of(scenario, world, streams)
         book_publications(scenario, records, engine.ledger)
@@ -179,16 +178,16 @@ def _simulate(scenario: Scenario, world: World, folder: Path, tell: Progress, *,
     finally:
         log.close()
     timings = {"world_s": round(world_s, 3), "engine_s": round(time.perf_counter() - started, 3)}
-    told = None
+    items = None
     if scenario.device.history_report is not None:
         from geodp.runs.history_reports import write_history_reports
 
-        tell("histories", 0.0)
-        told = write_history_reports(scenario, records, engine.ledger, streams, folder)
-    _write_ledgers(engine, folder, told)
+        say("histories", 0.0)
+        items = write_history_reports(scenario, records, engine.ledger, streams, folder)
+    _write_ledgers(engine, folder, items)
     _write_server_view(engine, folder)
     if scenario.publish or scenario.needs_visits:
-        tell("publications", 0.0)
+        say("publications", 0.0)
         write_publications(scenario, records, streams, folder)
     write_simulated(paths.frame(), folder / "truth" / "paths.parquet")
     if positions.parts:
@@ -200,7 +199,7 @@ def _simulate(scenario: Scenario, world: World, folder: Path, tell: Progress, *,
     write_json(folder / MANIFEST, _manifest(scenario, timings) | facts)
 
 
-def _finish(folder: Path, tell: Progress, *, draw_map: bool, summarise: bool) -> None:
+def _finish(folder: Path, say: Progress, *, draw_map: bool, summarise: bool) -> None:
     """Derive numbers, summary and map from the folder alone."""
     from geodp.runs.measure import write_metrics
     from geodp.runs.summary import write_summary
@@ -209,9 +208,9 @@ def _finish(folder: Path, tell: Progress, *, draw_map: bool, summarise: bool) ->
     if run.scenario.attacks and not run.arms:
         from geodp.runs.attack_scores import write_attacks
 
-        tell("attacks", 0.0)
+        say("attacks", 0.0)
         write_attacks(run)
-    tell("metrics", 0.0)
+    say("metrics", 0.0)
     run = RunFolder(folder, trust_plugins=True)  # what metrics and summary both read of a large run is read once
     write_metrics(run)
     if summarise:
@@ -219,7 +218,7 @@ def _finish(folder: Path, tell: Progress, *, draw_map: bool, summarise: bool) ->
     if draw_map:
         from geodp.display.map import write_map
 
-        tell("map", 0.0)
+        say("map", 0.0)
         write_map(RunFolder(folder, trust_plugins=True), folder / "map.html")
 
 
@@ -236,37 +235,11 @@ def seal_run(folder: Path) -> None:
     seal(folder, run.manifest, leave_out=FOR_PEOPLE)
 
 
-def _note_positions(
-    releases: _ReleaseWriter,
-    positions: _PositionSampler,
-    scenario: Scenario,
-    release: Cells | Points,
-    x_m: Array,
-    y_m: Array,
-) -> None:
-    """Write what phones reported; keep the truth behind any release that somebody will be scored on."""
-    if isinstance(release, Points):
-        releases.write_points(release, x_m, y_m)
-    if isinstance(release, Points) or scenario.attacks:
-        positions.add(x_m, y_m)
-
-
-def _told_as(name: str, tell: Progress) -> Progress:
-    return lambda phase, share: tell(f"{name}: {phase}", share)
-
-
 class _ReleaseWriter:
     """Writes releases as the server saw them, what it works out from reports, and the true counts apart."""
 
-    def __init__(self, folder: Path, region: Region) -> None:
-        self.folder, self.region, self.count = folder, region, 0
-
-    def write_points(self, points: Points, x_m: Array, y_m: Array) -> None:
-        """Write reports, the density that the server estimates from them, and the truth about that density."""
-        estimate = density_from_points(points, self.region)
-        (self.folder / "estimates").mkdir(exist_ok=True)
-        write_release(self.folder / "estimates", self.count, estimate)
-        self.write(points, estimate.grid.count(x_m, y_m))
+    def __init__(self, folder: Path, scenario: Scenario, positions: _PositionSampler) -> None:
+        self.folder, self.scenario, self.positions, self.count = folder, scenario, positions, 0
 
     def write(self, release: Cells | Points, true_count: np.ndarray[Any, Any]) -> None:
         """Write a release, and the true count of each of its cells."""
@@ -274,6 +247,19 @@ class _ReleaseWriter:
         path = self.folder / "truth" / "counts" / f"{self.count:04d}.parquet"
         write_simulated(pd.DataFrame({"count": true_count}), path)
         self.count += 1
+
+    def note_positions(self, release: Cells | Points, x_m: Array, y_m: Array) -> None:
+        """Keep the truth behind any release that somebody will be scored on.
+
+        Reports are written here, with the density that the server estimates from them and the truth about that.
+        """
+        if isinstance(release, Points):
+            estimate = density_from_points(release, self.scenario.area)
+            (self.folder / "estimates").mkdir(exist_ok=True)
+            write_release(self.folder / "estimates", self.count, estimate)
+            self.write(release, estimate.grid.count(x_m, y_m))
+        if isinstance(release, Points) or self.scenario.attacks:
+            self.positions.add(x_m, y_m)
 
 
 class _PositionSampler:
@@ -311,38 +297,29 @@ class _PathSampler:
         rng = streams.generator("map.sample")
         chosen = rng.choice(size, min(size, SAMPLED_WORKERS), replace=False, shuffle=False)
         self.workers = np.sort(chosen).astype(np.int64)
-        self.parts: list[tuple[float, Array, Array, np.ndarray[Any, Any]]] = []
+        self.parts: list[pd.DataFrame] = []
 
-    def sample(self, time_s: float, workers: WorkerStates) -> None:
-        x, y = workers.positions(time_s, self.workers)
-        self.parts.append((time_s, x, y, workers.busy[self.workers]))
+    def sample(self, time_s: float, states: WorkerStates) -> None:
+        x_m, y_m = states.positions(time_s, self.workers)
+        columns = {"time_s": float(time_s), "x_m": x_m, "y_m": y_m, "busy": states.busy[self.workers]}
+        self.parts.append(pd.DataFrame({"worker": self.workers, **columns}))
 
     def frame(self) -> pd.DataFrame:
-        time_s, x, y, busy = zip(*self.parts, strict=True)
-        return pd.DataFrame(
-            {
-                "worker": np.tile(self.workers, len(self.parts)),
-                "time_s": np.repeat(np.array(time_s, dtype=np.float64), self.workers.size),
-                "x_m": np.concatenate(x),
-                "y_m": np.concatenate(y),
-                "busy": np.concatenate(busy),
-            }
-        )
+        return pd.concat(self.parts, ignore_index=True)
 
 
-def _write_ledgers(engine: Engine, folder: Path, told: pd.DataFrame | None) -> None:
-    """Write the public charges, and apart what each person disclosed, reported, and told about their history."""
+def _write_ledgers(engine: Engine, folder: Path, items: Array | None) -> None:
+    """Write the public charges, and apart what each person disclosed, reported, and reported about their history."""
     write_simulated(engine.ledger.to_frame(), folder / "ledger.parquet")
-    asked = np.flatnonzero(engine.disclosure.nats > 0)
-    people = pd.DataFrame({"worker": asked, "epsilon": engine.disclosure.nats[asked]})
-    people = people.assign(time_s=engine.scenario.duration_s, unit="interaction")
-    charged = np.flatnonzero(engine.phones.charged > 0)
-    reporters = pd.DataFrame({"worker": charged, "epsilon": engine.phones.charged[charged]})
-    reporters = reporters.assign(time_s=engine.scenario.duration_s, unit="point")
-    columns = ["time_s", "worker", "unit", "epsilon"]
-    parts = [part for part in (reporters, told) if part is not None and len(part)]
-    everyone = pd.concat([people, *parts], ignore_index=True) if parts else people
-    write_simulated(everyone[columns], folder / "truth" / "ledger.parquet")
+    costs = {"interaction": engine.disclosure.nats, "point": engine.phones.charged}
+    costs |= {} if items is None else {"item": items}
+    tables: list[pd.DataFrame] = []
+    for unit, cost in costs.items():
+        people = np.flatnonzero(cost > 0)
+        if people.size or not tables:
+            columns = {"worker": people, "unit": unit, "epsilon": cost[people]}
+            tables.append(pd.DataFrame({"time_s": engine.scenario.duration_s, **columns}))
+    write_simulated(pd.concat(tables, ignore_index=True), folder / "truth" / "ledger.parquet")
 
 
 SERVER_VIEW = {
@@ -364,7 +341,7 @@ SERVER_VIEW = {
     "answered_s": "float64",
     "completed_s": "float64",
 }
-"""Columns of `server_view.parquet`: what the server decided and was told, and nothing else."""
+"""Columns of `server_view.parquet`: what the server decided and learnt, and nothing else."""
 
 
 def _write_server_view(engine: Engine, folder: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from geodp.metrics import TOPICS, Measured, Metric
 from geodp.public.events import Reason
 from geodp.run_folder.folder import write_text
 from geodp.runs.adversary import adversary_lines
+from geodp.runs.compare import compare_runs, comparison_text, differences_table, measured_in, values_table
 from geodp.runs.measure import measurements
 from geodp.runs.promise import promise_lines
 from geodp.runs.quantity import UNDEFINED, quantity, with_interval
@@ -15,6 +16,8 @@ from geodp.runs.remarks import odds_factor, remarks
 from geodp.storage.markdown import as_code, as_words
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from geodp.run_folder.folder import RunFolder
 
 STAMP = "*Simulated noise: not releasable.* Nothing in this folder may leave the house as a private release."
@@ -61,8 +64,6 @@ _FILES = (
 
 def write_summary(run: RunFolder) -> None:
     """Write `summary.md` of a run, or of a comparison."""
-    from geodp.runs.summary_comparison import comparison_summary
-
     text = comparison_summary(run) if run.arms else run_summary(run)
     write_text(run.path / "summary.md", text)
 
@@ -177,6 +178,92 @@ def metrics_table(found: list[tuple[Metric, str, Measured]]) -> str:
         ]
         lines += [f"| **{_TOPIC_TITLES[topic]}** | | |", *rows] if rows else []
     return "\n".join(lines)
+
+
+def comparison_summary(run: RunFolder) -> str:
+    """Return the summary of a comparison as Markdown."""
+    arms = run.arms
+    table = compare_runs(arms)
+    parts = [
+        f"# {as_words(run.scenario.name)}",
+        as_words(run.scenario.about),
+        STAMP,
+        "## What is compared",
+        _arms_list(run),
+        "## What differs",
+        comparison_text(table, arms),
+        "## What is promised",
+        *_promises(arms),
+        "## What the protocol gives away",
+        _disclosures(table, list(arms)),
+        *adversary_lines(arms),
+        *_careful(arms),
+        "## Numbers",
+        values_table(table, list(arms)),
+        "## Differences",
+        differences_table(table, list(arms)),
+        "## Again",
+        repeat_lines(run),
+        "## Files",
+        _files(run),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _promises(arms: dict[str, RunFolder]) -> list[str]:
+    """Return each promise once, with the arms that make it."""
+    makers: dict[str, list[str]] = {}
+    for name, arm in arms.items():
+        makers.setdefault(" ".join(line for line in promise_lines(arm) if line), []).append(as_code(name))
+    return [f"{', '.join(names)}: {promise}" for promise, names in makers.items()]
+
+
+def _disclosures(table: pd.DataFrame, names: list[str]) -> str:
+    rows = table.set_index("metric")
+    lines = ["**No ε is claimed for all that the server sees.** Declining offers disclosed:", ""]
+    for name in names:
+        mean, largest = (
+            with_interval(measured_in(rows.loc[f"interaction_leakage_{which}"], name), "nats")
+            for which in ("mean", "max")
+        )
+        lines.append(f"- {as_code(name)}: {mean} on average, {largest} for the worst-off worker")
+    return "\n".join(lines)
+
+
+def _careful(arms: dict[str, RunFolder]) -> list[str]:
+    """Return each remark once, with the arms it concerns."""
+    concerned: dict[str, list[str]] = {}
+    for name, arm in arms.items():
+        for remark in remarks(arm, {key: value for _, key, value in measurements(arm)}):
+            concerned.setdefault(remark, []).append(as_code(name))
+    if not concerned:
+        return []
+    return ["## Take care", "\n".join(f"- {', '.join(names)}: {text}" for text, names in concerned.items())]
+
+
+def _arms_list(run: RunFolder) -> str:
+    lines = []
+    for number, (name, changes) in enumerate(run.scenario.compare.items()):
+        changed = ", ".join(as_code(f"{path}: {_as_written(value)}") for path, value in (changes or {}).items())
+        role = " (baseline)" if number == 0 else ""
+        lines.append(f"- {as_code(name)}{role}: {changed or 'the scenario as it stands'}")
+    return "\n".join(lines)
+
+
+def _as_written(value: Any) -> str:
+    """Return a value as a scenario has it."""
+    import yaml
+
+    text = str(yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=1000))
+    return text.removesuffix("...\n").strip()
+
+
+def _files(run: RunFolder) -> str:
+    own = [
+        "- `map.html`: the map, with a group of layers per arm",
+        "- `comparison.csv`: the tables of this page, unrounded",
+    ]
+    return "\n".join(own + [f"- `arms/{name}/summary.md`: the arm `{name}` by itself" for name in run.arms])
 
 
 def repeat_lines(run: RunFolder) -> str:

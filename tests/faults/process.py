@@ -23,7 +23,7 @@ from tests.faults.steps import list_steps, stop_at
 T = TypeVar("T")
 _PATIENCE_S = 180.0
 _MODULES = (
-    *("geodp.cli.main", "geodp.runs.run", "geodp.runs.summary", "geodp.runs.summary_comparison", "geodp.runs.compare"),
+    *("geodp.cli.main", "geodp.runs.run", "geodp.runs.summary", "geodp.runs.compare"),
     *("geodp.display.map", "geodp.display.offline", "geodp.sweeps.sweep", "geodp.sweeps.output"),
     *("geodp.publish.counts", "geodp.publish.positions", "geodp.publish.visits", "geodp.publish.trajectories"),
     *("geodp.publish.pipeline", "pandas", "pyarrow.parquet", "matplotlib.pyplot", "scipy.optimize", "geopandas"),

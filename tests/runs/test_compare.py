@@ -9,8 +9,7 @@ import pytest
 
 from geodp.errors import UsageError
 from geodp.run_folder.folder import RunFolder
-from geodp.runs.compare import compare_runs
-from geodp.runs.summary_comparison import comparison_text
+from geodp.runs.compare import compare_runs, comparison_text
 from tests.metrics.hand_made import hand_made_run
 
 
