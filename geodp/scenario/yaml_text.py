@@ -1,13 +1,12 @@
 """YAML that people write, read with care: bounded in size and depth, no key twice, merge keys, messages with lines.
 
-A file is read event by event, never by recursion, so that no nesting and no chain of aliases can exhaust the machine.
+A file is read event by event, and what is too deep or too much is refused where it begins: no nesting and no chain of
+aliases can exhaust the machine.
 """
 
 from __future__ import annotations
 
-import copy
 import re
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -43,15 +42,12 @@ def parse_yaml(text: str) -> Any:
     YamlProblem
         If it is not valid, a key is written twice, or it is larger or deeper than any file needs to be.
     """
-    reader = _Reader()
     try:
-        for event in yaml.parse(text, Loader=_PARSER):
-            reader.take(event)
+        return _Reader(text).document()
     except yaml.MarkedYAMLError as error:
         raise YamlProblem(_explained(text, error), error.problem_mark) from None
     except yaml.YAMLError as error:
         raise YamlProblem(str(error).splitlines()[0]) from None
-    return reader.document
 
 
 def _explained(text: str, error: yaml.MarkedYAMLError) -> str:
@@ -64,134 +60,115 @@ def _explained(text: str, error: yaml.MarkedYAMLError) -> str:
     return what
 
 
-@dataclass
-class _Open:
-    """A mapping or list that is being read."""
-
-    value: Any
-    anchor: str | None
-    first: int
-    """How many values were read before it."""
-    key: str | None = None
-    merging: bool = False
-    """Whether the value of a merge key `<<` comes next."""
-    merged: list[dict[str, Any]] = field(default_factory=list)
-    height: int = 1
-
-
-@dataclass
 class _Reader:
-    """Builds the document from events."""
+    """Builds the document from events; no deeper than `MOST_DEPTH`, so that recursion is safe."""
 
-    document: Any = None
-    stack: list[_Open] = field(default_factory=list)
-    anchors: dict[str, tuple[Any, int, int]] = field(default_factory=dict)
-    """Name → value, how many values it stands for, and its height."""
-    values: int = 0
-    documents: int = 0
+    def __init__(self, text: str) -> None:
+        self.events = yaml.parse(text, Loader=_PARSER)
+        self.anchors: dict[str, tuple[Any, int] | None] = {}
+        """Name → value, and how many values it stands for (None: it is being read)."""
+        self.values = 0
 
-    def take(self, event: Any) -> None:
-        """Take the next event of the parser."""
-        if isinstance(event, yaml.ScalarEvent):
-            self._count(1, event)
-            self._scalar(event)
-        elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-            self._count(1, event)
-            self._open(event)
-        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
-            self._close(event)
-        elif isinstance(event, yaml.AliasEvent):
-            self._alias(event)
-        elif isinstance(event, yaml.DocumentStartEvent):
-            self.documents += 1
-            if self.documents > 1:
+    def document(self) -> Any:
+        """Read all events."""
+        value, documents = None, 0
+        for event in self.events:
+            if isinstance(event, yaml.NodeEvent):
+                value = self._value(event, 0)
+            documents += isinstance(event, yaml.DocumentStartEvent)
+            if documents > 1:
                 raise YamlProblem("a second document starts here ('---'): one file holds one", event.start_mark)
+        return value
 
     def _count(self, more: int, event: Any) -> None:
         self.values += more
         if self.values > MOST_VALUES:
             raise YamlProblem(f"more than {MOST_VALUES:,} keys and values (aliases written out)", event.start_mark)
 
-    def _scalar(self, event: Any) -> None:
-        here = self.stack[-1] if self.stack else None
-        if here is not None and isinstance(here.value, dict) and here.key is None and not here.merging:
-            self._key(here, event)
-            return
-        value = _constructed(event)
-        if event.anchor is not None:
-            self.anchors[event.anchor] = (value, 1, 0)
-        self._place(value, 0, event)
+    def _value(self, event: Any, depth: int) -> Any:
+        """Read the value that begins with an event, inside so many mappings and lists."""
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, depth)
+        before = self.values
+        self._count(1, event)
+        if isinstance(event, yaml.ScalarEvent):
+            value = _constructed(event)
+        else:
+            mapping = isinstance(event, yaml.MappingStartEvent)
+            if event.tag not in (None, "!", _TAG + ("map" if mapping else "seq")):
+                raise YamlProblem(f"the tag '{_short(event.tag)}' is not supported", event.start_mark)
+            _require_shallow(depth, event)
+            self.anchors[event.anchor] = None
+            value = self._mapping(depth + 1) if mapping else self._list(depth + 1)
+        self.anchors[event.anchor] = value, self.values - before
+        return value
 
-    def _key(self, here: _Open, event: Any) -> None:
-        key = event.value
-        if event.anchor is not None:
-            self.anchors[event.anchor] = (key, 1, 0)
+    def _list(self, depth: int) -> list[Any]:
+        value = []
+        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+            value.append(self._value(event, depth))
+        return value
+
+    def _mapping(self, depth: int) -> dict[str, Any]:
+        value: dict[str, Any] = {}
+        merged: list[dict[str, Any]] = []
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            key = self._key(event, value)
+            following = next(self.events)
+            inner = self._value(following, depth)
+            if key is not None:
+                value[key] = inner
+                continue
+            parts = inner if isinstance(inner, list) else [inner]
+            if not all(isinstance(part, dict) for part in parts):
+                raise YamlProblem("'<<' takes a mapping, or a list of mappings", following.start_mark)
+            merged += parts
+        for other in merged:  # what is written here wins, then what was merged first
+            value = other | value
+        return value
+
+    def _key(self, event: Any, among: dict[str, Any]) -> str | None:
+        """Read a key; None: it is the merge key."""
+        if isinstance(event, yaml.AliasEvent):
+            raise YamlProblem("an alias cannot be a key", event.start_mark)
+        if not isinstance(event, yaml.ScalarEvent):
+            raise YamlProblem("a key must be a word, not a list or a mapping", event.start_mark)
+        self._count(1, event)
+        key: str = event.value
+        self.anchors[event.anchor] = key, 1
         if key == "<<" and event.implicit[0]:
-            here.merging = True
-            return
+            return None
         if not key and event.implicit[0]:
             raise YamlProblem("a key is missing before ':'", event.start_mark)
         if _CONTROL.search(key):
             raise YamlProblem("a key holds a character that is no text", event.start_mark)
-        if key in here.value:
+        if key in among:
             raise YamlProblem(f"the key '{_short(key)}' is written twice", event.start_mark)
-        here.key = key
+        return key
 
-    def _open(self, event: Any) -> None:
-        here = self.stack[-1] if self.stack else None
-        mapping = isinstance(event, yaml.MappingStartEvent)
-        if here is not None and isinstance(here.value, dict) and here.key is None and not here.merging:
-            raise YamlProblem("a key must be a word, not a list or a mapping", event.start_mark)
-        if event.tag not in (None, "!", _TAG + ("map" if mapping else "seq")):
-            raise YamlProblem(f"the tag '{_short(event.tag)}' is not supported", event.start_mark)
-        if len(self.stack) >= MOST_DEPTH:
-            raise YamlProblem(f"nested more than {MOST_DEPTH} deep", event.start_mark)
-        self.stack.append(_Open({} if mapping else [], event.anchor, self.values - 1))
-
-    def _close(self, event: Any) -> None:
-        done = self.stack.pop()
-        value = done.value
-        if done.merged:  # what is written here wins, then what was merged first
-            value = {}
-            for other in reversed(done.merged):
-                value |= other
-            value |= done.value
-        if done.anchor is not None:
-            self.anchors[done.anchor] = (value, self.values - done.first, done.height)
-        self._place(value, done.height, event)
-
-    def _alias(self, event: Any) -> None:
-        if event.anchor not in self.anchors:
-            inside = any(part.anchor == event.anchor for part in self.stack)
+    def _alias(self, event: Any, depth: int) -> Any:
+        known = self.anchors.get(event.anchor)
+        if known is None:
+            inside = event.anchor in self.anchors
             why = "stands inside what it names" if inside else "names nothing that was marked before"
             raise YamlProblem(f"the alias *{_short(event.anchor)} {why}", event.start_mark)
-        value, size, height = self.anchors[event.anchor]
-        self._count(size, event)
-        if len(self.stack) + height > MOST_DEPTH:
-            raise YamlProblem(f"nested more than {MOST_DEPTH} deep", event.start_mark)
-        here = self.stack[-1] if self.stack else None
-        if here is not None and isinstance(here.value, dict) and here.key is None and not here.merging:
-            raise YamlProblem("an alias cannot be a key", event.start_mark)
-        self._place(copy.deepcopy(value), height, event)  # places that share an alias may be set apart later
+        self._count(known[1], event)
+        return _copied(known[0], depth, event)
 
-    def _place(self, value: Any, height: int, event: Any) -> None:
-        """Put a finished value where it belongs."""
-        if not self.stack:
-            self.document = value
-            return
-        here = self.stack[-1]
-        here.height = max(here.height, height + 1)
-        if isinstance(here.value, list):
-            here.value.append(value)
-        elif here.merging:
-            parts = value if isinstance(value, list) else [value]
-            if not all(isinstance(part, dict) for part in parts):
-                raise YamlProblem("'<<' takes a mapping, or a list of mappings", event.start_mark)
-            here.merged += parts
-            here.merging = False
-        else:
-            here.value[here.key] = value
-            here.key = None
+
+def _copied(value: Any, depth: int, event: Any) -> Any:
+    """Return a copy for another place: places that share an alias may be set apart later."""
+    if not isinstance(value, dict | list):
+        return value
+    _require_shallow(depth, event)
+    if isinstance(value, list):
+        return [_copied(part, depth + 1, event) for part in value]
+    return {key: _copied(part, depth + 1, event) for key, part in value.items()}
+
+
+def _require_shallow(depth: int, event: Any) -> None:
+    if depth >= MOST_DEPTH:
+        raise YamlProblem(f"nested more than {MOST_DEPTH} deep", event.start_mark)
 
 
 @cache
