@@ -65,7 +65,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.events = yaml.parse(text, Loader=_PARSER)
-        self.anchors: dict[str, tuple[Any, int] | None] = {}
+        self.anchors: dict[str | None, tuple[Any, int] | None] = {}
         """Name → value, and how many values it stands for (None: it is being read)."""
         self.values = 0
 
