@@ -89,7 +89,7 @@ def _updates(cls: type[Any], leave: tuple[str, ...] = ()) -> Iterator[tuple[str,
 
 
 def _counts() -> Iterator[PublishCommand]:
-    from geodp.curator.publications._counts_publication import CountsPublication
+    from geodp.curator.counts_publication import CountsPublication
 
     for kind, cls in plugins("publication").items():
         if not issubclass(cls, CountsPublication):
@@ -103,7 +103,7 @@ def _counts() -> Iterator[PublishCommand]:
 
 
 def _visits() -> Iterator[PublishCommand]:
-    from geodp.curator.publications._visits_publication import VisitsPublication
+    from geodp.curator.visits_publication import VisitsPublication
 
     for kind, cls in plugins("publication").items():
         if not issubclass(cls, VisitsPublication) or cls().guarantee().unit is Unit.NOTHING:

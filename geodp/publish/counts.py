@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geodp.curator.publications._accuracy_text import NEAREST
-from geodp.curator.publications._counts_publication import CountsPublication
+from geodp.curator.accuracy import NEAREST
+from geodp.curator.counts_publication import CountsPublication
 from geodp.errors import UsageError
 from geodp.privacy.noise import Noise
 from geodp.publish.methods import find_method, merge_options, require_epsilon

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geodp.curator.publications._visits_publication import VisitsPublication
+from geodp.curator.visits_publication import VisitsPublication
 from geodp.errors import UsageError
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Unit

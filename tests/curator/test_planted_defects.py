@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import geodp.curator.accuracy as paid_file
 import geodp.curator.mechanisms.adaptive_grid as adaptive_file
 import geodp.curator.mechanisms.contour as contour_file
 import geodp.curator.mechanisms.dpcube as dpcube_file
-import geodp.curator.publications._clusters as clusters_file
-import geodp.curator.publications._paid_accuracy as paid_file
-import geodp.curator.publications._selection as selection_file
 import geodp.curator.publications.dpsense as dpsense_file
 import geodp.curator.publications.fourier_counts as fourier_file
 import geodp.curator.publications.grouping_smoothing as grouping_file
@@ -23,12 +21,14 @@ import geodp.curator.publications.laplace_counts as laplace_file
 import geodp.curator.publications.uniform as uniform_file
 import geodp.curator.synthesis.epsilon_parts as epsilon_parts_file
 import geodp.curator.synthesis.trip_model as trips_file
+import geodp.curator.venue_clusters as clusters_file
+import geodp.curator.venue_clusters as selection_file
 import geodp.device.history_reports.epicrec as epicrec_file
 import geodp.device.planar_geometric as geometric_file
 from geodp.audit.kinds import audit_kind
+from geodp.curator.counts_publication import count_capped
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms._tree_mechanism import TreeMechanism
-from geodp.curator.publications._counts_publication import capped_counts
 from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 from geodp.curator.publications.prilocation import PriLocation
 from geodp.curator.publications.zeros import Zeros
@@ -82,13 +82,13 @@ def _exact_factor(self: GroupingSmoothing, visits: Any, cap: int, noise: Any) ->
 
 
 def _threshold(*arguments: Any, epsilon: float, noise: Any) -> int:
-    from geodp.curator.publications._threshold import choose_threshold
+    from geodp.curator.grouping import choose_threshold
 
     return choose_threshold(*arguments, epsilon=90 * epsilon, noise=noise)
 
 
 def _true_order(self: GroupingSmoothing, visits: Any, cap: int, key: bytes, noise: Any) -> Any:
-    return visits.summed(partial(capped_counts, cap=cap, key=key)).astype(np.float64)
+    return visits.summed(partial(count_capped, cap=cap, key=key)).astype(np.float64)
 
 
 _smoothed, _fourier, _counts = GroupingSmoothing.smoothed, fourier_file.FourierCounts.noisy, EpsilonParts.add_noise
@@ -166,7 +166,7 @@ def _true_zeros(self: Zeros, visits: Any, noise: Any, order: Any = None) -> Venu
 def _refused(piece: VisitSets, *, cap: int, key: bytes) -> Any:
     if piece.size.max(initial=0) >= 30 and piece.users > 6:
         raise DataError("somebody has too many venues")
-    return capped_counts(piece, cap=cap, key=key)
+    return count_capped(piece, cap=cap, key=key)
 
 
 def _steps_at_twice_epsilon(column: Any, row: Any, *, epsilon_per_m: float, **more: Any) -> Any:
@@ -194,7 +194,7 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
     "LPA: the cap is not applied": (
         "laplace_counts",
         {},
-        _in_file(laplace_file, "capped_counts", lambda piece, cap, key: piece.counts()),
+        _in_file(laplace_file, "count_capped", lambda piece, cap, key: piece.counts()),
     ),
     "LPA: users are told apart by their place": (
         "laplace_counts",
@@ -213,7 +213,7 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
         {"cap": 2},
         _in_file(paid_file, "_counts_up_to", lambda piece, limit, key: piece.counts()),
     ),
-    "LPA: refused because of one user": ("laplace_counts", {}, _in_file(laplace_file, "capped_counts", _refused)),
+    "LPA: refused because of one user": ("laplace_counts", {}, _in_file(laplace_file, "count_capped", _refused)),
     "zeros: the true counts": ("zeros", {}, _in_file(Zeros, "release", _true_zeros)),
     "uniform: the cap is forgotten": ("uniform", {}, _in_file(uniform_file, "laplace_counts", _unpaid_total)),
     "FPA: noise for half the cap": (
@@ -270,7 +270,7 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
     "PriLocation: the cap is not applied": (
         "prilocation",
         {"unit": "user"},
-        _in_file(PriLocation, "bounded", lambda self, histories, key=b"": histories),
+        _in_file(PriLocation, "cap_visits", lambda self, histories, key=b"": histories),
     ),
     "PriLocation: centres at twice ε": (
         "prilocation",

@@ -19,7 +19,7 @@ from geodp.privacy.noise import Noise
 from geodp.tables.visits.visit_sets import VisitSets, visit_sets
 
 if TYPE_CHECKING:
-    from geodp.curator.publications._counts_publication import CappedCounts
+    from geodp.curator.counts_publication import CappedCounts
 
 MOST = 8
 """Venues of a small list."""
@@ -46,7 +46,7 @@ def everyone_or_one_more(mechanism: CappedCounts, epsilon: float) -> AuditCase:
 
     def draw(noise: Noise, present: bool, samples: int) -> Array:
         table = side_by_side([range(cap)] if present else [], cap, samples)
-        return small.counted(table, noise).count.reshape(samples, cap)
+        return small.count_venues(table, noise).count.reshape(samples, cap)
 
     def score(counts: Array) -> Array:
         return np.asarray((np.abs(counts) - np.abs(counts - 1)).sum(axis=1) * epsilon / cap)
@@ -60,7 +60,7 @@ def observed_cap_case(mechanism: LaplaceCounts) -> AuditCase:
 
     def draw(noise: Noise, present: bool, samples: int) -> Array:
         table = side_by_side([[0], *([range(MOST)] if present else [])], MOST, samples)
-        return small.counted(table, noise).count.reshape(samples, MOST)
+        return small.count_venues(table, noise).count.reshape(samples, MOST)
 
     # Without the user the noise has scale 1/ε, with them MOST/ε: large noise speaks for the user.
     return AuditCase(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from geodp.audit.pairs import chosen_pairs, random_pairs
-from geodp.curator.publications._counts_publication import CountsPublication
+from geodp.curator.counts_publication import CountsPublication
 from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
 from geodp.privacy.keyed_choice import user_words
 from geodp.privacy.noise import Noise

@@ -7,7 +7,7 @@ import numpy as np
 from geodp.audit.pairs import chosen_pairs
 from geodp.audit.pairs.counts import side_by_side
 from geodp.audit.pairs.counts_followed import followed_releases
-from geodp.curator.publications._grouping import sampling_rate
+from geodp.curator.grouping import sampling_rate
 from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AnyCase, AuditCase
@@ -127,7 +127,7 @@ def _scale_case(mechanism: GroupingSmoothing) -> AuditCase:
 
 def _threshold_case(mechanism: GroupingSmoothing) -> AuditCase:
     """Return the exact law of the threshold on lists of four venues, with one user at two of them or without."""
-    from geodp.curator.publications._threshold import quality
+    from geodp.curator.grouping import quality
     from geodp.curator.publications.grouping_smoothing import EXPECTED_WIDTH
 
     budgets, theta = mechanism.budgets(), np.arange(1, CAP + 1)

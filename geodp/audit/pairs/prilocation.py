@@ -12,9 +12,8 @@ import numpy as np
 from geodp.audit.pairs import chosen_pairs
 from geodp.audit.pairs.prilocation_steps import larger_town, noisy_centres, plain_centres, two_places
 from geodp.audit.pairs.visits import followed_releases
-from geodp.curator.publications._clusters import Clusters, around
-from geodp.curator.publications._selection import Slots
 from geodp.curator.publications.prilocation import PriLocation
+from geodp.curator.venue_clusters import Clusters, Slots, cluster_around
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AnyCase, AuditCase
 from geodp.privacy.noise import Noise
@@ -36,7 +35,7 @@ def toy_town() -> tuple[Hierarchy, Clusters]:
     y_m = np.array([0.0, 0.0, 500.0, 0.0, 0.0, 500.0])
     town, street = np.array([0, 0, 0, 1, 1, 1]), np.arange(6)
     hierarchy = Hierarchy(("town", "street"), {"town": town, "street": street}, x_m, y_m)
-    return hierarchy, around(x_m, y_m, np.array([60.0, 5060.0]), np.array([80.0, 80.0]))
+    return hierarchy, cluster_around(x_m, y_m, np.array([60.0, 5060.0]), np.array([80.0, 80.0]))
 
 
 def toy_profiles(most: int = 3) -> list[Profile]:
@@ -67,7 +66,7 @@ def kept_visits(mechanism: PriLocation, profile: Profile) -> Profile:
     """Return the visits that the mechanism's cap leaves, by the code that applies it."""
     venue = np.array(profile, dtype=np.int64)
     alone = Histories(np.array(["someone"], dtype=np.object_), np.zeros(venue.size, dtype=np.int64), venue)
-    return tuple(mechanism.bounded(alone).venue.tolist())
+    return tuple(mechanism.cap_visits(alone).venue.tolist())
 
 
 def number_law(visits: int, ratio: float) -> Array:
@@ -235,7 +234,7 @@ def _drawing(mechanism: PriLocation, longer: Profile, shorter: Profile) -> Calla
         person = np.repeat(np.arange(samples), len(profile))
         venue: Integers = np.tile(np.array(profile, dtype=np.int64), samples)
         everyone = Histories(np.arange(samples).astype(np.object_), person, venue)
-        released, _ = mechanism.moved(mechanism.bounded(everyone), clusters, hierarchy, noise)
+        released, _ = mechanism.moved(mechanism.cap_visits(everyone), clusters, hierarchy, noise)
         counts = np.bincount(released.person * 6 + released.venue, minlength=6 * samples).reshape(samples, 6)
         return counts.astype(np.float64)
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geodp.curator.publications._clusters import literal_clusters, noisy_sums, public_clusters
-from geodp.curator.publications._selection import drawn_from_all
+from geodp.curator.venue_clusters import cluster_literally, cluster_venues, draw_from_all, sum_with_noise
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
@@ -32,7 +31,7 @@ def two_places(mechanism: PriLocation) -> AuditCase:
     return AuditCase(
         "two places of a town",
         mechanism.epsilon_per_m * math.hypot(400.0, 500.0),
-        lambda noise, present, samples: drawn_from_all(
+        lambda noise, present, samples: draw_from_all(
             np.arange(samples), np.full(samples, 1 if present else 2), x_m, y_m, rate, noise
         ).astype(np.float64),
         lambda place: ratio[place.astype(np.int64)],
@@ -57,7 +56,7 @@ def noisy_centres(mechanism: PriLocation) -> AuditCase:
     def draw(noise: Noise, present: bool, samples: int) -> Array:
         label = np.repeat(np.arange(samples), come) if present else np.repeat(np.arange(samples) + samples, gone)
         corner = np.full((label.size, 2), half)
-        count, total = noisy_sums(corner, label, 2 * samples, noise, epsilon=epsilon, half=half)
+        count, total = sum_with_noise(corner, label, 2 * samples, noise, epsilon=epsilon, half=half)
         return np.column_stack([count, total]).reshape(2, samples, 3).transpose(1, 0, 2).reshape(samples, 6)
 
     def score(sums: Array) -> Array:
@@ -74,7 +73,7 @@ def plain_centres(mechanism: PriLocation) -> AuditCase:
     claimed = mechanism.budgets()[0]
 
     def centre(noise: Noise, visited: tuple[int, ...]) -> float:
-        found = literal_clusters(
+        found = cluster_literally(
             x_m, y_m, np.array(visited), 1, noise, epsilon=claimed, rounds=mechanism.rounds, hs_m=5_000.0
         )
         return float(found.x_m[0])
@@ -102,7 +101,7 @@ def larger_town(mechanism: PriLocation) -> AuditCase:
     the visit had taken the place of padding: not the best event, and as every event a valid one.
     """
     x_m, y_m, hierarchy = _sixty_places()
-    clusters = public_clusters(x_m, y_m, 6)
+    clusters = cluster_venues(x_m, y_m, 6)
     away = np.where(clusters.label == clusters.label[0], clusters.from_centre_m, -1.0)
     added = int(np.argmax(away))  # the far end of a cluster
     cap = 13 if mechanism.cap is not None else None
@@ -122,7 +121,7 @@ def larger_town(mechanism: PriLocation) -> AuditCase:
             np.repeat(np.arange(samples), profile.size),
             np.tile(profile, samples),
         )
-        released, _ = town.moved(town.bounded(everyone), clusters, hierarchy, noise)
+        released, _ = town.moved(town.cap_visits(everyone), clusters, hierarchy, noise)
         here = np.isin(released.venue, members)
         number = np.bincount(released.person[here], minlength=samples)
         weight = np.bincount(released.person[here], weights=gain[released.venue[here]], minlength=samples)

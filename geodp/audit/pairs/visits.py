@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.audit.pairs import chosen_pairs, random_pairs
-from geodp.curator.publications._visits_publication import VisitsPublication
+from geodp.curator.visits_publication import VisitsPublication
 from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Unit

@@ -10,9 +10,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from geodp.curator.publications._counts_publication import NoisyCounts
-from geodp.curator.publications._paid_accuracy import Counted, OwnNoise
-from geodp.curator.publications._threshold import normalised, quality, thresholds
+from geodp.curator.accuracy import OwnNoise, PaidCounts
+from geodp.curator.counts_publication import NoisyCounts
+from geodp.curator.grouping import normalise_rows, quality, thresholds
 from geodp.geometry import Array
 from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.noise import Noise
@@ -61,7 +61,7 @@ class DPSense(NoisyCounts):
         choice = self.choice_share * self.counting_epsilon
         return choice, self.counting_epsilon - choice
 
-    def counted(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> Counted:  # noqa: ARG002
+    def count_venues(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> PaidCounts:  # noqa: ARG002
         """Choose θ (and α), then count the scaled rows."""
         most = min(self.max_theta or visits.venues, visits.venues)
         theta, factor = (
@@ -74,12 +74,12 @@ class DPSense(NoisyCounts):
         )
         _, epsilon = self.budgets()
         scale = theta / epsilon
-        counts = visits.summed(partial(normalised, theta=theta, step=lattice_step(scale)))
+        counts = visits.summed(partial(normalise_rows, theta=theta, step=lattice_step(scale)))
         noisy = laplace_counts(counts, epsilon=epsilon, sensitivity=theta, noise=noise)
         count = factor * (np.maximum(noisy, 0.0) if self.nonnegative else noisy)
         own = OwnNoise(noisy, scale, self.nonnegative, factor)
         facts = {"theta": theta, "factor": factor, "noise_scale": factor * scale}
-        return Counted(count, theta, float(noisy.sum()), scale * math.sqrt(2 * visits.venues), facts, own)
+        return PaidCounts(count, theta, float(noisy.sum()), scale * math.sqrt(2 * visits.venues), facts, own)
 
     def choice_sensitivity(self, most: int, venues: int) -> float:
         """Return the Δq that the choice is scaled by: the exact max Θ/d, or the paper's 1."""
@@ -143,4 +143,4 @@ def _cut(piece: VisitSets, *, most: int, key: bytes) -> Integers:
 
 
 def _cut_and_scaled(piece: VisitSets, *, theta: int, most: int, key: bytes) -> Array:
-    return normalised(piece.capped(most, key), theta=theta, step=2.0**-20)
+    return normalise_rows(piece.capped(most, key), theta=theta, step=2.0**-20)

@@ -10,8 +10,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from geodp.curator.publications._counts_publication import CappedCounts, capped_counts, observed_cap
-from geodp.curator.publications._paid_accuracy import Counted
+from geodp.curator.accuracy import PaidCounts
+from geodp.curator.counts_publication import CappedCounts, count_capped, observed_cap
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import exponential_mechanism, laplace_counts
@@ -58,22 +58,22 @@ class FourierCounts(CappedCounts):
         choice = _CHOICE_SHARE * self.counting_epsilon if chosen else 0.0
         return choice, self.counting_epsilon - choice
 
-    def counted(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> Counted:  # noqa: ARG002
+    def count_venues(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> PaidCounts:  # noqa: ARG002
         """Transform, keep the first coefficients with noise, transform back."""
         from scipy.fft import idct
 
-        cap, key = self.bounded(visits, noise)
+        cap, key = self.cap_and_key(visits, noise)
         if self.variant == "literal":
             cap = observed_cap(visits)
-        values = transformed(visits.summed(partial(capped_counts, cap=cap, key=key)))
+        values = transformed(visits.summed(partial(count_capped, cap=cap, key=key)))
         kept = self.number(values, cap, noise)
         padded = np.zeros(visits.venues)
         padded[:kept] = self.noisy(values[:kept], cap, noise)
         scale = math.sqrt(kept * cap) / self.budgets()[1]
         facts = {"cap": cap, "coefficients": kept, "noise_scale": scale * math.sqrt(2 * kept / visits.venues)}
         root = math.sqrt(visits.venues)  # the first coefficient is the total over it
-        count = self.finished(idct(padded, norm="ortho"))
-        return Counted(count, cap, float(padded[0]) * root, scale * math.sqrt(2) * root, facts)
+        count = self.finish_counts(idct(padded, norm="ortho"))
+        return PaidCounts(count, cap, float(padded[0]) * root, scale * math.sqrt(2) * root, facts)
 
     def number(self, values: Array, cap: int, noise: Noise) -> int:
         """Return how many coefficients are kept."""

@@ -11,10 +11,17 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from geodp.curator.publications._counts_publication import OBSERVED, CappedCounts, capped_counts, observed_cap
-from geodp.curator.publications._grouping import best_width, group_starts, group_sums, sampling_rate, spread
-from geodp.curator.publications._paid_accuracy import Counted
-from geodp.curator.publications._threshold import choose_threshold, thresholds
+from geodp.curator.accuracy import PaidCounts
+from geodp.curator.counts_publication import OBSERVED, CappedCounts, count_capped, observed_cap
+from geodp.curator.grouping import (
+    best_width,
+    choose_threshold,
+    group_starts,
+    group_sums,
+    sampling_rate,
+    spread,
+    thresholds,
+)
 from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.privacy.keyed_choice import draw_key
@@ -115,11 +122,11 @@ class GroupingSmoothing(CappedCounts):
         scale = _SCALE_SHARE * self.counting_epsilon if self._pays_for_scale else 0.0
         return Budgets(choice, left / 2 - scale, scale, left / 2)
 
-    def counted(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> Counted:
+    def count_venues(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> PaidCounts:
         """Order, group and count, with noise in every group."""
         if self.grouping == "space" and order is None:
             raise UsageError("grouping: space needs a venue list with places (lon, lat). Nothing was released.")
-        cap, key = self.bounded(visits, noise)
+        cap, key = self.cap_and_key(visits, noise)
         if self.variant == "literal":
             cap = observed_cap(visits)
         elif self.variant == "geodp":
@@ -134,12 +141,12 @@ class GroupingSmoothing(CappedCounts):
                 width = best_width(factor * sample[order], cap / self.budgets().groups)
         elif self.grouping == "random":
             order = np.argsort(noise.uniform(visits.venues), kind="stable")
-        counts = visits.summed(partial(capped_counts, cap=cap, key=key))
+        counts = visits.summed(partial(count_capped, cap=cap, key=key))
         count = self.smoothed(counts, _known(order), width, cap, noise)
         scale = cap / self.budgets().groups
         spread = scale * math.sqrt(2 * group_starts(visits.venues, width).size)
         facts = {"cap": cap, "width": width, "noise_scale": scale / width}
-        return Counted(self.finished(count), cap, float(count.sum()), spread, facts)
+        return PaidCounts(self.finish_counts(count), cap, float(count.sum()), spread, facts)
 
     def threshold(self, visits: VisitTable, cap: int, noise: Noise) -> int:
         """Choose a lower cap privately: it leaves out visits, and lowers the noise in groups of the expected width."""
@@ -186,7 +193,7 @@ class GroupingSmoothing(CappedCounts):
         noisy = laplace_counts(sums, epsilon=self.budgets().groups, sensitivity=cap, noise=noise)
         return spread(noisy / sizes, sizes, order)
 
-    def finished(self, count: Array) -> Array:
+    def finish_counts(self, count: Array) -> Array:
         """Raise counts to 0 where asked for, and with `variant: geodp`."""
         return np.maximum(count, 0.0) if self.nonnegative or self.variant == "geodp" else count
 

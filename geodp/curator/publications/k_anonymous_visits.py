@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from geodp.curator.publications._visits_publication import VisitsPublication
+from geodp.curator.visits_publication import VisitsPublication
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise

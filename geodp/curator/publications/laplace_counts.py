@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar, Literal
 
-from geodp.curator.publications._counts_publication import OBSERVED, CappedCounts, capped_counts, observed_cap
-from geodp.curator.publications._paid_accuracy import Counted, OwnNoise
+from geodp.curator.accuracy import OwnNoise, PaidCounts
+from geodp.curator.counts_publication import OBSERVED, CappedCounts, count_capped, observed_cap
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
 from geodp.tables.visits.histories import Integers
@@ -38,18 +38,18 @@ class LaplaceCounts(CappedCounts):
         """Say why the promise does not hold ('' when it does)."""
         return OBSERVED if self.variant == "literal" else ""
 
-    def counted(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> Counted:  # noqa: ARG002
+    def count_venues(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> PaidCounts:  # noqa: ARG002
         """Count, with noise at every venue."""
-        cap, key = self.bounded(visits, noise)
+        cap, key = self.cap_and_key(visits, noise)
         if self.variant == "literal":
             cap = observed_cap(visits)
-        counts = visits.summed(partial(capped_counts, cap=cap, key=key))
+        counts = visits.summed(partial(count_capped, cap=cap, key=key))
         scale = cap / self.counting_epsilon
         noisy = laplace_counts(counts, epsilon=self.counting_epsilon, sensitivity=cap, noise=noise)
         own = OwnNoise(noisy, scale, self.nonnegative)
         facts = {"cap": cap, "noise_scale": scale}
         spread = scale * math.sqrt(2 * visits.venues)
-        return Counted(self.finished(noisy), cap, float(noisy.sum()), spread, facts, own)
+        return PaidCounts(self.finish_counts(noisy), cap, float(noisy.sum()), spread, facts, own)
 
     def how(self, facts: Mapping[str, float]) -> str:
         """E|Lap(b)| = b, with b = cap/ε."""

@@ -9,9 +9,18 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from geodp.curator.publications._clusters import Clusters, literal_clusters, noisy_clusters, public_clusters
-from geodp.curator.publications._selection import Slots, drawn_from_all, drawn_from_own, drawn_in_clusters, slots_of
-from geodp.curator.publications._visits_publication import VisitsPublication
+from geodp.curator.venue_clusters import (
+    Clusters,
+    Slots,
+    cluster_literally,
+    cluster_venues,
+    cluster_visits,
+    draw_from_all,
+    draw_from_own,
+    draw_in_clusters,
+    fill_slots,
+)
+from geodp.curator.visits_publication import VisitsPublication
 from geodp.errors import DataError, NotReleasable, UsageError
 from geodp.geometry import Array
 from geodp.model import did_you_mean
@@ -155,13 +164,13 @@ class PriLocation(VisitsPublication):
             raise NotReleasable(f"prilocation, as it is set, is not private: {self.flaw()}. It must not be released.")
         hierarchy = hierarchy_of(venues)
         self.check(histories, venues, hierarchy)
-        used = self.bounded(histories, b"" if self.cap is None else draw_key(noise))
+        used = self.cap_visits(histories, b"" if self.cap is None else draw_key(noise))
         if self.variant == "geoind_em":
             return self._each_alone(used, hierarchy, noise)
         clusters = self.clusters_of(used, hierarchy, noise)
         return self.moved(used, clusters, hierarchy, noise)
 
-    def bounded(self, histories: Histories, key: bytes = b"") -> Histories:
+    def cap_visits(self, histories: Histories, key: bytes = b"") -> Histories:
         """Return the visits that the cap leaves, of each person those that the key chooses."""
         # A promise per metre is about a visit that moves: which ones are kept must not follow from where they are.
         return histories if self.cap is None else histories.capped(self.cap, key, blind=self.variant == "geoind_em")
@@ -200,13 +209,13 @@ class PriLocation(VisitsPublication):
         """Return the clusters of the public venues."""
         x_m, y_m = hierarchy.x_m, hierarchy.y_m
         if self.clustering == "public_gazetteer":
-            return public_clusters(x_m, y_m, self.clusters, seed=self.public_seed)
+            return cluster_venues(x_m, y_m, self.clusters, seed=self.public_seed)
         epsilon = self.budgets()[0] / self.changed_visits()
         if self.clustering == "dplloyd":
             visited = histories.venue
-            return noisy_clusters(x_m, y_m, visited, self.clusters, noise, epsilon=epsilon, rounds=self.rounds)
+            return cluster_visits(x_m, y_m, visited, self.clusters, noise, epsilon=epsilon, rounds=self.rounds)
         hs_m = self.sensitivity_m(hierarchy, self.level)
-        return literal_clusters(
+        return cluster_literally(
             x_m, y_m, histories.venue, self.clusters, noise, epsilon=epsilon, rounds=self.rounds, hs_m=hs_m
         )
 
@@ -215,9 +224,9 @@ class PriLocation(VisitsPublication):
     ) -> tuple[ReleasedVisits, Replacements]:
         """Settle the numbers per cluster, then draw a place for every slot."""
         _, for_weights, _ = self.budgets()
-        slots = slots_of(histories, clusters, noise, scale=self.changed_visits() / for_weights)
+        slots = fill_slots(histories, clusters, noise, scale=self.changed_visits() / for_weights)
         rate = self.rates_per_m(slots, histories, clusters, hierarchy)
-        draw = drawn_from_own if self.variant == "literal" else drawn_in_clusters
+        draw = draw_from_own if self.variant == "literal" else draw_in_clusters
         chosen = draw(slots, clusters, hierarchy.x_m, hierarchy.y_m, rate, noise)
         return self._told(histories, slots, chosen, hierarchy, clusters.label)
 
@@ -274,7 +283,7 @@ class PriLocation(VisitsPublication):
         """Move every visit by itself: P ∝ exp(-ε·d/2) over all venues is ε per metre (both the score and its norm)."""
         slots = Slots(histories.person, histories.venue, np.ones(histories.size, dtype=np.bool_))
         rate = self.epsilon_per_m / 2
-        chosen = drawn_from_all(slots.person, slots.venue, hierarchy.x_m, hierarchy.y_m, rate, noise)
+        chosen = draw_from_all(slots.person, slots.venue, hierarchy.x_m, hierarchy.y_m, rate, noise)
         return self._told(histories, slots, chosen, hierarchy, None)
 
     def _told(
@@ -303,7 +312,7 @@ class PriLocation(VisitsPublication):
         """Say how wide the public clusters are, and how much noise the numbers carry."""
         if self.clustering != "public_gazetteer" or self.variant == "geoind_em":
             return super().expected_error(hierarchy)
-        clusters = public_clusters(hierarchy.x_m, hierarchy.y_m, self.clusters, seed=self.public_seed)
+        clusters = cluster_venues(hierarchy.x_m, hierarchy.y_m, self.clusters, seed=self.public_seed)
         wide_m = float(clusters.diameter_m[clusters.label].mean())
         # Whole numbers get P(k) ∝ r^|k|, E|k| = 2r/(1 - r²). None lies below 0: where a user never was, half is left.
         ratio = math.exp(-self.budgets()[1] / self.changed_visits())

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from geodp.curator.publications._counts_publication import CappedCounts
-from geodp.curator.publications._paid_accuracy import Counted
+from geodp.curator.accuracy import PaidCounts
+from geodp.curator.counts_publication import CappedCounts
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
 from geodp.tables.visits.histories import Integers
@@ -31,7 +31,7 @@ class Uniform(CappedCounts):
 
     kind: ClassVar[str] = "uniform"
 
-    def counted(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> Counted:  # noqa: ARG002
+    def count_venues(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> PaidCounts:  # noqa: ARG002
         """Publish the same number for every venue."""
         cap = min(self.cap, visits.venues)
         total = visits.summed(partial(capped_total, cap=cap))
@@ -39,7 +39,7 @@ class Uniform(CappedCounts):
         each = np.full(visits.venues, noisy / visits.venues)
         scale = cap / self.counting_epsilon
         facts = {"cap": cap, "noise_scale": scale / visits.venues}
-        return Counted(self.finished(each), cap, float(noisy), scale * math.sqrt(2), facts)
+        return PaidCounts(self.finish_counts(each), cap, float(noisy), scale * math.sqrt(2), facts)
 
     def how(self, facts: Mapping[str, float]) -> str:
         """Say what the noise does."""

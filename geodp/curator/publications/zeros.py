@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from geodp.curator.publications._counts_publication import CountsPublication
+from geodp.curator.counts_publication import CountsPublication
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.tables.visits.histories import Integers, VenueCounts

@@ -23,7 +23,7 @@ from geodp.tables.visits.histories import Histories, Venues
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.curator.publications._visits_publication import VisitsPublication
+    from geodp.curator.visits_publication import VisitsPublication
     from geodp.tables.trajectories.table import Trajectories
 
 

@@ -162,7 +162,7 @@ class GroupWidths(CountFigure):
         return points_table(rows)
 
     def _repeat(self, table: Visits, epsilon: float, repeat: int) -> list[tuple[Any, ...]]:
-        from geodp.curator.publications._grouping import best_width, estimated_errors
+        from geodp.curator.grouping import best_width, estimated_errors
         from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 
         cap = int(table.size.max())
@@ -230,14 +230,14 @@ class ThresholdQuality(CountFigure):
 
     def _rows(self, table: Visits, tried: Any, name: str, epsilon: float) -> list[tuple[Any, ...]]:
 
-        from geodp.curator.publications._threshold import normalised, quality
+        from geodp.curator.grouping import normalise_rows, quality
 
         counts = table.counts()
         average = float(counts.mean())
         told = quality(table.sizes_up_to(int(tried.max())), tried, table.venues, 1 / epsilon)
         rows = []
         for theta, worth in zip(tried, told, strict=True):
-            scaled = table.summed(partial(normalised, theta=int(theta), step=2.0**-20))
+            scaled = table.summed(partial(normalise_rows, theta=int(theta), step=2.0**-20))
             for repeat in range(self.repeats):
                 noisy = scaled + np.random.default_rng([1, repeat]).laplace(0, theta / epsilon, counts.size)
                 error = float(np.abs(noisy - counts).mean())

@@ -7,7 +7,7 @@ import pytest
 
 from geodp.audit.kinds import audit_kind
 from geodp.audit.pairs.dpsense import law_of_theta, sizes_of
-from geodp.curator.publications._threshold import kept_visits, normalised, quality, thresholds
+from geodp.curator.grouping import count_kept_visits, normalise_rows, quality, thresholds
 from geodp.curator.publications.dpsense import FACTORS, DPSense
 from geodp.privacy.noise import SimulatedNoise
 from tests.tables.visits.tables import long_tailed, table
@@ -22,9 +22,9 @@ def noise(seed: int = 0, *, releasable: bool = False) -> SimulatedNoise:
 def test_the_average_count_under_a_threshold_is_the_mean_of_capped_row_sizes() -> None:
     """ac(D|θ) = (1/d) Σ min(|row|, θ), exactly (weights on a lattice of 2^-20)."""
     sets = long_tailed(200, 90, np.random.default_rng(0).integers(1, 40, 200))
-    kept = kept_visits(sets.sizes_up_to(90))
+    kept = count_kept_visits(sets.sizes_up_to(90))
     for theta in (1, 2, 7, 39, 90):
-        average = normalised(sets, theta=theta, step=2.0**-20).mean()
+        average = normalise_rows(sets, theta=theta, step=2.0**-20).mean()
         assert average == pytest.approx(np.minimum(sets.size, theta).sum() / 90, abs=2e-4)
         assert kept[theta] == np.minimum(sets.size, theta).sum()
 
@@ -32,10 +32,10 @@ def test_the_average_count_under_a_threshold_is_the_mean_of_capped_row_sizes() -
 def test_rows_stay_within_the_threshold_on_the_lattice() -> None:
     sets = table([range(7), range(3), []], 7)
     for theta, step in product((1, 2, 5), (2.0**-20, 0.125)):
-        alone = normalised(table([range(7)], 7), theta=theta, step=step)
+        alone = normalise_rows(table([range(7)], 7), theta=theta, step=step)
         assert alone.sum() <= theta
         assert (alone / step == np.floor(alone / step)).all()
-        assert (normalised(sets, theta=theta, step=step) <= sets.counts()).all()
+        assert (normalise_rows(sets, theta=theta, step=step) <= sets.counts()).all()
 
 
 def test_one_user_moves_every_quality_up_by_at_most_the_largest_threshold_over_d() -> None:
@@ -66,7 +66,7 @@ def test_one_user_moves_the_scaled_quality_both_ways_by_at_most_one() -> None:
 def test_the_scaled_quality_equals_the_slow_way() -> None:
     sets = long_tailed(100, 40, np.random.default_rng(0).integers(1, 20, 100))
     method = DPSense(scaling=True)
-    exact, scaled = sets.counts(), normalised(sets, theta=5, step=2.0**-20)
+    exact, scaled = sets.counts(), normalise_rows(sets, theta=5, step=2.0**-20)
     slow = [-np.abs(factor * scaled - exact).mean() - factor * 5 / method.budgets()[1] for factor in FACTORS]
     assert method.scaled_quality(sets, exact, 5, 40, b"k") == pytest.approx(slow, abs=1e-9)
     assert FACTORS.size == 101
@@ -96,7 +96,7 @@ def test_quality_and_error_are_mirror_images() -> None:
     sets = long_tailed(3000, 300, np.maximum(np.round(np.random.default_rng(0).lognormal(2, 0.8, 3000)), 1))
     average, epsilon = sets.counts().mean(), 1.1 * 0.9
     for theta in (2, 5, 10, 20, 40):
-        scaled = normalised(sets, theta=theta, step=2.0**-20)
+        scaled = normalise_rows(sets, theta=theta, step=2.0**-20)
         error = np.mean(
             [np.abs(scaled + noise(seed).laplace(theta / epsilon, 300) - sets.counts()).mean() for seed in range(20)]
         )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from geodp.audit.kinds import audit_kind
-from geodp.curator.publications._grouping import (
+from geodp.curator.grouping import (
     best_width,
     estimated_errors,
     group_starts,

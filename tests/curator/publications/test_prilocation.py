@@ -15,10 +15,9 @@ from geodp.audit.exact import exact_epsilon
 from geodp.audit.kinds import audit_kind, noise_by_name
 from geodp.audit.pairs import pairs_to_sample
 from geodp.audit.pairs.prilocation import exact_law, toy_profiles, toy_town, worst_visit
-from geodp.curator.publications._clusters import around, public_clusters
-from geodp.curator.publications._selection import slots_of
 from geodp.curator.publications.k_anonymous_visits import KAnonymousVisits, groups_of
 from geodp.curator.publications.prilocation import PriLocation
+from geodp.curator.venue_clusters import cluster_around, cluster_venues, fill_slots
 from geodp.errors import DataError, NotReleasable, UsageError
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.guarantee import Unit
@@ -120,7 +119,7 @@ def test_a_cap_under_a_promise_per_metre_does_not_look_at_places() -> None:
     mechanism = PriLocation(variant="geoind_em", cap=3)
     people, person = np.array(["a"], dtype=np.object_), np.zeros(20, dtype=np.int64)
     places = np.random.default_rng(0).integers(0, 9, (5, 20))
-    kept = [mechanism.bounded(Histories(people, person, venue, np.arange(20.0)), b"key") for venue in places]
+    kept = [mechanism.cap_visits(Histories(people, person, venue, np.arange(20.0)), b"key") for venue in places]
     assert len({str(one.time_s) for one in kept}) == 1
 
 
@@ -249,12 +248,12 @@ def test_numbers_of_slots_are_exactly_the_noisy_counts() -> None:
             return np.full(size, int(self.mode))
 
     x_m, y_m = np.array([0.0, 10.0, 50.0, 1000.0]), np.zeros(4)
-    clusters = around(x_m, y_m, np.array([8.0, 1000.0]), np.zeros(2))
+    clusters = cluster_around(x_m, y_m, np.array([8.0, 1000.0]), np.zeros(2))
     visits = Histories(np.array(["u"], dtype=np.object_), np.zeros(3, dtype=np.int64), np.array([2, 0, 1]))
-    more = slots_of(visits, clusters, Fixed(np.random.default_rng(0), mode="2"), scale=1.0)
+    more = fill_slots(visits, clusters, Fixed(np.random.default_rng(0), mode="2"), scale=1.0)
     assert sorted(more.venue.tolist()) == [0, 1, 1, 1, 2, 3, 3]
     assert more.survived.sum() == 3
-    fewer = slots_of(visits, clusters, Fixed(np.random.default_rng(0), mode="-1"), scale=1.0)
+    fewer = fill_slots(visits, clusters, Fixed(np.random.default_rng(0), mode="-1"), scale=1.0)
     assert sorted(fewer.venue.tolist()) == [0, 1]
 
 
@@ -279,8 +278,8 @@ def test_the_output_is_sorted_so_its_order_tells_nothing(town: tuple[Histories, 
 def test_personal_levels_change_the_selection_of_that_person_only(town: tuple[Histories, Venues]) -> None:
     histories, venues = town
     hierarchy = hierarchy_of(venues)
-    clusters = public_clusters(hierarchy.x_m, hierarchy.y_m, 40)
-    slots = slots_of(histories, clusters, noise(), scale=2.0)
+    clusters = cluster_venues(hierarchy.x_m, hierarchy.y_m, 40)
+    slots = fill_slots(histories, clusters, noise(), scale=2.0)
     mechanism = PriLocation(level="district", personal_levels={"person-00003": "city"})
     plain = PriLocation(level="district").rates_per_m(slots, histories, clusters, hierarchy)
     personal = mechanism.rates_per_m(slots, histories, clusters, hierarchy)
@@ -303,10 +302,10 @@ def test_noisy_k_means_finds_the_crowds() -> None:
     rng = np.random.default_rng(2)
     x_m = np.concatenate([rng.normal(-5000, 100, 50), rng.normal(5000, 100, 50)])
     y_m = rng.normal(0, 100, 100)
-    from geodp.curator.publications._clusters import noisy_clusters
+    from geodp.curator.venue_clusters import cluster_visits
 
     visited = rng.integers(0, 100, 20_000)
-    found = noisy_clusters(x_m, y_m, visited, 2, noise(3), epsilon=1.0, rounds=5)
+    found = cluster_visits(x_m, y_m, visited, 2, noise(3), epsilon=1.0, rounds=5)
     assert sorted(np.round(found.x_m / 1000).tolist()) in ([-5.0, 5.0], [-5.0], [5.0])
     assert found.label.size == 100
 
@@ -387,7 +386,7 @@ def test_stated_noise_of_the_numbers_is_what_is_measured(town: tuple[Histories, 
     person = np.repeat(np.arange(2000), 50)
     histories = Histories(people, person, np.zeros(person.size, dtype=np.int64))
     released, _ = mechanism.release_with_truth(histories, venues, noise())
-    clusters = public_clusters(*venues.places_m(), mechanism.clusters, seed=mechanism.public_seed)
+    clusters = cluster_venues(*venues.places_m(), mechanism.clusters, seed=mechanism.public_seed)
     told = np.zeros((4000, clusters.size))
     np.add.at(told, (released.person, clusters.label[released.venue]), 1)
     own = clusters.label[0]

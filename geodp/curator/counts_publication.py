@@ -10,9 +10,15 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from geodp.curator.accuracy import (
+    ACCURACY_SHARE,
+    PaidCounts,
+    accuracy_facts,
+    other_errors,
+    pay_for_accuracy,
+    state_accuracy,
+)
 from geodp.curator.publications import Publication, Published, Records
-from geodp.curator.publications._accuracy_text import ACCURACY_SHARE, accuracy_facts, other_errors, stated_accuracy
-from geodp.curator.publications._paid_accuracy import Counted, pay_for_accuracy
 from geodp.errors import NotReleasable
 from geodp.geometry import Array
 from geodp.privacy.keyed_choice import draw_key
@@ -74,7 +80,7 @@ class NoisyCounts(CountsPublication):
     """Part of ε that pays for knowing how far the counts are off; 0: it is not known."""
 
     @abstractmethod
-    def counted(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> Counted:
+    def count_venues(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> PaidCounts:
         """Count, with noise from `noise` alone, at `counting_epsilon`."""
 
     @property
@@ -90,17 +96,17 @@ class NoisyCounts(CountsPublication):
     def release(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> VenueCounts:
         """Count, and measure how far the counts are off."""
         self.require_sound(noise)
-        counted = self.counted(visits, noise, order)
-        if not self.accuracy_share:
-            return self.told(counted.count, **counted.facts)
-        paid = pay_for_accuracy(counted, visits, noise, self.accuracy_epsilon)
-        others = other_errors(paid, visits.venues, self.epsilon, getattr(self, "cap", None))
-        stated = accuracy_facts(paid.error, always=self.states_always)
-        return self.told(counted.count, **counted.facts, **stated, **others)
+        counted = self.count_venues(visits, noise, order)
+        facts = counted.facts
+        if self.accuracy_share:
+            paid = pay_for_accuracy(counted, visits, noise, self.accuracy_epsilon)
+            facts = facts | accuracy_facts(paid.error, always=self.states_always)
+            facts |= other_errors(paid, visits.venues, self.epsilon, getattr(self, "cap", None))
+        return VenueCounts(counted.count, self.kind, self.guarantee(), facts)
 
     def accuracy(self, released: VenueCounts) -> tuple[str, dict[str, float]]:
         """Say how far the counts are off, as far as that was paid for, and which method would be nearer."""
-        return stated_accuracy(self.kind, self.how(released.facts), released.facts), dict(released.facts)
+        return state_accuracy(self.kind, self.how(released.facts), released.facts), dict(released.facts)
 
     def how(self, facts: Mapping[str, float]) -> str:
         """Say how the counts came about, and what their noise is."""
@@ -125,10 +131,6 @@ class NoisyCounts(CountsPublication):
         if self.flaw() and noise.releasable:
             raise NotReleasable(f"{self.kind}, as it is set, is not private: {self.flaw()}. It must not be released.")
 
-    def told(self, count: Array, **facts: float) -> VenueCounts:
-        """Return what is published."""
-        return VenueCounts(count, self.kind, self.guarantee(), facts)
-
 
 class CappedCounts(NoisyCounts):
     """Publications whose noise follows a public cap on the venues of one user."""
@@ -138,16 +140,16 @@ class CappedCounts(NoisyCounts):
     nonnegative: bool = False
     """Raise counts below 0 to 0 (post-processing, free)."""
 
-    def bounded(self, visits: VisitTable, noise: Noise) -> tuple[int, bytes]:
+    def cap_and_key(self, visits: VisitTable, noise: Noise) -> tuple[int, bytes]:
         """Return Δ and the key by which everyone's venues beyond it are left out."""
         return min(self.cap, visits.venues), draw_key(noise)
 
-    def finished(self, count: Array) -> Array:
+    def finish_counts(self, count: Array) -> Array:
         """Apply the post-processing that is asked for."""
         return np.maximum(count, 0.0) if self.nonnegative else count
 
 
-def capped_counts(piece: VisitSets, *, cap: int, key: bytes) -> Integers:
+def count_capped(piece: VisitSets, *, cap: int, key: bytes) -> Integers:
     """Count the users of each venue, everyone at no more than `cap` venues."""
     return piece.capped(cap, key).counts()
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from geodp.curator.publications._counts_publication import NoisyCounts
-from geodp.curator.publications._paid_accuracy import KNOWN_WITHIN, OwnNoise, own_noise_error
-from geodp.curator.publications._row_sizes import RowSizes, bin_edges, size_histogram
+from geodp.curator.accuracy import KNOWN_WITHIN, OwnNoise, RowSizes, bin_edges, own_noise_error, size_histogram
+from geodp.curator.counts_publication import NoisyCounts
 from geodp.privacy.noise import SimulatedNoise
 from geodp.registry import plugin
 from geodp.tables.visits.visit_sets import VisitSets

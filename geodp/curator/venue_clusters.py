@@ -1,18 +1,20 @@
-"""Clusters of venues for PriLocation: from the public list, or from private visits with noise at every step."""
+"""Clusters of venues (public ones, or from private visits with noise), and a random place in them for every visit."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
-from geodp.privacy.primitives import with_geometric, with_laplace
+from geodp.privacy.primitives import choose_in_bags, with_geometric, with_laplace
 from geodp.tables.visits.hierarchy import diameter_m
-from geodp.tables.visits.histories import Integers
+from geodp.tables.visits.histories import Histories, Integers
 
 _ROUNDS = 25
 _COUNT_SHARE = 0.25
@@ -44,7 +46,7 @@ class Clusters:
         return np.flatnonzero(self.label == cluster)
 
 
-def around(x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array) -> Clusters:
+def cluster_around(x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array) -> Clusters:
     """Give every venue to its nearest centre; centres without a venue are dropped."""
     label = _tree(centre_x_m, centre_y_m).query(np.column_stack([x_m, y_m]))[1]
     used, label = np.unique(label, return_inverse=True)
@@ -57,7 +59,7 @@ def around(x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array) -> Clus
     return Clusters(label, centre_x_m, centre_y_m, nearest, away, wide)
 
 
-def public_clusters(x_m: Array, y_m: Array, number: int, *, seed: int = 0) -> Clusters:
+def cluster_venues(x_m: Array, y_m: Array, number: int, *, seed: int = 0) -> Clusters:
     """Cluster the public list by k-means: no private data, no cost; `seed` is public, too."""
     require_number(number, x_m.size)
     rng = np.random.default_rng(seed)
@@ -70,10 +72,10 @@ def public_clusters(x_m: Array, y_m: Array, number: int, *, seed: int = 0) -> Cl
         if np.allclose(moved, centres, rtol=0, atol=0.01):
             break
         centres = moved
-    return around(x_m, y_m, *np.asarray(centres, dtype=np.float64).T)
+    return cluster_around(x_m, y_m, *np.asarray(centres, dtype=np.float64).T)
 
 
-def noisy_clusters(
+def cluster_visits(
     x_m: Array, y_m: Array, visited: Integers, number: int, noise: Noise, *, epsilon: float, rounds: int
 ) -> Clusters:
     """Cluster private visits by k-means with noise on every count and sum (DPLloyd): ε for one visit in all rounds.
@@ -90,12 +92,12 @@ def noisy_clusters(
     whole = np.round(np.column_stack([x_m, y_m])[visited])
     for _ in range(rounds):
         label = _tree(*centres.T).query(whole)[1] if visited.size else np.zeros(0, dtype=np.int64)
-        count, total = noisy_sums(whole, label, number, noise, epsilon=epsilon / rounds, half=half)
+        count, total = sum_with_noise(whole, label, number, noise, epsilon=epsilon / rounds, half=half)
         centres = np.clip(total / np.maximum(1, count)[:, None], -half, half)
-    return around(x_m, y_m, *centres.T)
+    return cluster_around(x_m, y_m, *centres.T)
 
 
-def noisy_sums(
+def sum_with_noise(
     whole: Array, label: Integers, number: int, noise: Noise, *, epsilon: float, half: float
 ) -> tuple[Array, Array]:
     """Return the count and the sums of every cluster with their noise: ε for one visit."""
@@ -107,7 +109,7 @@ def noisy_sums(
     return count.astype(np.float64), total.astype(np.float64)
 
 
-def literal_clusters(
+def cluster_literally(
     x_m: Array, y_m: Array, visited: Integers, number: int, noise: Noise, *, epsilon: float, rounds: int, hs_m: float
 ) -> Clusters:
     """Cluster private visits as printed (algorithm 2): noise on the objective only. The centres are not private."""
@@ -125,7 +127,7 @@ def literal_clusters(
         count = np.bincount(label, minlength=number)
         total = np.column_stack([np.bincount(label, weights=values, minlength=number) for values in points.T])
         centres = np.where(count[:, None] > 0, total / np.maximum(count, 1)[:, None], centres)
-    return around(x_m, y_m, *centres.T)
+    return cluster_around(x_m, y_m, *centres.T)
 
 
 def require_number(number: int, venues: int) -> None:
@@ -153,3 +155,89 @@ def _tree(x_m: Array, y_m: Array) -> Any:
     from scipy.spatial import cKDTree
 
     return cKDTree(np.column_stack([x_m, y_m]))
+
+
+@dataclass(frozen=True, eq=False)
+class Slots:
+    """Visits to publish, before their places are drawn."""
+
+    person: Integers
+    venue: Integers
+    """True place, or the one that pads."""
+    survived: npt.NDArray[np.bool_]
+
+
+def fill_slots(histories: Histories, clusters: Clusters, noise: Noise, *, scale: float) -> Slots:
+    """Return as many slots per person and cluster as a noisy count says (book eq. 12.12), exactly.
+
+    Noise goes to all clusters, also those a person never visited. Too many visits: the farthest from the centre go;
+    too few: the venue nearest to the centre is appended, again and again. The true number shows nowhere. Counts are
+    whole, so the noise is the discrete Laplace of the same scale.
+    """
+    people = len(histories.people)
+    key = histories.person * clusters.size + clusters.label[histories.venue]
+    count = np.bincount(key, minlength=people * clusters.size)
+    wanted = np.maximum(0, with_geometric(count, scale, noise))
+    order = np.lexsort((histories.venue, clusters.from_centre_m[histories.venue], key))
+    first = np.cumsum(count) - count
+    rank = np.arange(histories.size) - first[key[order]]
+    kept = order[rank < wanted[key[order]]]
+    padded = np.repeat(np.arange(count.size), np.maximum(wanted - count, 0))
+    return Slots(
+        np.concatenate([histories.person[kept], padded // clusters.size]),
+        np.concatenate([histories.venue[kept], clusters.nearest[padded % clusters.size]]),
+        np.concatenate([np.ones(kept.size, dtype=np.bool_), np.zeros(padded.size, dtype=np.bool_)]),
+    )
+
+
+def draw_in_clusters(
+    slots: Slots, clusters: Clusters, x_m: Array, y_m: Array, rate_per_m: Array, noise: Noise
+) -> Integers:
+    """Draw a place for every slot from all of its public cluster, P ∝ exp(-rate·distance).
+
+    Slots of one venue and one rate share their distribution, so each is worked out once.
+    """
+    members = [clusters.members(number) for number in range(clusters.size)]
+
+    def laws() -> Iterator[tuple[Array, Integers]]:
+        for venue, rate, group in _alike(slots.venue, rate_per_m):
+            candidates = members[clusters.label[venue]]
+            yield -rate * np.hypot(x_m[candidates] - x_m[venue], y_m[candidates] - y_m[venue]), group
+
+    cluster = clusters.label[slots.venue]
+    place = choose_in_bags(laws(), slots.person * clusters.size + cluster, noise)
+    first = np.cumsum([0, *(found.size for found in members)])
+    return np.asarray(np.concatenate([np.empty(0, np.int64), *members])[first[cluster] + place])
+
+
+def draw_from_all(
+    person: Integers, venue: Integers, x_m: Array, y_m: Array, rate_per_m: float, noise: Noise
+) -> Integers:
+    """Draw a place for every visit of every person from the whole public list, P ∝ exp(-rate·distance)."""
+    laws = (
+        (-rate * np.hypot(x_m - x_m[place], y_m - y_m[place]), group)
+        for place, rate, group in _alike(venue, np.full(venue.size, rate_per_m))
+    )
+    return choose_in_bags(laws, person, noise)
+
+
+def draw_from_own(
+    slots: Slots, clusters: Clusters, x_m: Array, y_m: Array, rate_per_m: Array, noise: Noise
+) -> Integers:
+    """Draw from the person's own places in the cluster, as the book's text says: the support itself tells them."""
+    chosen = np.empty(slots.venue.size, dtype=np.int64)
+    key = slots.person * clusters.size + clusters.label[slots.venue]
+    for _, _, group in _alike(key, np.zeros(key.size)):
+        own = np.unique(slots.venue[group])
+        here = slots.venue[group]
+        away = np.hypot(x_m[own] - x_m[here][:, None], y_m[own] - y_m[here][:, None])
+        chosen[group] = own[noise.choose(-rate_per_m[group][:, None] * away)]
+    return chosen
+
+
+def _alike(venue: Integers, rate: Array) -> Iterator[tuple[int, float, Integers]]:
+    """Yield groups of slots with the same venue and rate."""
+    order = np.lexsort((rate, venue))
+    changes = (np.diff(venue[order]) != 0) | (np.diff(rate[order]) != 0)
+    for group in np.split(order, np.flatnonzero(changes) + 1) if order.size else []:
+        yield int(venue[group[0]]), float(rate[group[0]]), group
