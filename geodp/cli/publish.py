@@ -215,7 +215,7 @@ def counts(
     from geodp.publish.counts import CountsOptions, publish_counts
     from geodp.publish.request import parse_columns
     from geodp.publish.visit_reading import PARTS
-    from geodp.tables.visits.venue_list import PARTS as LISTED
+    from geodp.tables.visits.venue_file import PARTS as LISTED
 
     listed = parse_columns(venue_column, LISTED, "--venue-column")
     read = {} if venues is None else {"the venue list": venues}

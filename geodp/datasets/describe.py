@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geodp.tables.loaders import TRAJECTORIES, VISITS, Dropped, Loader
-from geodp.tables.loaders._checks import Numbering
 from geodp.tables.published_formats import loaders
+from geodp.tables.reader import Numbering
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,13 +95,13 @@ class _Facts:
             if not batch.num_rows:
                 continue
             self._rows += batch.num_rows
-            user = self._users.codes(batch.column("user"))
+            user = self._users.number(batch.column("user"))
             counts = np.bincount(user, minlength=max(len(self._users.names), self._per_user.size))
             counts[: self._per_user.size] += self._per_user
             self._per_user = counts
-            self._things.codes(self._named(batch))
+            self._things.number(self._named(batch))
             if "category" in batch.schema.names:
-                self._categories.codes(batch.column("category").drop_null())
+                self._categories.number(batch.column("category").drop_null())
             for name in self._least:
                 values = np.asarray(batch.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
                 if np.isfinite(values).any():

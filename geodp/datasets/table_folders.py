@@ -16,7 +16,7 @@ from geodp.geometry import EARTH_RADIUS_M, Array, Region
 from geodp.storage.csv_cells import guarded
 from geodp.storage.folders import whole_folder
 from geodp.tables.loaders import Dropped, Loader
-from geodp.tables.loaders._checks import Numbering
+from geodp.tables.reader import Numbering
 from geodp.tables.trajectories.generated_trips import TripSizes
 from geodp.tables.visits.generated_visits import Sizes, generated_histories
 
@@ -189,7 +189,7 @@ class VisitedVenues:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take up the venues of a batch; count rows that place a known venue elsewhere."""
-        code = self._numbers.codes(batch.column("venue"))
+        code = self._numbers.number(batch.column("venue"))
         lon, lat = (np.asarray(batch.column(name).to_numpy(zero_copy_only=False)) for name in ("lon", "lat"))
         number, row = np.unique(code, return_index=True)
         new = row[number >= self._first[0].size]

@@ -20,14 +20,14 @@ from geodp.errors import GeodpError, UsageError
 from geodp.privacy.keyed_choice import user_words
 from geodp.publish.request import NOTHING_DONE
 from geodp.publish.visit_reading import (
+    PARTS,
     VisitCollector,
-    require_visit_columns,
     require_visits,
     visit_batches,
     visit_files,
 )
-from geodp.tables.visits.histories import Integers
-from geodp.tables.visits.venue_list import VenueList
+from geodp.tables.reader import open_table
+from geodp.tables.visits.histories import Integers, Venues
 from geodp.tables.visits.visit_sets import VisitSets, visit_sets
 
 T = TypeVar("T")
@@ -73,13 +73,13 @@ class Cluster:
                 each.close(timeout=5)
 
     def visits(
-        self, path: Path, venues: VenueList, called: Mapping[str, str] | None = None, *, releasing: bool = False
+        self, path: Path, venues: Venues, called: Mapping[str, str] | None = None, *, releasing: bool = False
     ) -> ClusterVisits:
         """Read the files of a path on the cluster, and bring every user's visits together."""
         client = self._client
         files = [file.resolve() for file in visit_files(path)]
         # No message says more than those of the workers.
-        named = [require_visit_columns(file, releasing=True, called=called) for file in files]
+        named = [open_table(file, PARTS, called=called, releasing=releasing).called for file in files]
         number = self._pieces(files)
         listed = client.scatter(venues, broadcast=True)
         split = [
@@ -140,7 +140,7 @@ class ClusterVisits:
 
 
 def split_file(
-    path: Path, venues: VenueList, number: int, called: Mapping[str, str] | None = None, *, releasing: bool = False
+    path: Path, venues: Venues, number: int, called: Mapping[str, str] | None = None, *, releasing: bool = False
 ) -> tuple[tuple[int, int], list[Piece]]:
     """Read one file, and split its visits by user; first the numbers of rows and of rows at listed venues."""
     collector = VisitCollector(venues)

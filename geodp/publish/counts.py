@@ -41,7 +41,8 @@ from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
 from geodp.publish.visit_reading import read_visit_sets, venues_of
 from geodp.registry import plugins
-from geodp.tables.visits.venue_list import VenueList, read_venue_list
+from geodp.tables.visits.histories import Venues
+from geodp.tables.visits.venue_file import read_venue_list
 from geodp.tables.visits.visit_sets import VisitSets, VisitTable
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class CountedVenues(PublicationPlan):
     """One number per public venue."""
 
     def __init__(
-        self, method: CountsPublication, visits: VisitTable, venues: VenueList, remarks: tuple[str, ...] = ()
+        self, method: CountsPublication, visits: VisitTable, venues: Venues, remarks: tuple[str, ...] = ()
     ) -> None:
         super().__init__(method, venues.region(), remarks)
         self._method, self._visits, self._venues = method, visits, venues
@@ -96,7 +97,7 @@ class CountedVenues(PublicationPlan):
     def _table(self, released: VenueCounts) -> PublishedTable:
         venues = self._venues
         columns: dict[str, Any] = {"venue": venues.name, "count": np.round(released.count, _COUNT_DIGITS) + 0.0}
-        if venues.lon is None or venues.lat is None:
+        if not venues.placed:
             return PublishedTable(columns)
         return PublishedTable(columns | degree_columns(venues.lon, venues.lat), "points")
 
@@ -104,10 +105,10 @@ class CountedVenues(PublicationPlan):
         from geodp.display.layers.visits import draw_venue_counts
         from geodp.publish.released_map import released_layer
 
-        places = self._venues.places_m()
-        if places is not None:
-            names = self._venues.name.to_pylist()
-            draw_venue_counts(released_layer("Published counts"), page, *places, released.count, names=names)
+        venues = self._venues
+        if venues.placed:
+            layer, names = released_layer("Published counts"), venues.name.tolist()
+            draw_venue_counts(layer, page, *venues.places_m(), released.count, names=names)
 
 
 def publish_counts(request: Request, options: CountsOptions) -> PublishResult:
@@ -138,7 +139,7 @@ def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, 
             "venue list: must be public and given in release mode: use --venues FILE. Reading it off the visits would "
             f"disclose which places were visited. {NOTHING_DONE}"
         )
-    inside = inputs.venues_within(request, listed.lon, listed.lat)
+    inside = inputs.venues_within(request, listed)
     listed = listed if inside is None else listed.chosen(inside)
     inputs.values["venues"] = None if options.venues is None else options.venues.name
     inputs.values["number_of_venues"] = listed.size if options.venues is not None else None
@@ -163,9 +164,9 @@ def build(options: CountsOptions, request: Request) -> CountsPublication:
     return cls.from_options(fields, f"publish counts --method {cls.kind}")
 
 
-def _require_places(request: Request, method: CountsPublication, venues: VenueList) -> None:
+def _require_places(request: Request, method: CountsPublication, venues: Venues) -> None:
     """Refuse what needs places when the list has none, before anything is charged."""
-    if venues.lon is not None:
+    if venues.placed:
         return
     wanted = {
         f"{request.out.suffix} files": require_suffix(request.out).startswith("geo"),

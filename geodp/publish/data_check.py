@@ -11,17 +11,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from geodp.errors import DataError, UsageError
-from geodp.geometry import Array, Region
+from geodp.errors import UsageError
+from geodp.geometry import Region
 from geodp.publish.public_inputs import parse_region, require_sound
-from geodp.tables import reader, total_rows
+from geodp.tables import total_rows
+from geodp.tables.formats import column_names, is_csv
 from geodp.tables.notices import gathered, notice
-from geodp.tables.point_column import PointColumn, point_column
-from geodp.tables.trajectories.reading import LATEST_S
+from geodp.tables.reader import PLACE, TableReader, as_text, open_table
+from geodp.tables.row_checks import MOST, Mask, RegionCheck, RowFaults, row_faults
 from geodp.tables.trajectories.scores import sparse_remark
 from geodp.tables.trajectories.table import Trajectories
-from geodp.tables.usual_columns import candidates, named_columns
-from geodp.tables.visits.venue_list import VenueList, as_text, read_venue_list
+from geodp.tables.usual_columns import candidates
+from geodp.tables.visits.histories import Venues
+from geodp.tables.visits.venue_file import read_venue_list
 
 FOR_THE_HOLDER = "check-data: for the holder of the data only; nothing of this may be published."
 PARTS = {
@@ -30,10 +32,7 @@ PARTS = {
     "trajectories": ("user", "trajectory", "time_s", "lon", "lat"),
     "venues": ("venue", "lon", "lat"),
 }
-_NUMBERS, _TIMES = ("lon", "lat"), ("time_s",)
 _SHOWN = 5
-_MOST = 0.5
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass
@@ -70,7 +69,7 @@ class DataReport:
 
     def text(self) -> str:
         """Say it in words."""
-        unit = "row" if self.path.name.lower().endswith(reader.PARQUET) else "line"
+        unit = "line" if is_csv(self.path) else "row"
         called = ", ".join(part if part == name else f"{part} ({name})" for part, name in self.columns.items())
         lines = [FOR_THE_HOLDER, f"{self.path.name}: {self.rows:,} rows of {self.kind}, columns {called}."]
         lines.append(f"A release uses {self.usable:,} of them and leaves {self.rows - self.usable:,} out.")
@@ -133,14 +132,14 @@ def check_data(
     """
     begun = time.perf_counter()
     with gathered() as notices:
-        found = reader.column_names(path)
+        found = column_names(path)
         kind = kind or _kind_of(found)
         if kind not in PARTS:
             raise UsageError(f"--kind {kind}: use one of {', '.join(PARTS)}.")
-        points = point_column(path, found, named=[name for part, name in (called or {}).items() if part in _NUMBERS])
-        report = DataReport(path, kind, _columns(path, kind, found, called, placed=points is not None))
+        table = _open(path, kind, called)
+        report = DataReport(path, kind, dict(table.called))
         listed = None if venues is None else read_venue_list(venues)
-        _Reading(report, _region(region), listed, points).read(len(found))
+        _Reading(report, table, _region(region), listed).read()
     report.notices = list(notices)
     report.seconds = time.perf_counter() - begun
     return report
@@ -156,22 +155,19 @@ def _kind_of(found: list[str]) -> str:
     return "positions"
 
 
-def _columns(
-    path: Path, kind: str, found: list[str], called: Mapping[str, str] | None, *, placed: bool
-) -> dict[str, str]:
-    """Return what the columns are called, without those that may be missing and are (`placed`: points hold places)."""
-    named = named_columns(path, PARTS[kind], found, called)
-    optional = {"positions": ("user",), "venues": _NUMBERS}.get(kind, ()) + (_NUMBERS if placed else ())
-    missing = [part for part, name in named.items() if name not in found]
-    for part in missing:
-        if part not in optional or part in (called or {}):
-            raise DataError(
-                f"{path.name}: no column '{named[part]}', so it cannot be published as {kind}. Found: "
-                f"{', '.join(found)}. Name it with --column {part}=COLUMN, or say with --kind what the file holds."
-            )
-    if kind == "positions" and "user" in missing:
+def _open(path: Path, kind: str, called: Mapping[str, str] | None) -> TableReader:
+    """Find the columns, without those that may be missing and are."""
+    table = open_table(
+        path,
+        PARTS[kind],
+        called=called,
+        optional={"positions": ("user",), "venues": PLACE}.get(kind, ()),
+        name_it=lambda part: f"name it with --column {part}=COLUMN, or say with --kind what the file holds",
+        purpose=f", so it cannot be published as {kind}",
+    )
+    if kind == "positions" and not table.has("user"):
         notice(f"{path.name}: no column says whose a row is: publishing it needs --one-row-per-person.")
-    return {part: name for part, name in named.items() if part not in missing}
+    return table
 
 
 def _region(text: str | None) -> Region | None:
@@ -185,36 +181,27 @@ def _region(text: str | None) -> Region | None:
 class _Reading:
     """Goes through a file once, and fills in the report."""
 
-    def __init__(
-        self, report: DataReport, region: Region | None, venues: VenueList | None, points: PointColumn | None
-    ) -> None:
-        self.report, self.region, self.venues, self.points = report, region, venues, points
-        self.swapped = self.placed = self.inside = 0
+    def __init__(self, report: DataReport, table: TableReader, region: Region | None, venues: Venues | None) -> None:
+        self.report, self.table, self.venues = report, table, venues
+        self.places = None if region is None else RegionCheck(table.path, region)
+        self.faults = RowFaults(table)
+        self.placed = 0
         self.kept: list[dict[str, Any]] = []
 
-    def read(self, width: int) -> None:
+    def read(self) -> None:
         """Read all rows."""
         report, before = self.report, 0
-        csv = not report.path.name.lower().endswith(reader.PARQUET)
-        lines, others = total_rows.line_numbers(report.path, width) if csv else (None, np.empty(0, np.int64))
+        lines, others = None, np.empty(0, np.int64)
+        if is_csv(report.path):
+            lines, others = total_rows.line_numbers(report.path, len(self.table.found))
         self._note("another number of columns, or quotes that are not closed", others)
-        for batch in self._batches():
+        for batch in self.table.batches(total=True):
             size = len(next(iter(batch.values())))
             number = np.arange(before + 1, before + size + 1) if lines is None else lines[before : before + size]
             self._look(batch, number)
             before += size
         report.rows = before + others.size
         self._conclude()
-
-    def _batches(self) -> Iterator[dict[str, Any]]:
-        called = self.report.columns
-        names = [part for part in called if part not in (*_NUMBERS, *_TIMES)]
-        numbers, times = [part for part in called if part in _NUMBERS], [part for part in called if part in _TIMES]
-        binary = [] if self.points is None else [self.points.name]
-        for batch in reader.batches(
-            self.report.path, numbers, names, times=times, binary=binary, called=called, total=True
-        ):
-            yield batch if self.points is None else batch | self.points.places(batch.pop(self.points.name), total=True)
 
     def _look(self, batch: dict[str, Any], number: npt.NDArray[np.int64]) -> None:
         good = np.ones(number.size, dtype=np.bool_)
@@ -226,29 +213,14 @@ class _Reading:
         self.kept.append(columns | {name: batch[name][good] for name in ("time_s", "lon", "lat") if "time_s" in batch})
 
     def _faults(self, batch: dict[str, Any]) -> Iterator[tuple[str, Mask]]:
-        for part, values in batch.items():
-            number = part in (*_NUMBERS, *_TIMES)
-            yield f"no {part} that can be read", ~np.isfinite(values) if number else reader.is_missing(values)
-        if "time_s" in batch:
-            yield "a time that is no time in seconds", np.abs(batch["time_s"]) > LATEST_S
-        if "lon" in batch:
-            yield from self._places(batch["lon"], batch["lat"])
+        self.faults.look(batch)
+        yield from row_faults(self.table, batch)
+        if self.table.placed:
+            self.placed += int(np.count_nonzero(np.isfinite(batch["lon"]) & np.isfinite(batch["lat"])))
+            if self.places is not None:
+                yield "outside the region", ~self.places.look(batch["lon"], batch["lat"])[0]
         if self.venues is not None and "venue" in batch and self.report.kind == "visits":
             yield "a venue that is not in the list", self.venues.numbers_of(as_text(batch["venue"])) < 0
-
-    def _places(self, lon: Array, lat: Array) -> Iterator[tuple[str, Mask]]:
-        with np.errstate(invalid="ignore"):
-            on_earth = (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
-            turned = (np.abs(lat) <= 180) & (np.abs(lon) <= 90)
-        self.placed += int(np.count_nonzero(np.isfinite(lon) & np.isfinite(lat)))
-        yield "a longitude beyond ±180 or a latitude beyond ±90", ~on_earth
-        if self.region is None:
-            self.swapped += int(np.count_nonzero(~on_earth & turned))
-            return
-        inside = _inside(self.region, lon, lat, on_earth)
-        self.inside += int(np.count_nonzero(inside))
-        self.swapped += int(np.count_nonzero(~inside & _inside(self.region, lat, lon, turned)))
-        yield "outside the region", ~inside
 
     def _note(self, reason: str, where: npt.NDArray[np.int64]) -> None:
         if not where.size:
@@ -263,13 +235,14 @@ class _Reading:
             report.looks_wrong.append("the file has column names but no rows.")
         elif not report.usable:
             report.looks_wrong.append("not one row can be used.")
-        if self.swapped > _MOST * max(self.placed, 1):
+        swapped = self.faults.swapped if self.places is None else self.places.swapped
+        if swapped > MOST * max(self.placed, 1):
             report.looks_wrong.append(
-                f"{100 * self.swapped / self.placed:.0f} % of the places would fit with lat and lon swapped"
-                + ("." if self.region is None else ", in the columns' names or in --region (west,south,east,north).")
+                f"{100 * swapped / self.placed:.0f} % of the places would fit with lat and lon swapped"
+                + ("." if self.places is None else ", in the columns' names or in --region (west,south,east,north).")
             )
-        if self.region is not None and self.placed:
-            report.inside_share = self.inside / self.placed
+        if self.places is not None and self.placed:
+            report.inside_share = self.places.inside / self.placed
         report.megabytes = report.rows * 8 * len(report.columns) / 1e6
         if "user" in report.columns and report.usable:
             self._people()
@@ -300,8 +273,3 @@ class _Reading:
         names = np.array(user.dictionary.to_pylist(), dtype=np.object_)
         person, trip = np.asarray(user.indices), np.asarray(label.indices)
         return Trajectories.from_points(names, person, trip, time_s, lon, lat)  # their places play no part
-
-
-def _inside(region: Region, lon: Array, lat: Array, sound: Mask) -> Mask:
-    x_m, y_m = region.projection.to_m(lon=np.where(sound, lon, 0.0), lat=np.where(sound, lat, 0.0))
-    return sound & region.contains(x_m, y_m)

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import UsageError
-from geodp.geometry import Array, Region, region_from_file, region_problems
+from geodp.geometry import Region, region_from_file, region_problems
 from geodp.public.guarantee import Guarantee, Unit
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.storage.files import is_regular
+from geodp.tables.visits.histories import Venues
 
 T = TypeVar("T")
 _NOBODY_SOUTH_OF = -60.0
@@ -60,11 +61,11 @@ class PublicInputs:
             raise UsageError(str(error) if NOTHING_DONE in str(error) else f"{error} {NOTHING_DONE}") from None
         return region
 
-    def venues_within(self, request: Request, lon: Array | None, lat: Array | None) -> npt.NDArray[np.bool_] | None:
+    def venues_within(self, request: Request, venues: Venues) -> npt.NDArray[np.bool_] | None:
         """Tell which venues of a public list lie in the region that was asked for (None: no region, all are used)."""
         if request.region is None:
             return None
-        if lon is None or lat is None:
+        if not venues.placed:
             raise UsageError(
                 f"--region: chooses among venues by place: give --venues with columns lon and lat. {NOTHING_DONE}"
             )
@@ -74,7 +75,7 @@ class PublicInputs:
         except UsageError as error:
             raise UsageError(f"{error} {NOTHING_DONE}") from None
         self.values["region"] = _plain(region)
-        inside = region.contains(*region.projection.to_m(lon=lon, lat=lat))
+        inside = region.contains(*region.projection.to_m(lon=venues.lon, lat=venues.lat))
         if not inside.any():
             raise UsageError(f"--region {request.region}: no venue of the public list lies inside. {NOTHING_DONE}")
         return inside

@@ -22,9 +22,9 @@ from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.request import NOTHING_DONE, Request
 from geodp.publish.statement import Accuracy
 from geodp.registry import plugins
-from geodp.tables import reader
+from geodp.tables.formats import is_table
 from geodp.tables.notices import notice, notice_cap
-from geodp.tables.trajectories.reading import Points, gathered_points, read_points
+from geodp.tables.trajectories.files import TrajectoryPoints, gather_points, read_points
 from geodp.tables.trajectories.scores import changed_remark, sparse_remark
 from geodp.tables.trajectories.table import Trajectories, nobody
 
@@ -164,7 +164,7 @@ def _prepare(
     return SyntheticTrips(method, trajectories, region, (*dropped, *left.remarks()))
 
 
-def _read(request: Request, form: TripFormat) -> tuple[Points, list[str]]:
+def _read(request: Request, form: TripFormat) -> tuple[TrajectoryPoints, list[str]]:
     """Read a table of points as it is, a published format through its loader, which cleans; say what was dropped."""
     from geodp.tables.published_formats import loader_for, told_by_columns
 
@@ -174,7 +174,7 @@ def _read(request: Request, form: TripFormat) -> tuple[Points, list[str]]:
             f"{path}: say with --format what the folder holds. A release does not look: which files are in it may "
             f"follow from who is. {NOTHING_DONE}"
         )
-    if form.kind is None and (not path.exists() or (reader.is_table(path) and not told_by_columns(path))):
+    if form.kind is None and (not path.exists() or (is_table(path) and not told_by_columns(path))):
         if form.fields:
             raise UsageError(f"--read sets fields of a published format; {path.name} is a plain table. {NOTHING_DONE}")
         return read_points(path, releasing=request.releasing, called=request.columns), []
@@ -187,7 +187,7 @@ def _read(request: Request, form: TripFormat) -> tuple[Points, list[str]]:
     if loader.loads != "trajectories":
         raise UsageError(f"--format {loader.kind} reads {loader.loads}, not trajectories. {NOTHING_DONE}")
     loaded = loader.load(path, total=request.releasing)
-    points = gathered_points(path, (_columns(batch) for batch in loaded), releasing=request.releasing)
+    points = gather_points(path, (_columns(batch) for batch in loaded), releasing=request.releasing)
     return points, [f"Read as {loader.kind}.", *loaded.dropped.lines()]
 
 

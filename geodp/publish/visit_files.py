@@ -10,11 +10,10 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.publish.request import NOTHING_DONE
-from geodp.publish.visit_reading import PARTS, require_visit_columns
-from geodp.tables import reader
-from geodp.tables.usual_columns import find_column
-from geodp.tables.visits.histories import Histories, Integers, Venues
-from geodp.tables.visits.venue_list import as_text
+from geodp.publish.visit_reading import PARTS
+from geodp.tables.reader import as_text, call_it, open_table, words_of
+from geodp.tables.row_checks import checked_batches
+from geodp.tables.visits.histories import Histories, Integers, Names, Venues
 
 
 def read_visits(
@@ -43,14 +42,12 @@ def read_visits(
     users
         The public list of people; None: those whom the file names.
     """
-    columns = require_visit_columns(path, releasing=releasing, called=columns)
-    parts = list(reader.batches(path, (), PARTS, called=columns, total=releasing))
-    user, venue = (_gathered(parts, name) for name in PARTS)
-    if not releasing:
-        _require_rows(path, user, venue)
+    table = open_table(path, PARTS, called=columns, releasing=releasing)
+    parts = list(table.batches(total=True) if releasing else checked_batches(table, what="visits"))
+    user, venue = (words_of(parts, name) for name in PARTS)
     names = np.array(sorted(user.unique().drop_null().to_pylist() if users is None else users), dtype=np.object_)
-    person = _numbers(user, {name: number for number, name in enumerate(names.tolist())})
-    place = _numbers(venue, {name: number for number, name in enumerate(venues.name.tolist())})
+    person = _numbers(user, names)
+    place = venues.numbers_of(venue)
     known = (person >= 0) & (place >= 0)
     if not releasing and not (place >= 0).any():
         raise DataError(
@@ -59,31 +56,13 @@ def read_visits(
     return Histories(names, person[known], place[known]), _left_out(person, place)
 
 
-def _gathered(parts: list[dict[str, Any]], name: str) -> Any:
-    """Return a column of names as words; null where there is none."""
+def _numbers(column: Any, names: Names) -> Integers:
+    """Return the number of each name, -1 for those that have none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    nothing = pa.scalar(None, pa.string())
-    words = [pc.if_else(reader.is_missing(part[name]), nothing, as_text(part[name])) for part in parts]
-    return pa.chunked_array(words, pa.string()).combine_chunks()
-
-
-def _numbers(column: Any, number: Mapping[str, int]) -> Integers:
-    """Return the number of each name, -1 for those that have none."""
-    codes = column.dictionary_encode()
-    listed = np.array([*(number.get(name, -1) for name in codes.dictionary.to_pylist()), -1], dtype=np.int64)
-    return listed[np.asarray(codes.indices.fill_null(listed.size - 1), dtype=np.int64)]
-
-
-def _require_rows(path: Path, user: Any, venue: Any) -> None:
-    """Refuse a file without visits, and rows that lack a value."""
-    if not len(user):
-        raise DataError(f"{path.name}: has column names but no visits. {NOTHING_DONE}")
-    for name, column in zip(PARTS, (user, venue), strict=True):
-        bad = np.flatnonzero(np.asarray(column.is_null()))
-        if bad.size:
-            raise DataError(f"{path.name}: {bad.size:,} rows have no {name}, first in row {bad[0] + 1}. {NOTHING_DONE}")
+    found = pc.index_in(column, value_set=pa.array(names, pa.string()), skip_nulls=True)
+    return np.asarray(pc.fill_null(found, -1), dtype=np.int64)
 
 
 def _left_out(person: Integers, place: Integers) -> tuple[str, ...]:
@@ -98,15 +77,7 @@ def _left_out(person: Integers, place: Integers) -> tuple[str, ...]:
 
 def read_users(path: Path) -> list[str]:
     """Read the public list of people (column user): each gets a record in the output, whatever is in the data."""
-    import pyarrow as pa
-
-    reader.require_columns(path, {"user of the list": "user"}, reader.column_names(path))
-    parts = [as_text(part["user"]) for part in reader.batches(path, [], ["user"])]
-    names = pa.chunked_array(parts, pa.string()).to_pylist()
-    if not names:
-        raise DataError(f"{path.name}: has column names but no users. {NOTHING_DONE}")
-    if any(name in (None, "") for name in names):
-        raise DataError(f"{path.name}: some rows have no user. {NOTHING_DONE}")
+    names = words_of(list(checked_batches(open_table(path, ["user"]), what="users")), "user").to_pylist()
     if len(set(names)) != len(names):
         raise DataError(f"{path.name}: names a user twice. {NOTHING_DONE}")
     return [str(name) for name in names]
@@ -117,19 +88,10 @@ def read_personal_levels(path: Path) -> dict[str, str]:
 
     The choices are public: they are published with the guarantee, and must not depend on where a person was.
     """
-    found = reader.column_names(path)
-    user = find_column(path, "user", found, name_it="call it 'user'") or "user"
-    reader.require_columns(path, {"user of the levels": user, "level of a user": "level"}, found)
+    table = open_table(path, ("user", "level"), gaps=("level",), name_it=call_it)
     levels: dict[str, str] = {}
-    for part in reader.batches(path, [], ["user", "level"], called={"user": user}):
-        users, wanted = (part[name].cast("string").to_pylist() for name in ("user", "level"))
-        for user, level in zip(users, wanted, strict=True):
-            if user in (None, ""):
-                raise DataError(f"{path.name}: a level without a user. {NOTHING_DONE}")
-            if level in (None, ""):
-                continue
-            if levels.setdefault(user, level) != level:
-                raise DataError(
-                    f"{path.name}: user '{user}' has two levels, '{levels[user]}' and '{level}'. {NOTHING_DONE}"
-                )
+    for part in checked_batches(table, what=None):
+        for user, level in zip(*(as_text(part[name]).to_pylist() for name in ("user", "level")), strict=True):
+            if level not in (None, "") and levels.setdefault(user, level) != level:
+                raise DataError(f"{path.name}: user '{user}' has two levels, '{levels[user]}' and '{level}'.")
     return levels

@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from geodp.errors import DataError
-from geodp.model import did_you_mean
 from geodp.privacy.keyed_choice import user_words
 from geodp.publish.request import NOTHING_DONE
-from geodp.tables import reader
-from geodp.tables.usual_columns import named_columns
-from geodp.tables.visits.histories import Integers
-from geodp.tables.visits.venue_list import VenueList, as_text
+from geodp.tables.formats import is_table
+from geodp.tables.reader import as_text, open_table
+from geodp.tables.row_checks import checked_batches
+from geodp.tables.visits.histories import Integers, Venues
 from geodp.tables.visits.visit_sets import VisitSets, distinct, sets_of_sorted
 
 PARTS = ("user", "venue")
@@ -50,10 +48,10 @@ class ReadVisits:
 class VisitCollector:
     """Takes visits batch by batch; users are told apart by name."""
 
-    def __init__(self, venues: VenueList) -> None:
+    def __init__(self, venues: Venues) -> None:
         self.venues = venues
         self.rows = self.unlisted = 0
-        self._users = Numbering()
+        self._users = UserNumbering()
         self._visits = np.empty(0, dtype=np.int64)  # user × venues + venue, sorted, each once
         self._new: list[Integers] = []
         self._piled = 0
@@ -90,8 +88,8 @@ class VisitCollector:
         return ReadVisits(sets_of_sorted(user_words(names), visits, self.venues.size), self.rows, self.unlisted)
 
 
-class Numbering:
-    """Numbers names from 0 in the order in which they are first met."""
+class UserNumbering:
+    """Numbers users from 0 in the order in which they are first met."""
 
     def __init__(self) -> None:
         import pyarrow as pa
@@ -129,18 +127,17 @@ def _gathered(batches: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
 
 
 def visit_files(path: Path) -> list[Path]:
-    """Return the files of a path: itself, or the Parquet and csv files of a folder, in the order of their names."""
+    """Return the files of a path: itself, or the tables of a folder, in the order of their names."""
     if not path.is_dir():
         return [path]
-    endings = reader.PARQUET + reader.CSV
-    found = sorted(file for file in path.rglob("*") if file.is_file() and file.name.lower().endswith(endings))
+    found = sorted(file for file in path.rglob("*") if file.is_file() and is_table(file))
     if not found:
-        raise DataError(f"{path}: the folder holds neither Parquet nor csv files. {NOTHING_DONE}")
+        raise DataError(f"{path}: the folder holds neither Parquet nor csv files, nor other tables. {NOTHING_DONE}")
     return found
 
 
 def read_visit_sets(
-    path: Path, venues: VenueList, *, releasing: bool, called: Mapping[str, str] | None = None
+    path: Path, venues: Venues, *, releasing: bool, called: Mapping[str, str] | None = None
 ) -> ReadVisits:
     """Read a file (or the files of a folder) of visits: columns user, venue, or what they are called there."""
     collector = VisitCollector(venues)
@@ -162,17 +159,16 @@ def require_visits(path: Path, rows: int, listed: int) -> None:
         )
 
 
-def venues_of(path: Path, *, releasing: bool, called: Mapping[str, str] | None = None) -> VenueList:
+def venues_of(path: Path, *, releasing: bool, called: Mapping[str, str] | None = None) -> Venues:
     """Return the venues that were visited: derived from private data, hence for simulation only."""
-    import pyarrow as pa
-
     names: set[str] = set()
     for file in visit_files(path):
         for _, venue in visit_batches(file, releasing=releasing, called=called):
             names.update(venue.unique().to_pylist())
     if not names:
         raise DataError(f"{path.name}: has column names but no visits. {NOTHING_DONE}")
-    return VenueList(pa.array(sorted(names), pa.string()))
+    listed = np.array(sorted(names), dtype=np.object_)
+    return Venues(listed, *np.full((2, listed.size), np.nan))
 
 
 def visit_batches(path: Path, *, releasing: bool, called: Mapping[str, str] | None = None) -> Iterator[tuple[Any, Any]]:
@@ -180,45 +176,6 @@ def visit_batches(path: Path, *, releasing: bool, called: Mapping[str, str] | No
 
     A row that lacks one of them is an error when simulating, and left out when releasing.
     """
-    called = require_visit_columns(path, releasing=releasing, called=called)
-    read = 0
-    for part in reader.batches(path, (), PARTS, called=called, total=releasing):
-        user, venue = as_text(part["user"]), as_text(part["venue"])
-        missing = {name: reader.is_missing(part[name]) for name in PARTS}
-        if releasing:
-            usable = ~(missing["user"] | missing["venue"])
-            yield user.filter(usable), venue.filter(usable)
-            continue
-        for name in PARTS:
-            _require_complete(path, name, missing[name], read)
-        read += len(user)
-        yield user, venue
-
-
-def require_visit_columns(path: Path, *, releasing: bool, called: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return what the columns user and venue are called; refuse a file that lacks one of them.
-
-    When releasing, columns of other names are not quoted: where the line of names is missing, that is a person's visit.
-    """
-    found = reader.column_names(path)
-    named = named_columns(path, PARTS, found, called)
-    for part in PARTS:
-        name = named[part]
-        if name in found:
-            continue
-        hint = " Name its columns." if releasing else f" Found: {', '.join(found)}.{did_you_mean(name, found)}"
-        if len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
-            hint = " The columns are not separated by commas: save the file with commas."
-        raise DataError(f"{path.name}: no column '{name}'.{hint} Name it: --column {part}=COLUMN. {NOTHING_DONE}")
-    return named
-
-
-def _require_complete(path: Path, name: str, missing: npt.NDArray[np.bool_], before: int) -> None:
-    if not missing.any():
-        return
-    row = before + int(np.argmax(missing)) + 1
-    where = f"line {row + 1}" if ".csv" in path.name.lower() else f"row {row}"
-    raise DataError(
-        f"{path.name}: {int(missing.sum()):,} rows or more have no {name}, first in {where}. Remove or mend such rows. "
-        f"{NOTHING_DONE}"
-    )
+    table = open_table(path, PARTS, called=called, releasing=releasing)
+    for part in checked_batches(table, total=releasing, what=None):
+        yield as_text(part["user"]), as_text(part["venue"])

@@ -121,7 +121,7 @@ def _prepare(request: Request, inputs: PublicInputs, *, places: PublicPlaces, ki
         areas=places.areas,
         leave_out=places.leave_out,
     )
-    inside = inputs.venues_within(request, venues.lon, venues.lat)
+    inside = inputs.venues_within(request, venues)
     venues = venues if inside is None else venues.chosen(inside)
     hierarchy = hierarchy_of(venues)
     personal = {} if places.personal_levels is None else read_personal_levels(places.personal_levels)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from geodp.errors import GeodpError
 from geodp.storage.files import is_regular
-from geodp.tables.first_rows import FirstRows
+from geodp.tables.positions import FirstRows
 from geodp.world.bounds import MOST_CELLS
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A column of points in a Parquet file (GeoParquet), read as longitudes and latitudes."""
+"""A column of points (GeoParquet, GeoPackage, GeoJSON), read as longitudes and latitudes whatever its coordinates."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.geometry import Array
+from geodp.tables.formats import stated_crs
 from geodp.tables.notices import notice
 from geodp.tables.usual_columns import candidates
 
 _DEGREES = "OGC:CRS84"
-_USUAL = "geometry"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class PointColumn:
     def _degrees(self, x: Array, y: Array) -> dict[str, Array]:
         if self.crs is None:
             return {"lon": x, "lat": y}
-        lon, lat = _transformer(json.dumps(self.crs)).transform(x, y)
+        lon, lat = _transformer(self.path, json.dumps(self.crs)).transform(x, y)
         far = ~(np.isfinite(lon) & np.isfinite(lat))  # the transformation says inf where it cannot
         return {"lon": np.where(far, np.nan, lon), "lat": np.where(far, np.nan, lat)}
 
@@ -61,42 +61,30 @@ def point_column(path: Path, found: Sequence[str], *, named: Sequence[str] = ())
     """
     if any(name in found for name in named) or any(candidates(part, found) for part in ("lon", "lat")):
         return None
-    stated = _stated(path)
-    name = str(stated.get("primary_column", _USUAL))
-    if name not in found or not path.name.lower().endswith((".parquet", ".pq", ".geoparquet")):
+    stated = stated_crs(path)
+    if stated is None or stated[0] not in found:
         return None
-    crs = stated.get("columns", {}).get(name, {}).get("crs")
-    if crs is not None and _is_degrees(crs):
-        crs = None
-    if crs is not None:
-        called = crs.get("name", "other coordinates") if isinstance(crs, dict) else str(crs)
-        notice(f"{path.name}: points in {called} are converted to degrees.")
+    name, crs = stated
+    if crs is None or _is_degrees(crs):
+        return PointColumn(path, name)
+    _transformer(path, json.dumps(crs))  # coordinates that nobody knows are refused before a row is read
+    called = crs.get("name", "other coordinates") if isinstance(crs, dict) else str(crs)
+    notice(f"{path.name}: points in {called} are converted to degrees.")
     return PointColumn(path, name, crs)
 
 
-def _stated(path: Path) -> dict[str, Any]:
-    """Return what a GeoParquet file says about its geometry ({} where it says nothing)."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        text = (pq.read_schema(path).metadata or {}).get(b"geo", b"{}")
-        stated = json.loads(text)
-    except (pa.ArrowException, OSError, ValueError):
-        return {}
-    return stated if isinstance(stated, dict) else {}
-
-
 def _is_degrees(crs: Any) -> bool:
+    if isinstance(crs, str):
+        return crs in (_DEGREES, "EPSG:4326")
     code = crs.get("id", {}) if isinstance(crs, dict) else {}
     return (code.get("authority"), str(code.get("code"))) in (("OGC", "CRS84"), ("EPSG", "4326"))
 
 
-def _transformer(crs: str) -> Any:
+def _transformer(path: Path, crs: str) -> Any:
     from pyproj import CRS, Transformer
     from pyproj.exceptions import CRSError
 
     try:
         return Transformer.from_crs(CRS.from_user_input(json.loads(crs)), _DEGREES, always_xy=True)
     except CRSError as error:
-        raise DataError(f"the file states coordinates that nobody knows ({error})") from error
+        raise DataError(f"{path.name}: states coordinates that nobody knows ({error})") from error

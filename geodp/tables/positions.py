@@ -1,9 +1,9 @@
-"""Places in a csv or Parquet file, checked and brought into the region: what `table` and `trace` read."""
+"""Places in a table, checked and brought into the region: what `table`, `trace` and `replay` read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,34 +12,45 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
-from geodp.tables import reader
-from geodp.tables.first_rows import MOST_LOOKED_AT, FirstRows, row_count
+from geodp.tables.formats import row_count
 from geodp.tables.notices import notice
-from geodp.tables.point_column import PointColumn
-
-_MOST = 0.5  # more than half outside, and more than half inside when swapped: the columns are swapped
+from geodp.tables.reader import MOST_LOOKED_AT, TableReader
+from geodp.tables.row_checks import RegionCheck, RowFaults, checked_batches
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Names of a file's columns; a name that is None is not read."""
+class FirstRows:
+    """How many rows a file has, and what was seen of the first of them: soon said, however long the file."""
 
-    lon: str
-    lat: str
-    worker: str | None = None
-    time: str | None = None
-    points: PointColumn | None = None
-    """Column of points that stands for both `lon` and `lat`."""
+    path: Path
+    rows: float
+    """Rows of the file: estimated from the length of the first lines of a csv, otherwise stated."""
+    looked_at: int = 0
+    inside: int = 0
+    """Rows, of those looked at, inside the region."""
 
     @property
-    def numbers(self) -> list[str]:
-        """Names of the numeric columns."""
-        return [self.lon, self.lat] if self.points is None else []
+    def whole(self) -> bool:
+        """Whether every row was looked at."""
+        return 0 < self.rows <= self.looked_at
+
+    def sentence(self) -> str:
+        """Say it in words."""
+        name = self.path.name
+        if not self.looked_at:
+            return f"{name}: about {self.rows:,.0f} rows"
+        share = 100 * self.inside / self.looked_at
+        if self.whole:
+            return f"{name}: {share:.3g} % of its {self.looked_at:,} rows lie inside the region"
+        return (
+            f"{name}: {share:.3g} % of the first {self.looked_at:,} rows lie inside the region; it has about "
+            f"{self.rows:,.0f}"
+        )
 
 
 @dataclass(frozen=True)
-class Positions:
-    """The rows inside the region, in the file's order."""
+class Fixes:
+    """The rows inside the region, in the file's order: where, and where the file says so who and when."""
 
     x_m: Array
     y_m: Array
@@ -67,162 +78,80 @@ def given_path(path: str, kind: str) -> Path:
     return Path(path)
 
 
-def read_positions(path: Path, columns: Columns, region: Region, *, most: int | None = None) -> Positions:
+def read_fixes(table: TableReader, region: Region, *, most: int | None = None) -> Fixes:
     """Read and check a file of places; points outside the region are dropped, and how many is said.
 
     With `most` reading ends after about so many rows, and nothing is said.
     """
-    check = _Check(path, columns, region)
-    x, y, time, worker = [], [], [], []
-    for batch in _batches(path, columns):
-        inside, x_m, y_m = check.look(batch)
+    check, worker, time_s = _Check(table, region), [], []
+    x, y = [], []
+    for batch, inside, x_m, y_m in check.batches(most):
         x.append(x_m[inside])
         y.append(y_m[inside])
-        if columns.time:
-            time.append(batch[columns.time][inside])
-        if columns.worker:
-            worker.append(batch[columns.worker].filter(inside))
-        if most is not None and check.rows >= most:
-            break
+        if table.has("time_s"):
+            time_s.append(batch["time_s"][inside])
+        if table.has("worker"):
+            worker.append(batch["worker"].filter(inside))
     if most is None:
-        check.conclude()
-    code, names = _numbered(worker) if columns.worker else (None, None)
-    return Positions(np.concatenate(x), np.concatenate(y), code, np.concatenate(time) if columns.time else None, names)
+        check.refuse(whole=True)
+        check.tell_dropped()
+    code, names = _numbered(worker) if worker else (None, None)
+    return Fixes(np.concatenate(x), np.concatenate(y), code, np.concatenate(time_s) if time_s else None, names)
 
 
-def _batches(path: Path, columns: Columns) -> Iterator[dict[str, Any]]:
-    points = columns.points
-    for batch in reader.batches(
-        path,
-        columns.numbers,
-        [columns.worker] if columns.worker else [],
-        times=[columns.time] if columns.time else [],
-        binary=[] if points is None else [points.name],
-    ):
-        if points is not None:
-            places = points.places(batch.pop(points.name))
-            batch |= {columns.lon: places["lon"], columns.lat: places["lat"]}
-        yield batch
-
-
-def look_at_positions(path: Path, columns: Columns, region: Region) -> FirstRows:
+def look_at_positions(table: TableReader, region: Region) -> FirstRows:
     """Check the first rows of a file of places, and say how many of them lie inside the region."""
-    check, total = _Check(path, columns, region), row_count(path)
-    for batch in _batches(path, columns):
-        check.look(batch)
-        if check.rows >= MOST_LOOKED_AT:
-            break
-    else:
-        total = float(check.rows)
-    check.refuse(whole=total <= check.rows)
-    return FirstRows(path, total, check.rows, check.inside)
+    check, total = _Check(table, region), row_count(table.path)
+    for _ in check.batches(MOST_LOOKED_AT):
+        pass
+    if check.ended:
+        total = float(check.places.rows)
+    check.refuse(whole=total <= check.places.rows)
+    return FirstRows(table.path, total, check.places.rows, check.places.inside)
 
 
-def read_times(path: Path, column: str) -> Iterator[Array]:
-    """Yield the times of a file batch by batch, refusing those that are missing."""
-    row = 0
-    for batch in reader.batches(path, [], [], times=[column]):
-        if not (good := np.isfinite(batch[column])).all():
-            where = _row(path, row + int(np.argmin(good)))
-            raise DataError(f"{path.name}: column '{column}' holds no time in {where}. Remove or mend such rows.")
-        row += good.size
-        yield batch[column]
+def read_times(table: TableReader) -> Array:
+    """Return all times of a file, refusing those that are missing."""
+    alone = replace(table, called={"time_s": table.called["time_s"]}, points=None)
+    return np.concatenate([np.empty(0), *(batch["time_s"] for batch in checked_batches(alone))])
 
 
-@dataclass
 class _Check:
-    """What is wrong with the rows read so far; `conclude` says it when all are read."""
+    """Goes through a file of places, and knows what is wrong with it."""
 
-    path: Path
-    columns: Columns
-    region: Region
-    rows: int = 0
-    inside: int = 0
-    swapped: int = 0
-    first_bad: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Per problem: how many rows have it, and the first of them."""
-    low: Array = field(default_factory=lambda: np.full(2, np.inf))
-    high: Array = field(default_factory=lambda: np.full(2, -np.inf))
+    def __init__(self, table: TableReader, region: Region) -> None:
+        self.table, self.faults, self.places = table, RowFaults(table), RegionCheck(table.path, region)
+        self.ended = False
 
-    def look(self, batch: dict[str, Any]) -> tuple[npt.NDArray[np.bool_], Array, Array]:
-        """Check one batch; return which rows lie inside the region, and all rows in metres."""
-        lon, lat = batch[self.columns.lon], batch[self.columns.lat]
-        known = np.isfinite(lon) & np.isfinite(lat)
-        self._note("coordinates", ~known)
-        self._note("range", known & ((np.abs(lon) > 180) | (np.abs(lat) > 90)))
-        if self.columns.time:
-            self._note("time", ~np.isfinite(batch[self.columns.time]))
-        if self.columns.worker:
-            self._note("worker", reader.is_missing(batch[self.columns.worker]))
-        x_m, y_m = self.region.projection.to_m(lon=np.where(known, lon, 0), lat=np.where(known, lat, 0))
-        inside = known & self.region.contains(x_m, y_m)
-        outside = known & ~inside
-        if outside.any():
-            swapped = self.region.projection.to_m(lon=lat[outside], lat=lon[outside])
-            self.swapped += int(np.count_nonzero(self.region.contains(*swapped)))
-        if known.any():
-            self.low = np.minimum(self.low, [lon[known].min(), lat[known].min()])
-            self.high = np.maximum(self.high, [lon[known].max(), lat[known].max()])
-        self.rows += lon.size
-        self.inside += int(np.count_nonzero(inside))
-        return inside, x_m, y_m
-
-    def _note(self, problem: str, bad: npt.NDArray[np.bool_]) -> None:
-        if bad.any():
-            count, first = self.first_bad.get(problem, (0, self.rows + int(np.argmax(bad))))
-            self.first_bad[problem] = (count + int(np.count_nonzero(bad)), first)
-
-    def conclude(self) -> None:
-        """Raise the most telling problem, or say how many points were dropped."""
-        self.refuse(whole=True)
-        if outside := self.rows - self.inside:
-            share = 100 * outside / self.rows
-            notice(
-                f"{self.path.name}: {outside:,} of {self.rows:,} points ({share:.2g} %) lie outside the region and are "
-                "dropped."
-            )
+    def batches(self, most: int | None) -> Iterator[tuple[dict[str, Any], npt.NDArray[np.bool_], Array, Array]]:
+        """Yield batches with which rows lie inside and all rows in metres, until enough are looked at."""
+        for batch in self.table.batches():
+            self.faults.look(batch)
+            yield batch, *self.places.look(batch["lon"], batch["lat"])
+            if most is not None and self.places.rows >= most:
+                return
+        self.ended = True
 
     def refuse(self, *, whole: bool) -> None:
         """Raise the most telling problem; where the file goes on, others may yet lie inside."""
-        name, columns = self.path.name, self.columns
-        if self.rows == 0:
-            raise DataError(f"{name}: has column names but no rows")
-        self._raise_if("coordinates", f"no {columns.lon} or {columns.lat}")
-        outside = self.rows - self.inside
-        if outside > _MOST * self.rows and self.swapped > _MOST * self.rows:
-            raise DataError(
-                f"{name}: {100 * outside / self.rows:.0f} % of points lie outside the region; "
-                f"{100 * self.swapped / self.rows:.0f} % would lie inside with lat and lon swapped.\n"
-                f"Set lon_column: {columns.lat} and lat_column: {columns.lon}, or mend the file; or is it the region "
-                "that is swapped?"
-            )
-        self._raise_if("range", "a longitude beyond ±180 or a latitude beyond ±90 degrees")
-        self._raise_if("time", f"no {columns.time} that can be read (seconds or dates)")
-        self._raise_if("worker", f"no {columns.worker}")
-        if self.inside == 0 and whole:
-            raise DataError(self._nobody_inside())
-
-    def _raise_if(self, problem: str, words: str) -> None:
-        if problem in self.first_bad:
-            count, first = self.first_bad[problem]
-            rows = "1 row has" if count == 1 else f"{count:,} of {self.rows:,} rows have"
-            where = _row(self.path, first)
-            raise DataError(f"{self.path.name}: {rows} {words}, first in {where}. Remove or mend such rows.")
-
-    def _nobody_inside(self) -> str:
-        region = self.region
-        area = "polygon" if region.polygon is not None else "box"
-        return (
-            f"{self.path.name}: none of its {self.rows:,} points lies inside the region, a {area} in "
-            f"lon {region.west:g} to {region.east:g}, lat {region.south:g} to {region.north:g}.\n"
-            f"The points span lon {self.low[0]:g} to {self.high[0]:g}, "
-            f"lat {self.low[1]:g} to {self.high[1]:g}. Check the region, lon_column and lat_column."
+        if not self.places.rows:
+            raise DataError(f"{self.table.path.name}: has column names but no rows")
+        lon, lat = (self.table.called.get(part, part) for part in ("lon", "lat"))
+        self.places.refuse_swapped(
+            f".\nSet lon_column: {lat} and lat_column: {lon}, or mend the file; or is it the region that is swapped?"
         )
+        self.faults.refuse()
+        if whole:
+            self.places.refuse_elsewhere("the region, lon_column and lat_column")
 
-
-def _row(path: Path, index: int) -> str:
-    """Say where a row stands: a csv file by its line (the names are line 1), Parquet by its number from 1."""
-    return f"line {index + 2}" if ".csv" in path.name.lower() else f"row {index + 1}"
+    def tell_dropped(self) -> None:
+        """Say how many points lie outside."""
+        rows = self.places.rows
+        if outside := rows - self.places.inside:
+            notice(
+                f"{self.table.path.name}: {outside:,} of {rows:,} points ({100 * outside / rows:.2g} %) lie outside "
+                "the region and are dropped."
+            )
 
 
 def _numbered(chunks: list[Any]) -> tuple[npt.NDArray[np.int64], Any]:

@@ -55,11 +55,11 @@ def _fitting(path: Path, fields: dict[str, Any]) -> Iterator[str]:
 
 def told_by_columns(path: Path) -> list[str]:
     """Return the published formats that a csv or Parquet file is of by its columns, whatever it is called."""
-    from geodp.tables import reader
+    from geodp.tables.formats import column_names, is_table
 
-    if not (is_regular(path) and path.stat().st_size and reader.is_table(path)):
+    if not (is_regular(path) and path.stat().st_size and is_table(path)):
         return []
-    found = set(reader.column_names(path))
+    found = set(column_names(path))
     return [kind for kind, cls in loaders().items() if cls.told_by and cls.told_by <= found]
 
 
@@ -74,7 +74,7 @@ def _called(name: str) -> list[str]:
 
 def _has_columns(path: Path, kind: str, fields: dict[str, Any]) -> bool:
     """Tell whether a table may be of this format: visits have a column of venues, trajectories one of trajectories."""
-    from geodp.tables import reader
+    from geodp.tables.formats import column_names
 
     cls = loaders()[kind]
     if not set(fields) <= set(cls.model_fields):
@@ -82,4 +82,4 @@ def _has_columns(path: Path, kind: str, fields: dict[str, Any]) -> bool:
     key = "venue_column" if cls.loads == "visits" else "trajectory_column"
     if key in fields:
         return True
-    return cls.model_fields[key].default in reader.column_names(path)
+    return cls.model_fields[key].default in column_names(path)

@@ -6,10 +6,8 @@ be meant neither is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-from pydantic import BaseModel
 
 from geodp.errors import DataError
 from geodp.tables.notices import guess
@@ -82,6 +80,8 @@ def find_column(path: Path, usual: str, found: Sequence[str], *, name_it: str) -
     name_it
         How the holder of the file states which column it is, e.g. "name it in worker_column".
     """
+    if part_of(usual) not in OTHER_NAMES:
+        return usual if usual in found else None
     like, what = candidates(usual, found), _WORDS[part_of(usual)]
     if len(like) > 1:
         listed = ", ".join(f"'{name}'" for name in like[:-1])
@@ -89,37 +89,6 @@ def find_column(path: Path, usual: str, found: Sequence[str], *, name_it: str) -
     if like and like[0] != usual:
         guess(f"{path.name}: column '{like[0]}' is taken for {what} (no column '{usual}').", instead=name_it)
     return like[0] if like else None
-
-
-def field_column(path: Path, settings: BaseModel, field: str, found: Sequence[str]) -> str | None:
-    """Return the column that a plug-in's field names: the name that was given, or a usual one in place of the default.
-
-    None: no column is wanted (the field is null), or none was named and there is none.
-    """
-    name, usual = getattr(settings, field), type(settings).model_fields[field].default
-    if name is None or (name != usual and usual is not None):
-        return None if name is None else str(name)
-    return find_column(path, usual or name, found, name_it=f"name it in {field}")
-
-
-def named_columns(
-    path: Path,
-    wanted: Sequence[str],
-    found: Sequence[str],
-    called: Mapping[str, str] | None = None,
-    *,
-    name_it: str = "say --column {}=NAME",
-) -> dict[str, str]:
-    """Return what each wanted column is called in the file: as stated, else by a usual name, else as we call it.
-
-    `name_it` says how to state one, with `{}` for our name of it.
-    """
-    stated = called or {}
-    names = {
-        usual: stated.get(usual) or find_column(path, usual, found, name_it=name_it.replace("{}", usual)) or usual
-        for usual in wanted
-    }
-    return {**names, **stated}
 
 
 def part_of(usual: str) -> str:

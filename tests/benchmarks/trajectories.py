@@ -16,10 +16,10 @@ from geodp.curator.publications.synthetic_trips import SyntheticTrips
 from geodp.geometry import Region
 from geodp.privacy.noise import SimulatedNoise
 from geodp.registry import plugin
+from geodp.tables.trajectories.files import write_trajectories
 from geodp.tables.trajectories.generated_trips import BRINKHOFF_TRIPS, TAXI_TRIPS, generated_trips
 from geodp.tables.trajectories.scores import SCORES
 from geodp.tables.trajectories.table import Trajectories
-from geodp.tables.trajectories.writing import write_trajectories
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import best_cpu_s, cpu_s, scratch_folder, usage_of
 

@@ -72,7 +72,7 @@ def test_the_cluster_gives_the_same_bytes_as_one_process(
 
 def test_users_spread_over_files_are_whole_in_one_piece(cluster: DaskCluster, data: Path) -> None:
     from geodp.publish.cluster_visits import Cluster
-    from geodp.tables.visits.venue_list import read_venue_list
+    from geodp.tables.visits.venue_file import read_venue_list
 
     venues = read_venue_list(data / "venues.csv")
     whole = pd.read_csv(data / "visits.csv").drop_duplicates().groupby("user").size()

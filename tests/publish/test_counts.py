@@ -12,9 +12,9 @@ import pytest
 
 from geodp.cli.main import main
 from geodp.errors import DataError
-from geodp.publish.visit_reading import read_visit_sets, visit_files
+from geodp.publish.visit_reading import UserNumbering, read_visit_sets, visit_files
 from geodp.tables.visits.generated_visits import Sizes, generated_histories
-from geodp.tables.visits.venue_list import read_venue_list
+from geodp.tables.visits.venue_file import read_venue_list
 from tests.publish.conftest import with_ledger
 
 Files = tuple[Path, Path]
@@ -312,7 +312,7 @@ def test_bad_visits_are_told_when_simulating(
         ("venue\na\na\n", "twice"),
         ("shop\na\n", "no column 'venue'"),
         ("venue,lon,lat\nvenue-000001,50,190\n", "swapped"),
-        ("venue,lon,lat\nvenue-000001,,50\n", "no place on earth"),
+        ("venue,lon,lat\nvenue-000001,,50\n", "1 row has no lon or lat, first in line 2"),
     ],
 )
 def test_bad_venue_lists_release_nothing(
@@ -451,9 +451,7 @@ def test_numbers_and_words_name_the_same_venue_in_csv_and_parquet(tmp_path: Path
 
 
 def test_names_are_numbered_as_they_are_met_across_batches() -> None:
-    from geodp.publish.visit_reading import Numbering
-
-    numbering = Numbering()
+    numbering = UserNumbering()
     assert numbering.numbers_of(pa.array(["b", "a", "b"])).tolist() == [0, 1, 0]
     assert numbering.numbers_of(pa.array(["c", "a", "c", "d"])).tolist() == [2, 1, 2, 3]
     assert numbering.numbers_of(pa.array([], pa.string())).tolist() == []
@@ -462,21 +460,19 @@ def test_names_are_numbered_as_they_are_met_across_batches() -> None:
 
 def test_small_files_of_a_folder_are_looked_up_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look-up costs a table of all users so far: once per file would be slow for thousands of files."""
-    from geodp.publish.visit_reading import Numbering
-
     (tmp_path / "venues.csv").write_text("venue\na\nb\n")
     folder = tmp_path / "parts"
     folder.mkdir()
     for part in range(20):
         (folder / f"{part:02d}.csv").write_text(f"user,venue\nu{part},a\nu{part + 1},b\n")
     calls = []
-    numbers_of = Numbering.numbers_of
+    numbers_of = UserNumbering.numbers_of
 
-    def watched(self: Numbering, column: pa.Array) -> Any:
+    def watched(self: UserNumbering, column: pa.Array) -> Any:
         calls.append(len(column))
         return numbers_of(self, column)
 
-    monkeypatch.setattr(Numbering, "numbers_of", watched)
+    monkeypatch.setattr(UserNumbering, "numbers_of", watched)
     read = read_visit_sets(folder, read_venue_list(tmp_path / "venues.csv"), releasing=False)
     assert (read.sets.users, read.sets.counts().tolist(), calls) == (21, [20, 20], [40])
 
@@ -486,14 +482,14 @@ def test_a_long_file_is_read_in_batches_and_a_folder_file_by_file(
 ) -> None:
     """Repeated visits are thrown out along the way: memory follows who visited what, not the length of the file."""
     from geodp.publish import visit_reading
-    from geodp.tables import reader
+    from geodp.tables import formats
 
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"user": rng.integers(0, 50, 60_000), "venue": rng.integers(0, 20, 60_000)})
     frame.to_csv(tmp_path / "in.csv", index=False)
     (tmp_path / "venues.csv").write_text("venue\n" + "\n".join(str(n) for n in range(20)))
     venues = read_venue_list(tmp_path / "venues.csv")
-    monkeypatch.setattr(reader, "_BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr(formats, "_BLOCK_BYTES", 1 << 14)
     monkeypatch.setattr(visit_reading, "_GATHER_ROWS", 1500)
     monkeypatch.setattr(visit_reading, "_COMPACT_AT", 2000)
     most = 0

@@ -61,12 +61,12 @@ def test_missing_columns_are_refused_and_release_and_charge_nothing(
     ("text", "words"),
     [
         ("lon,lat\n", "has column names but no rows"),
-        (NAN, "2 of 3 rows have no lat, first in line 3. Remove or mend such rows"),
-        ("lon,lat\n10.01,50.01\n10.02,inf\n", "rows have no lat, first in line 3"),
-        ("lon,lat,user\n10.01,50.01,ann\n10.02,50.01,\n", "rows have no user, first in line 3"),
+        (NAN, "2 of 3 rows have no lon or lat, first in line 3. Remove or mend such rows"),
+        ("lon,lat\n10.01,50.01\n10.02,inf\n", "1 row has no lon or lat, first in line 3"),
+        ("lon,lat,user\n10.01,50.01,ann\n10.02,50.01,\n", "1 row has no user, first in line 3"),
         ("lon,lat\n50.01,10.01\n50.02,10.02\n", "inside with lat and lon swapped"),
         ("lon,lat\n10.01,50.01\n200.1,50.02\n", "a longitude beyond ±180 or a latitude beyond ±90, first in line 3"),
-        ("lon,lat\n20.01,50.01\n", "no point lies inside the region"),
+        ("lon,lat\n20.01,50.01\n", "none of its 1 points lies inside the region"),
         ("lon,lat\nten,50.01\n", "'ten'"),
     ],
 )

@@ -256,7 +256,7 @@ def test_a_region_read_off_the_data_voids_the_promise(private: Path, capsys: pyt
         (["--unit", "week"], "unit"),
         (["--variant", "magic"], "variant"),
         (["--set", "epsilon=2"], "only one"),
-        (["--region", "10,50,10.1,50.1"], "no point lies inside"),
+        (["--region", "10,50,10.1,50.1"], "points lies inside the region"),
     ],
 )
 def test_bad_requests_release_and_charge_nothing(

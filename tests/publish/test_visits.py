@@ -130,7 +130,7 @@ def test_bad_input_charges_nothing(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("user,venue\nu,\n", "no venue, first in row 1"),
+        ("user,venue\nu,\n", "no venue, first in line 2"),
         ("user,venue\nu,elsewhere\n", "no visit names a venue"),
         ("user,shop\nu,a\n", "no column 'venue'"),
         ("user,venue\n", "no visits"),
@@ -173,10 +173,10 @@ def test_users_that_are_not_a_number_are_missing_not_one_person(
 def test_a_venue_list_with_gaps_swapped_columns_or_none(tmp_path: Path) -> None:
     path = tmp_path / "venues.csv"
     path.write_text("venue,lon,lat\na,40.7,-120.0\n", encoding="utf-8")
-    with pytest.raises(DataError, match="seem to be swapped"):
+    with pytest.raises(DataError, match="lat and lon look swapped"):
         read_venues(path)
     path.write_text("venue,lon,lat\na,,1\n", encoding="utf-8")
-    with pytest.raises(DataError, match="no place"):
+    with pytest.raises(DataError, match="no lon or lat"):
         read_venues(path)
     path.write_text("venue,lon\na,1\n", encoding="utf-8")
     with pytest.raises(DataError, match="no column 'lat'"):
@@ -334,7 +334,7 @@ def test_single_users_may_have_levels_of_their_own(files: tuple[Path, Path]) -> 
         ("user,level\nnobody,town\n", "nobody is called 'nobody'"),
         ("user,level\nperson-00001,towm\n", "no level called 'towm'. Did you mean 'town'"),
         ("user,level\nperson-00001,town\nperson-00001,ward\n", "two levels"),
-        ("user,level\n,town\n", "a level without a user"),
+        ("user,level\n,town\n", "1 row has no user, first in line 2"),
         ("user,grade\nperson-00001,town\n", "no column 'level'"),
     ],
 )

@@ -39,6 +39,10 @@ def test_guarding_a_table_can_be_undone(kind: pa.DataType) -> None:
     assert unguarded(guarded(batch)).equals(batch)
 
 
+def unheard(what: str, rows: int) -> None:
+    raise AssertionError(f"{what}: {rows}")
+
+
 def test_no_cell_of_a_published_csv_is_a_formula_and_its_names_are_read_back(tmp_path: Path) -> None:
     names = [text for text in RISKY if text[0] not in "\t\r\n"]
     table = PublishedTable({"venue": pa.array(names), "count": np.linspace(-3, 3, len(names))})
@@ -47,9 +51,9 @@ def test_no_cell_of_a_published_csv_is_a_formula_and_its_names_are_read_back(tmp
     assert [row[0] for row in rows[1:]] == ["'" + name for name in names]
     assert float(rows[1][1]) == -3.0
     for total in (False, True):
-        parts = list(reader.batches(tmp_path / "out.csv", ["count"], ["venue"], total=total))
+        parts = list(reader.read_batches(tmp_path / "out.csv", ["count"], ["venue"], total=total))
         assert [name for part in parts for name in part["venue"].to_pylist()] == names
-        whole = list(reader.raw_batches(tmp_path / "out.csv", ["venue"], total=total))
+        whole = list(reader.open_table(tmp_path / "out.csv", ["venue"]).tables(["venue"], unheard, total=total))
         assert [name for part in whole for name in part.column("venue").to_pylist()] == names
 
 

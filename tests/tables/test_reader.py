@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from geodp.errors import DataError
-from geodp.tables.reader import batches, column_names, require_columns
+from geodp.tables.formats import column_names
+from geodp.tables.reader import read_batches, require_columns
 
 
 def refusal(path: Path) -> str:
@@ -19,8 +20,8 @@ def refusal(path: Path) -> str:
 
 
 def read(path: Path) -> None:
-    require_columns(path, {"lon_column": "lon", "lat_column": "lat"}, column_names(path))
-    for _ in batches(path, ["lon", "lat"], []):
+    require_columns(path, {"lon": "lon", "lat": "lat"}, column_names(path))
+    for _ in read_batches(path, ["lon", "lat"], []):
         pass
 
 
@@ -82,7 +83,7 @@ def test_packed_files_marks_of_byte_order_and_whole_numbers_are_read(tmp_path: P
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress("\ufefflon,lat,worker\n1,2,07\n3,4.5,x\n".encode()))
     assert column_names(path) == ["lon", "lat", "worker"]
-    (batch,) = batches(path, ["lon", "lat"], ["worker"])
+    (batch,) = read_batches(path, ["lon", "lat"], ["worker"])
     assert batch["lon"].tolist() == [1, 3]
     assert batch["lat"].tolist() == [2, 4.5]
     assert batch["worker"].to_pylist() == ["07", "x"]
@@ -91,6 +92,6 @@ def test_packed_files_marks_of_byte_order_and_whole_numbers_are_read(tmp_path: P
 def test_categories_of_a_parquet_file_are_read_as_names(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"lon": [1, 2], "worker": pa.array(["b", "a"]).dictionary_encode()}), path)
-    (batch,) = batches(path, ["lon"], ["worker"])
+    (batch,) = read_batches(path, ["lon"], ["worker"])
     assert batch["worker"].to_pylist() == ["b", "a"]
     assert batch["lon"].tolist() == [1.0, 2.0]

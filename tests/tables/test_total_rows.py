@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from geodp.errors import DataError
-from geodp.tables import reader, total_rows
+from geodp.tables import formats, reader, total_rows
 
 HEADER = b"user,lon,lat\n"
 SOUND = [b"ann,1.5,2", b"bob,-3,4e0", b'"cy, the third",5,6', b"dee,+7, 8 "]
 
 
 def read(path: Path, total: bool = True) -> list[tuple[object, float, float]]:
-    parts = list(reader.batches(path, ["lon", "lat"], ["user"], total=total))
+    parts = list(reader.read_batches(path, ["lon", "lat"], ["user"], total=total))
     columns = ([value for part in parts for value in part[name].tolist()] for name in ("lon", "lat"))
     return list(zip([name for part in parts for name in part["user"].to_pylist()], *columns, strict=True))
 
@@ -75,7 +75,7 @@ def test_a_line_that_would_fill_the_memory_is_no_row(tmp_path: Path, monkeypatch
 def test_only_the_line_of_names_tells_whether_a_file_is_csv(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_bytes(HEADER + b"ann,\0,\0\n" + bytes(range(256)))
-    assert reader.column_names(path) == ["user", "lon", "lat"]
+    assert formats.column_names(path) == ["user", "lon", "lat"]
     assert [name for name, _, _ in read(path)][:1] == ["ann"]
 
 

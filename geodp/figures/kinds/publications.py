@@ -283,8 +283,8 @@ def _first_people(histories: Histories, number: int) -> Histories:
 def _table(path: str, columns: list[str]) -> pd.DataFrame:
     import pandas as pd
 
-    from geodp.tables.reader import column_names, require_columns
+    from geodp.tables.reader import call_it, open_table
 
-    require_columns(Path(path), {f"column {name}": name for name in columns}, column_names(Path(path)))
+    open_table(Path(path), (), called={name: name for name in columns}, name_it=call_it)
     frame = pd.read_parquet(path) if path.endswith(".parquet") else pd.read_csv(path)
     return frame[columns]

@@ -14,8 +14,7 @@ from geodp.privacy.keyed_choice import user_words
 from geodp.privacy.noise import SimulatedNoise
 from geodp.registry import plugin
 from geodp.tables.visits.generated_visits import DPSENSE_SHAPES, GS_SHAPES, ModelledVisits, modelled_visits
-from geodp.tables.visits.histories import Integers
-from geodp.tables.visits.venue_list import VenueList
+from geodp.tables.visits.histories import Integers, Venues
 from geodp.tables.visits.visit_scores import absolute_errors, relative_errors, top_venues
 from geodp.tables.visits.visit_sets import VisitSets, visit_sets
 
@@ -63,7 +62,7 @@ class CountFigure(FigureKind):
         placed = places.reindex(used)
         if placed[["lon", "lat"]].isna().any(axis=None):
             raise UsageError(f"{self.places_path}: some venues of {self.path} have no place")
-        return VenueList(used, placed["lon"].to_numpy(float), placed["lat"].to_numpy(float)).order()
+        return Venues(used, placed["lon"].to_numpy(float), placed["lat"].to_numpy(float)).order()
 
     def _real(self) -> VisitSets:
         import pandas as pd

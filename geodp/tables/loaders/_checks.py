@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError, UsageError
 from geodp.tables.loaders import Dropped
-from geodp.tables.time_columns import read_time_column
+from geodp.tables.reader import Numbering, is_missing
+from geodp.tables.row_checks import BEYOND, MOST, on_earth
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,26 +50,6 @@ class SeenRows:
         self._runs.append(run)
 
 
-class Numbering:
-    """Numbers names in the order of their first appearance over all batches."""
-
-    def __init__(self) -> None:
-        self._known: dict[str | None, int] = {}
-
-    @property
-    def names(self) -> list[str | None]:
-        """All names so far, by number."""
-        return list(self._known)
-
-    def codes(self, column: pa.Array) -> npt.NDArray[np.int64]:
-        """Return the number of every name of a column."""
-        coded = column.dictionary_encode()
-        known = self._known
-        numbers = np.array([known.setdefault(name, len(known)) for name in coded.dictionary.to_pylist()], np.int64)
-        filled: Any = coded.indices.fill_null(0)
-        return np.asarray(numbers[filled.to_numpy()] if numbers.size else np.full(len(column), -1), dtype=np.int64)
-
-
 def row_keys(columns: Sequence[npt.NDArray[np.int64]]) -> Keys:
     """Mix whole numbers into one 64-bit key per row (splitmix64, column by column)."""
     mixed = np.zeros(columns[0].size, dtype=np.uint64)
@@ -80,30 +61,12 @@ def row_keys(columns: Sequence[npt.NDArray[np.int64]]) -> Keys:
     return mixed
 
 
-def zoned_seconds(column: Any, zone: str, dropped: Dropped) -> pa.Array:
-    """Return seconds since 1970 (UTC); NaN where a cell holds no time.
-
-    Dates that state no time zone are taken as of `zone`, and counted; seconds are taken as they are.
-    """
-    import pyarrow as pa
-
-    times = read_time_column(column, zone)
-    if times.local:
-        dropped.note(f"no time zone stated: taken as {zone}", times.local)
-    for unit, count in times.finer.items():
-        dropped.note(f"times too large for seconds: taken as {unit} since 1970", count)
-    return pa.array(times.seconds)
-
-
 Mask = npt.NDArray[np.bool_]
 Box = tuple[float, float, float, float]
 """West, south, east and north, degrees."""
-MOST = 0.5
-"""A file of which more than this share cannot be used is not in the format, or something about it is wrong."""
 NO_TIME = "no time that can be read"
 NO_PLACE = "no place that can be read"
 NULL_ISLAND = "the place 0, 0: written where none was known"
-BEYOND = "a longitude beyond ±180 or a latitude beyond ±90"
 OUTSIDE = "outside the region"
 TWICE = "the same as an earlier row"
 MALFORMED = "another number of columns"
@@ -178,12 +141,10 @@ class Checker:
         lon, lat = _numbers(batch, "lon"), _numbers(batch, "lat")
         yield NO_PLACE, ~(np.isfinite(lon) & np.isfinite(lat))
         yield NULL_ISLAND, (lon == 0) & (lat == 0)
-        with np.errstate(invalid="ignore"):
-            on_earth = (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
-            turned = (np.abs(lat) <= 180) & (np.abs(lon) <= 90)
+        sound = on_earth(lon, lat)
         if self._region is None:
-            self._swapped += int(np.count_nonzero(~on_earth & turned))
-        yield BEYOND, ~on_earth
+            self._swapped += int(np.count_nonzero(~sound & on_earth(lat, lon)))
+        yield BEYOND, ~sound
         if self._region is not None:
             inside = _inside(self._region, lon, lat)
             self._swapped += int(np.count_nonzero(~inside & _inside(self._region, lat, lon)))
@@ -191,7 +152,7 @@ class Checker:
 
     def _whole(self, batch: pa.RecordBatch, name: str) -> npt.NDArray[np.int64]:
         if name in self._numbers:
-            return self._numbers[name].codes(batch.column(name))
+            return self._numbers[name].number(batch.column(name))
         return _numbers(batch, name).view(np.int64)
 
     def _refuse_swapped(self) -> None:
@@ -216,13 +177,6 @@ class Checker:
                 f"{self._path.name}: {dropped.total:,} of {dropped.rows:,} rows cannot be used ({told}). Is the "
                 "file in the format that was named?"
             )
-
-
-def is_missing(column: pa.Array) -> Mask:
-    """Tell which words are missing or empty."""
-    import pyarrow.compute as pc
-
-    return np.asarray(pc.fill_null(pc.equal(column, ""), True), dtype=np.bool_)
 
 
 def box_of(text: str | None) -> Box | None:

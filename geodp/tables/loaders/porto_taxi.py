@@ -11,10 +11,11 @@ import numpy as np
 from pydantic import Field
 
 from geodp.errors import DataError
-from geodp.tables import reader
+from geodp.tables.formats import column_names
 from geodp.tables.loaders import Dataset, Dropped
 from geodp.tables.loaders._text_files import require_file
 from geodp.tables.loaders._tracks import TRACK, TrackLoader, each_file
+from geodp.tables.reader import read_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +60,7 @@ class PortoTaxi(TrackLoader):
     def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
         """Yield the fixes, one trip after the other."""
         require_file(path)
-        found = reader.column_names(path)
+        found = column_names(path)
         missing = [name for name in _COLUMNS if name not in found]
         if missing:
             raise DataError(f"{path.name}: no column '{missing[0]}': is it the train.csv of the Porto taxi data?")
@@ -73,7 +74,7 @@ def _fixes(file: Path, dropped: Dropped, *, more: list[str]) -> Iterator[dict[st
 
     before = 0
     words = ["TRIP_ID", "TAXI_ID", "POLYLINE", *more]
-    for batch in reader.batches(file, ["TIMESTAMP"], words, total=dropped.lenient):
+    for batch in read_batches(file, ["TIMESTAMP"], words, total=dropped.lenient):
         count, numbers = _polylines(file, batch["POLYLINE"], total=dropped.lenient)
         if more:
             marked = pc.equal(pc.utf8_lower(batch["MISSING_DATA"].cast(pa.string())), "true")

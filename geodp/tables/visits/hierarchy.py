@@ -13,6 +13,7 @@ from geodp.errors import DataError, UsageError
 from geodp.geometry import Array
 from geodp.model import did_you_mean
 from geodp.storage.files import is_regular
+from geodp.tables.formats import read_areas
 from geodp.tables.visits.histories import Integers, Names, Venues
 
 
@@ -168,29 +169,10 @@ class AreaFile:
 
     def units(self, lon: Array, lat: Array, *, gaps: bool) -> Names:
         """Return the area of every place; with `gaps`, None for places in no area instead of an error."""
-        import geopandas
-
         if not is_regular(self.path):
             raise DataError(f"{self.path}: no such file (areas of level '{self.level}')")
-        try:
-            packed = self.path.name.lower().endswith((".parquet", ".geoparquet"))
-            frame = geopandas.read_parquet(self.path) if packed else geopandas.read_file(_readable(self.path))
-        except Exception as error:
-            raise DataError(f"{self.path.name}: cannot be read as areas ({error})") from error
-        if not isinstance(frame, geopandas.GeoDataFrame):
-            raise DataError(f"{self.path.name}: areas must be polygons, and it holds none")
-        if frame.empty:
-            raise DataError(f"{self.path.name}: holds no areas")
-        if not frame.geom_type.isin(["Polygon", "MultiPolygon"]).all():
-            raise DataError(f"{self.path.name}: areas must be polygons, found {', '.join(frame.geom_type.unique())}")
-        if frame.crs is None:
-            frame = frame.set_crs("EPSG:4326")
+        frame = read_areas(self.path)
         try:
             return units_from_areas(lon, lat, frame, self.column, gaps=gaps)
         except DataError as error:
             raise DataError(f"{self.path.name} (level '{self.level}'): {error}") from None
-
-
-def _readable(path: Path) -> str:
-    """Return the path as the reader of geographic files wants it: packed files by a prefix."""
-    return f"/vsigzip/{path.resolve()}" if path.suffix.lower() == ".gz" else str(path)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +14,7 @@ from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.privacy.keyed_choice import GOLDEN, keyed, mixed, user_words
 from geodp.public.guarantee import Guarantee
+from geodp.tables.visits.space_order import space_order
 
 Integers = npt.NDArray[np.int64]
 Names = npt.NDArray[np.object_]
@@ -25,6 +28,7 @@ class Venues:
 
     name: Names
     lon: Array
+    """Longitudes (degrees); NaN throughout, as `lat`, where the list has no places."""
     lat: Array
     levels: Mapping[str, Names] = field(default_factory=dict)
     category: Names | None = None
@@ -36,7 +40,7 @@ class Venues:
         if not len(self.name):
             raise DataError("the venue list is empty")
         bad = ~((np.abs(self.lon) <= 180) & (np.abs(self.lat) <= 90))
-        if bad.any():
+        if self.placed and bad.any():
             raise DataError(
                 f"{np.count_nonzero(bad):,} venues have no place on earth (the first is '{self.name[np.argmax(bad)]}')"
             )
@@ -48,6 +52,11 @@ class Venues:
         """Number of venues."""
         return len(self.name)
 
+    @property
+    def placed(self) -> bool:
+        """Whether the list says where its venues are."""
+        return not (np.isnan(self.lon).all() and np.isnan(self.lat).all())
+
     def chosen(self, keep: npt.NDArray[np.bool_]) -> Venues:
         """Return the list with some of the venues only."""
         levels = {name: values[keep] for name, values in self.levels.items()}
@@ -55,7 +64,9 @@ class Venues:
         return Venues(self.name[keep], self.lon[keep], self.lat[keep], levels, category)
 
     def region(self) -> Region:
-        """Return a box around all venues (public, because the list is), a little wider than they are."""
+        """Return a box a little wider than all venues (public, because the list is); the world where none is placed."""
+        if not self.placed:
+            return Region(-180.0, -85.0, 180.0, 85.0)
         margin = 1e-4
         return Region(
             float(self.lon.min()) - margin,
@@ -68,10 +79,24 @@ class Venues:
         """Return the places in metres around the middle of the list."""
         return self.region().projection.to_m(lon=self.lon, lat=self.lat)
 
-    def numbers_of(self, names: Sequence[object] | Names) -> Integers:
-        """Return the number of each named venue; -1 for names that are not in the list."""
-        known = {name: number for number, name in enumerate(self.name.tolist())}
-        return np.array([known.get(name, -1) for name in names], dtype=np.int64)
+    def order(self) -> Integers | None:
+        """Return the venues in an order in which neighbours are near each other, where places are known."""
+        return space_order(*self.places_m()) if self.placed else None
+
+    @cached_property
+    def _words(self) -> Any:
+        import pyarrow as pa
+
+        return pa.array(self.name, pa.string())
+
+    def numbers_of(self, names: Any) -> Integers:
+        """Return the number of each named venue (words, also a pyarrow array of them); -1 for names not in the list."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        words = names if isinstance(names, pa.Array) else pa.array(names, pa.string())
+        found = pc.index_in(words, value_set=self._words)
+        return np.asarray(pc.fill_null(found, -1), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)

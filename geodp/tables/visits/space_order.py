@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from geodp.geometry import Array
-from geodp.tables.visits.histories import Integers
 
+Integers = npt.NDArray[np.int64]
 _BITS = 20  # a million steps along either side of the box
 
 

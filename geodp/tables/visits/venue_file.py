@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from geodp.errors import DataError, UsageError
-from geodp.tables import reader
-from geodp.tables.usual_columns import named_columns
+from geodp.tables.formats import column_names
+from geodp.tables.reader import PLACE, open_table, words_of
+from geodp.tables.row_checks import checked_batches
 from geodp.tables.visits.hierarchy import AreaFile
 from geodp.tables.visits.histories import Names, Venues
 
@@ -26,8 +28,9 @@ def read_venues(
     columns: Mapping[str, str] | None = None,
     areas: Sequence[AreaFile] = (),
     leave_out: bool = False,
+    places: bool = True,
 ) -> Venues:
-    """Read a venue list (csv or Parquet).
+    """Read a venue list.
 
     Parameters
     ----------
@@ -43,39 +46,43 @@ def read_venues(
         Files of areas that give the levels instead of columns, coarsest first.
     leave_out
         Leave out venues that have no unit of a level that is used, instead of refusing the list.
+    places
+        Whether the list must say where its venues are.
     """
-    found = reader.column_names(path)
-    named = {"category": "category"} | named_columns(
-        path, PARTS[:3], found, columns, name_it="call it '{}' in the list (or say --venue-column {}=NAME)"
-    )
-    reader.require_columns(path, {f"{part} of the venue list": named[part] for part in PARTS[:3]}, found)
-    free = [name for name in found if name not in _NOT_LEVELS | set(named.values())]
-    wanted = [] if areas else list(levels) if levels is not None else free
+    found, stated = column_names(path), dict(columns or {})
+    named = {stated.get(part, part) for part in PARTS}
+    wanted = [] if areas else list(levels) if levels is not None else [n for n in found if n not in _NOT_LEVELS | named]
     if finest is not None and finest not in wanted and not areas:
         wanted.append(finest)
-    reader.require_columns(path, {f"level {name}": name for name in wanted}, found)
-    more = [named["category"]] if named["category"] in found else []
-    places = [named["lon"], named["lat"]]
-    parts = list(reader.batches(path, places, [named["venue"], *wanted, *more]))
-    if not sum(len(part[places[0]]) for part in parts):
-        raise DataError(f"{path.name}: has column names but no venues")
-    text = {name: _words(parts, name) for name in [named["venue"], *wanted, *more]}
-    lon, lat = (np.concatenate([part[name] for part in parts]) for name in places)
-    if any(value in ("", None) for value in text[named["venue"]]):
-        raise DataError(f"{path.name}: some venues have no name")
-    _look_swapped(path, lon, lat)
+    table = open_table(
+        path,
+        [*PARTS, *(_level(name) for name in wanted)],
+        called=stated | {_level(name): name for name in wanted},
+        optional=("category",) if places or {*PLACE} & {*stated} else ("category", *PLACE),
+        gaps=("category", *(_level(name) for name in wanted)),
+        name_it=lambda part: f"call it '{part}' in the list (or say --venue-column {part}=NAME)",
+    )
+    parts = list(checked_batches(table, what="venues"))
+    text = {part: _names(parts, part) for part in table.called if part not in PLACE}
+    nowhere = np.full(len(text["venue"]), np.nan)
+    lon, lat = (np.concatenate([part[name] for part in parts]) if table.placed else nowhere for name in PLACE)
     try:
-        listed = Venues(text[named["venue"]], lon, lat, {}, text.get(named["category"]))
+        listed = Venues(text["venue"], lon, lat, {}, text.get("category"))
     except DataError as error:
         raise DataError(f"{path.name}: {error}") from None
     if areas:
         known = area_levels(areas, finest)
         values = {area.level: area.units(lon, lat, gaps=leave_out) for area in known}
         return _with_levels(listed, values, [area.level for area in known], leave_out=leave_out)
-    values = {name: text[name] for name in wanted}
+    values = {name: text[_level(name)] for name in wanted}
     usable = _complete(values, [finest]) if leave_out and finest is not None else np.ones(listed.size, dtype=np.bool_)
     chain = wanted if levels is not None else nested_columns({k: v[usable] for k, v in values.items()}, finest)
-    return _with_levels(listed, {name: text[name] for name in chain}, chain, leave_out=leave_out)
+    return _with_levels(listed, values, chain, leave_out=leave_out)
+
+
+def read_venue_list(path: Path, called: Mapping[str, str] | None = None) -> Venues:
+    """Read a list of venues whose visitors are counted: names, and places where it has them."""
+    return read_venues(path, (), columns=called, places=False)
 
 
 def area_levels(areas: Sequence[AreaFile], finest: str | None) -> list[AreaFile]:
@@ -122,19 +129,10 @@ def _complete(values: dict[str, Names], chain: Sequence[str]) -> np.ndarray:
     return np.asarray(np.all([[value is not None for value in values[name]] for name in chain], axis=0))
 
 
-def _words(parts: list[dict[str, object]], name: str) -> Names:
-    """Return a column as words (None where there is none)."""
-    import pyarrow as pa
-
-    column = pa.chunked_array([pa.array(part[name]).cast(pa.string()) for part in parts])
-    return np.array([value if value != "" else None for value in column.to_pylist()], dtype=np.object_)
+def _level(name: str) -> str:
+    """Return what a column of the hierarchy is called among the parts of the list: it may have any name."""
+    return f"level {name}"
 
 
-def _look_swapped(path: Path, lon: np.ndarray, lat: np.ndarray) -> None:
-    if np.isnan(lon).any() or np.isnan(lat).any():
-        raise DataError(f"{path.name}: some venues have no place (lon, lat)")
-    if (np.abs(lat) > 90).any() and not (np.abs(lon) > 90).any():
-        raise DataError(
-            f"{path.name}: {np.count_nonzero(np.abs(lat) > 90):,} latitudes lie beyond ±90 and no longitude does: lat "
-            "and lon seem to be swapped. Swap the names of the two columns."
-        )
+def _names(parts: list[dict[str, Any]], part: str) -> Names:
+    return np.array(words_of(parts, part).to_pylist(), dtype=np.object_)

@@ -11,7 +11,7 @@ import numpy as np
 
 from geodp.geometry import Array, Region
 from geodp.registry import Plugin
-from geodp.tables.first_rows import FirstRows
+from geodp.tables.positions import FirstRows
 from geodp.world.population import Population
 
 

@@ -1,4 +1,4 @@
-"""Tasks read from a csv or Parquet file."""
+"""Tasks read from a table."""
 
 from __future__ import annotations
 
@@ -13,27 +13,18 @@ from pydantic import Field
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.storage.published_file import require_as_published
-from geodp.tables import reader
-from geodp.tables.first_rows import FirstRows, row_count
+from geodp.tables.formats import row_count
 from geodp.tables.notices import notice
-from geodp.tables.point_column import point_column
-from geodp.tables.positions import (
-    Columns,
-    anchored_path,
-    given_path,
-    look_at_positions,
-    read_positions,
-    read_times,
-)
+from geodp.tables.positions import FirstRows, anchored_path, given_path, look_at_positions, read_fixes, read_times
+from geodp.tables.reader import PLACE, TableReader, open_fields
 from geodp.tables.time_columns import DAY_S, counts_from_1970, day_of, midnight_of
-from geodp.tables.usual_columns import field_column
 from geodp.world.bounds import MOST_TASKS
 from geodp.world.demand import Arrivals, Demand
 from geodp.world.population import Population
 
 
 class Trace(Demand):
-    """Tasks from a csv or Parquet file with their place and time.
+    """Tasks from a table (csv, Parquet, GeoPackage, GeoJSON) with their place and time.
 
     Required columns: lon, lat (degrees), time_s (seconds from the start of the run, or dates). Tasks outside the run's
     time or outside the region are dropped, and their number is said. The task list is the server's own
@@ -43,7 +34,7 @@ class Trace(Demand):
     kind: ClassVar[str] = "trace"
 
     path: str = ""
-    """A csv (also .csv.gz) or Parquet file; a relative path starts at the file that names it."""
+    """A csv (also .csv.gz), Parquet, GeoPackage or GeoJSON file; a relative path starts at the file that names it."""
     lon_column: str = Field(default="lon", min_length=1)
     """Column of longitudes (degrees)."""
     lat_column: str = Field(default="lat", min_length=1)
@@ -63,7 +54,7 @@ class Trace(Demand):
 
     def look(self, region: Region) -> FirstRows:
         """Look at the columns and the first rows."""
-        return look_at_positions(*self._columns(), region)
+        return look_at_positions(self._table(), region)
 
     def arrivals(
         self,
@@ -75,8 +66,8 @@ class Trace(Demand):
         rng: np.random.Generator,  # noqa: ARG002 - nothing to draw
     ) -> Arrivals:
         """Return the file's tasks that fall in the run's time and region, in order of time."""
-        path, columns = self._columns()
-        rows = read_positions(path, columns, region)
+        table = self._table()
+        path, rows = table.path, read_fixes(table, region)
         time_s = self._from_start(path, np.empty(0) if rows.time_s is None else rows.time_s, start_s)
         order = np.argsort(time_s, kind="stable")
         order = order[slice(*np.searchsorted(time_s[order], [0.0, duration_s]))]
@@ -89,14 +80,15 @@ class Trace(Demand):
 
     def expected_tasks(self, *, start_s: float, duration_s: float) -> float:
         """Return the number of the file's tasks in the run's time (those outside the region included)."""
-        path, columns = self._columns()
+        table = self._table()
+        path = table.path
         if (rows := row_count(path)) > MOST_TASKS:
             raise DataError(
                 f"{path.name}: has about {rows:,.0f} tasks; at most {MOST_TASKS:,} are simulated, one by one: cut the "
                 "file to the time and the place of the run"
             )
         state = path.stat()
-        times = _times_in_state(path, str(columns.time), state.st_size, state.st_mtime_ns)
+        times = _times_in_state(path, table.called["time_s"], state.st_size, state.st_mtime_ns)
         time_s = self._from_start(path, times, start_s)
         count = int(np.count_nonzero((time_s >= 0) & (time_s < duration_s)))
         if count == 0 and time_s.size:
@@ -112,22 +104,16 @@ class Trace(Demand):
             notice(f"{path.name}: times are dates: the run begins on {day_of(first)}, the first of them (first_day).")
         return np.asarray(time_s - (first + start_s))
 
-    def _columns(self) -> tuple[Path, Columns]:
+    def _table(self) -> TableReader:
         path = given_path(self.path, self.kind)
         require_as_published(path)
-        found = reader.column_names(path)
-        fields = ("lon_column", "lat_column", "time_column")
-        named = {name: field_column(path, self, name, found) or getattr(self, name) for name in fields}
-        lon, lat, time = (named[name] for name in fields)
-        points = point_column(path, found, named=(lon, lat))
-        reader.require_columns(path, {"time_column": time} if points else named, found)
-        return path, Columns(lon, lat, time=time, points=points)
+        return open_fields(path, self, (*PLACE, "time_s"))
 
 
 @lru_cache(maxsize=2)  # a scenario asks several times
 def _times_in_state(path: Path, column: str, size: int, changed_ns: int) -> Array:  # noqa: ARG001 - they tell states apart
     """Return all times of a file."""
-    times: Array = np.concatenate([np.empty(0), *read_times(path, column)])
+    times = read_times(TableReader(path, [column], {"time_s": column}))
     times.flags.writeable = False
     return times
 

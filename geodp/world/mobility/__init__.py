@@ -10,7 +10,7 @@ import numpy as np
 
 from geodp.geometry import Region
 from geodp.registry import Plugin
-from geodp.tables.first_rows import FirstRows
+from geodp.tables.positions import FirstRows
 from geodp.world.motion import Motion
 from geodp.world.population import Population
 

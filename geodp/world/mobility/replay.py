@@ -11,16 +11,13 @@ from pydantic import Field
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.tables import reader
-from geodp.tables.first_rows import FirstRows
 from geodp.tables.notices import notice
-from geodp.tables.point_column import point_column
-from geodp.tables.positions import Columns, anchored_path, look_at_positions
+from geodp.tables.positions import FirstRows, anchored_path, look_at_positions
+from geodp.tables.reader import call_it, open_table
 from geodp.tables.time_columns import DAY_S, day_of, midnight_of, usual_midnight
 from geodp.tables.trajectories.cleaning import applied, without_jumps
-from geodp.tables.trajectories.reading import read_trajectories
+from geodp.tables.trajectories.files import read_trajectories
 from geodp.tables.trajectories.table import COLUMNS, Integers, Mask, Trajectories
-from geodp.tables.usual_columns import named_columns
 from geodp.world.mobility import Mobility
 from geodp.world.motion import Motion, ReplayedMotion, worker_names
 from geodp.world.population import Population
@@ -29,17 +26,17 @@ from geodp.world.population import Population
 class Replay(Mobility):
     """Workers follow trips, from a file of trajectories or from a source that generates them (`street_trips`).
 
-    A file has the columns user, trajectory, time_s, lon, lat (csv, Parquet or GeoParquet), such as loaders write and
-    `geodp publish trajectories` makes. Every worker follows one of its people, drawn so that all are followed equally
-    often; where the source put the worker is not used. Between trips a worker stands at the end of one and leaves in
-    time for the start of the next. Points outside the region are left out, trips that cannot be are not followed;
-    how many is said.
+    A file has the columns user, trajectory, time_s, lon, lat (csv, Parquet, GeoPackage, GeoJSON), such as loaders
+    write and `geodp publish trajectories` makes. Every worker follows one of its people, drawn so that all are
+    followed equally often; where the source put the worker is not used. Between trips a worker stands at the end of
+    one and leaves in time for the start of the next. Points outside the region are left out, trips that cannot be are
+    not followed; how many is said.
     """
 
     kind: ClassVar[str] = "replay"
 
     path: str = ""
-    """A csv, Parquet or GeoParquet file of trajectories; '' for the trips of the source."""
+    """A file of trajectories (csv, Parquet, GeoParquet, GeoPackage, GeoJSON); '' for the trips of the source."""
     times: Literal["clock", "run", "each"] = "clock"
     """What `time_s` counts from. `clock`: a midnight, so that the run begins at its start time on a day of the file's
     (Unix time is such a clock, in UTC). `run`: the start of the run. `each`: everyone's first trip begins the run."""
@@ -65,14 +62,7 @@ class Replay(Mobility):
         """Look at the columns and the first rows."""
         if not self.path:
             return None
-        path = Path(self.path)
-        found = reader.column_names(path)
-        named = named_columns(path, COLUMNS, found, name_it="call it '{}' in the file")
-        lon, lat, time = named["lon"], named["lat"], named["time_s"]
-        points = point_column(path, found, named=(lon, lat))
-        needed = {f"the file as '{part}'": name for part, name in named.items() if not points or name not in (lon, lat)}
-        reader.require_columns(path, needed, found)
-        return look_at_positions(path, Columns(lon, lat, time=time, points=points), region)
+        return look_at_positions(open_table(Path(self.path), COLUMNS, name_it=call_it), region)
 
     def files(self) -> list[Path]:
         """Return the data file."""

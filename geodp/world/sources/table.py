@@ -1,4 +1,4 @@
-"""Workers read from a csv or Parquet file."""
+"""Workers read from a table."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from pydantic import Field
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.storage.published_file import require_as_published
-from geodp.tables import reader
-from geodp.tables.first_rows import MOST_LOOKED_AT, FirstRows
+from geodp.tables.formats import column_names
 from geodp.tables.notices import notice
-from geodp.tables.point_column import point_column
-from geodp.tables.positions import Columns, Positions, anchored_path, given_path, look_at_positions, read_positions
+from geodp.tables.positions import FirstRows, Fixes, anchored_path, given_path, look_at_positions, read_fixes
+from geodp.tables.reader import MOST_LOOKED_AT, PLACE, TableReader, open_fields
 from geodp.tables.time_columns import counts_from_1970, day_of, midnight_of, usual_midnight, wall_clock
-from geodp.tables.usual_columns import candidates, field_column
+from geodp.tables.usual_columns import candidates
 from geodp.world.motion import Ids, Motion
 from geodp.world.population import Population
 from geodp.world.sources import Source
 
 
 class Table(Source):
-    """Workers from a csv or Parquet file: one row each, or their fixes over time.
+    """Workers from a table (csv, Parquet, GeoPackage, GeoJSON): one row each, or their fixes over time.
 
     Required columns: lon, lat (degrees) and worker (any identity), or `one_row_per_person`. Optional: time_s (seconds
     from the start of the run). With times the rows of a worker are fixes over time: mobility `recorded` follows them,
@@ -38,7 +37,7 @@ class Table(Source):
     kind: ClassVar[str] = "table"
 
     path: str = ""
-    """A csv (also .csv.gz) or Parquet file; a relative path starts at the file that names it."""
+    """A csv (also .csv.gz), Parquet, GeoPackage or GeoJSON file; a relative path starts at the file that names it."""
     lon_column: str = Field(default="lon", min_length=1)
     """Column of longitudes (degrees)."""
     lat_column: str = Field(default="lat", min_length=1)
@@ -77,7 +76,7 @@ class Table(Source):
 
     def has_times(self) -> bool:
         """Tell whether rows are fixes over time."""
-        return self.keep == "all" and self._columns(given_path(self.path, self.kind)).time is not None
+        return self.keep == "all" and self._table().has("time_s")
 
     def has_trips(self) -> bool:
         """Tell that fixes are not cut into trips."""
@@ -85,29 +84,27 @@ class Table(Source):
 
     def look(self, region: Region) -> FirstRows:
         """Look at the columns and the first rows."""
-        path = given_path(self.path, self.kind)
-        columns = self._columns(path)
-        first = look_at_positions(path, columns, region)
-        if self.keep == "all" and columns.worker is not None and columns.time is None:
-            self._refuse_repeated(path, read_positions(path, columns, region, most=MOST_LOOKED_AT))
+        table = self._table()
+        first = look_at_positions(table, region)
+        if self.keep == "all" and table.has("worker") and not table.has("time_s"):
+            self._refuse_repeated(table.path, read_fixes(table, region, most=MOST_LOOKED_AT))
         return first
 
     def load(self, region: Region, rng: np.random.Generator) -> Population:  # noqa: ARG002 - nothing to draw
         """Return the workers of the file that lie inside the region."""
-        path = given_path(self.path, self.kind)
-        columns = self._columns(path)
-        rows = read_positions(path, columns, region)
+        table = self._table()
+        rows = read_fixes(table, region)
         if rows.worker is None:
             return Population(rows.x_m, rows.y_m)
         first = np.append(0, np.cumsum(np.bincount(rows.worker)))
         keys = (rows.worker,) if rows.time_s is None else (rows.time_s, rows.worker)
         by_worker = np.lexsort(keys)  # stable: rows that tie keep the file's order
         if self.keep == "all" and rows.time_s is not None:
-            time_s, from_midnight = self._on_the_clock(path, rows.time_s[by_worker], first)
+            time_s, from_midnight = self._on_the_clock(table.path, rows.time_s[by_worker], first)
             recorded = Motion(first, time_s, rows.x_m[by_worker], rows.y_m[by_worker])
             return Population(*recorded.at(0.0), recorded=recorded, from_midnight=from_midnight)
         if self.keep == "all":
-            self._refuse_repeated(path, rows)
+            self._refuse_repeated(table.path, rows)
         chosen = by_worker[first[1:] - 1 if self.keep == "last" else first[:-1]]
         return Population(rows.x_m[chosen], rows.y_m[chosen])
 
@@ -127,35 +124,23 @@ class Table(Source):
         )
         return clock_s - midnight_s, True
 
-    def _columns(self, path: Path) -> Columns:
+    def _table(self) -> TableReader:
         """Find the columns: those that were named must be there, others may go by another usual name."""
+        path = given_path(self.path, self.kind)
         require_as_published(path)
-        found = reader.column_names(path)
-        lon = field_column(path, self, "lon_column", found) or self.lon_column
-        lat = field_column(path, self, "lat_column", found) or self.lat_column
-        worker = self._worker_column(path, found)
-        time = None if worker is None else field_column(path, self, "time_column", found)  # nobody's times tell nothing
-        points = point_column(path, found, named=(lon, lat))
-        wanted = {} if points else {"lon_column": lon, "lat_column": lat}
-        wanted |= {name: column for name, column in (("worker_column", worker), ("time_column", time)) if column}
-        reader.require_columns(path, wanted, found)
-        return Columns(lon, lat, worker, time, points)
-
-    def _worker_column(self, path: Path, found: list[str]) -> str | None:
-        """Return the column that says whose a row is; None where every row is a person of its own, as stated."""
         if self.one_row_per_person or self.worker_column is None:
-            if like := candidates("worker", found):
+            if like := candidates("worker", column_names(path)):
                 notice(f"{path.name}: every row is taken for a worker of its own, and '{like[0]}' is not read.")
-            return None
-        worker = field_column(path, self, "worker_column", found)
-        if worker is None:
+            return open_fields(path, self, PLACE)  # nobody's times tell nothing
+        table = open_fields(path, self, (*PLACE, "worker", "time_s"), optional=("worker", "time_s"))
+        if not table.has("worker"):
             raise DataError(
-                f"{path.name}: no column says whose a row is. Found: {', '.join(found)}.\n"
+                f"{path.name}: no column says whose a row is. Found: {', '.join(table.found)}.\n"
                 "Name it in worker_column, or set one_row_per_person: true if every row is another person."
             )
-        return worker
+        return table
 
-    def _refuse_repeated(self, path: Path, rows: Positions) -> None:
+    def _refuse_repeated(self, path: Path, rows: Fixes) -> None:
         """Refuse several rows of one worker that nothing orders."""
         count = np.bincount([] if rows.worker is None else rows.worker)
         if count.size and count.max() > 1:

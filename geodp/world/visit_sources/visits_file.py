@@ -9,21 +9,21 @@ import numpy as np
 from pydantic import Field
 
 from geodp.errors import DataError
-from geodp.geometry import Region
+from geodp.geometry import Array, Region
 from geodp.storage.published_file import require_as_published
-from geodp.tables import reader
-from geodp.tables.first_rows import FirstRows, row_count
+from geodp.tables.formats import row_count
 from geodp.tables.notices import notice
-from geodp.tables.positions import anchored_path, given_path
-from geodp.tables.usual_columns import field_column
-from geodp.tables.visits.histories import CATEGORY_MARK, Histories, Names, Venues
+from geodp.tables.positions import FirstRows, anchored_path, given_path
+from geodp.tables.reader import TableReader, open_fields, words_of
+from geodp.tables.row_checks import checked_batches
+from geodp.tables.visits.histories import CATEGORY_MARK, Histories, Venues
 from geodp.tables.visits.venue_file import read_venues
 from geodp.world.population import Population
 from geodp.world.visit_sources import VisitSource
 
 
 class VisitsFile(VisitSource):
-    """Visits of real people from a csv or Parquet file, with a public list of venues beside it.
+    """Visits of real people from a table (csv, Parquet, GeoPackage, GeoJSON), with a public list of venues beside it.
 
     The people of the file are those whose histories are told and published; they need not be as many as the workers
     who move. Visits to venues outside the region, or not in the list, are left out.
@@ -32,7 +32,7 @@ class VisitsFile(VisitSource):
     kind: ClassVar[str] = "visits_file"
 
     path: str = ""
-    """A csv (also .csv.gz) or Parquet file of visits; a relative path starts at the file that names it."""
+    """A file of visits (csv, Parquet, GeoPackage, GeoJSON); a relative path starts at the file that names it."""
     venues: str = ""
     """The public list: columns venue, lon, lat; optionally category and the columns of the hierarchy, any names."""
     user_column: str = Field(default="user", min_length=1)
@@ -62,9 +62,8 @@ class VisitsFile(VisitSource):
     def look(self, region: Region) -> FirstRows:
         """Look at the columns, at how many rows there are, and whether a venue of the list lies in the region."""
         _inside(self._list(), region, self.venues)
-        path = given_path(self.path, self.kind)
-        self._named(path)
-        return FirstRows(path, row_count(path))
+        table = self._table()
+        return FirstRows(table.path, row_count(table.path))
 
     def visits(
         self,
@@ -76,8 +75,8 @@ class VisitsFile(VisitSource):
     ) -> tuple[Histories, Venues]:
         """Return the visits of the file to venues inside the region."""
         venues = _inside(self._list(), region, self.venues)
-        user, venue, time_s = self._columns(given_path(self.path, self.kind))
-        number, name = venues.numbers_of(venue.tolist()), Path(self.path).name
+        user, venue, time_s = self._columns()
+        number, name = venues.numbers_of(venue), Path(self.path).name
         known = number >= 0
         if not known.any():
             raise DataError(
@@ -87,7 +86,7 @@ class VisitsFile(VisitSource):
         if not known.all():
             left_out = int(np.count_nonzero(~known))
             notice(f"{name}: {left_out:,} of {known.size:,} visits are not to listed venues of the region: left out.")
-        people, person = np.unique(user[known].astype(str), return_inverse=True)
+        people, person = np.unique(np.array(user.to_pylist(), dtype=np.object_)[known].astype(str), return_inverse=True)
         if time_s is not None:
             if self.end_s is None:
                 notice(f"{name}: its last visit is taken as the end of the run; state `end_s` for another.")
@@ -102,25 +101,17 @@ class VisitsFile(VisitSource):
             raise DataError("visits_file: give the public list of venues (workers.visit_source.venues)")
         return read_venues(Path(self.venues))
 
-    def _named(self, path: Path) -> tuple[dict[str, str], str | None]:
+    def _table(self) -> TableReader:
         """Find the columns of users and venues, and that of times."""
+        path = given_path(self.path, self.kind)
         require_as_published(path)
-        found = reader.column_names(path)
-        fields = ("user_column", "venue_column")
-        wanted = {name: field_column(path, self, name, found) or getattr(self, name) for name in fields}
-        time = field_column(path, self, "time_column", found)
-        reader.require_columns(path, wanted | ({} if time is None else {"time_column": time}), found)
-        return wanted, time
+        return open_fields(path, self, ("user", "venue", "time_s"), optional=("time_s",))
 
-    def _columns(self, path: Path) -> tuple[Names, Names, Any]:
-        wanted, time = self._named(path)
-        times = [] if time is None else [time]
-        parts = list(reader.batches(path, [], list(wanted.values()), times=times))
-        user, venue = (_words(path, parts, name) for name in wanted.values())
-        time_s = np.concatenate([part[time] for part in parts]) if time is not None else None
-        if time_s is not None and not np.isfinite(time_s).all():
-            raise DataError(f"{path.name}: row {int(np.argmin(np.isfinite(time_s))) + 1} has no {time}")
-        return user, venue, time_s
+    def _columns(self) -> tuple[Any, Any, Array | None]:
+        table = self._table()
+        parts = list(checked_batches(table, what="visits"))
+        time_s = np.concatenate([part["time_s"] for part in parts]) if table.has("time_s") else None
+        return words_of(parts, "user"), words_of(parts, "venue"), time_s
 
     def public_levels(self) -> tuple[str, ...]:
         """Return the levels that the public list states."""
@@ -137,27 +128,9 @@ class VisitsFile(VisitSource):
         return self._list().size
 
 
-def _words(path: Path, parts: list[dict[str, Any]], name: str) -> Names:
-    import pyarrow as pa
-
-    if not parts:
-        raise DataError(f"{path.name}: has column names but no visits")
-    column = pa.chunked_array([pa.array(part[name]).cast(pa.string()) for part in parts], pa.string()).to_pylist()
-    empty = next((row for row, value in enumerate(column) if value in (None, "")), None)
-    if empty is not None:
-        raise DataError(f"{path.name}: row {empty + 1} has no {name}")
-    return np.array(column, dtype=np.object_)
-
-
 def _inside(venues: Venues, region: Region, path: str) -> Venues:
     """Return the venues of the region; both the list and the region are public."""
     kept = region.contains(*region.projection.to_m(lon=venues.lon, lat=venues.lat))
     if not kept.any():
         raise DataError(f"{Path(path).name}: no venue of the public list lies inside the region")
-    return Venues(
-        venues.name[kept],
-        venues.lon[kept],
-        venues.lat[kept],
-        {level: units[kept] for level, units in venues.levels.items()},
-        None if venues.category is None else venues.category[kept],
-    )
+    return venues.chosen(kept)

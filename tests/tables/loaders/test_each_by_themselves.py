@@ -23,7 +23,7 @@ from geodp.tables.loaders.tdrive import TDrive
 from geodp.tables.loaders.trajectories_table import TrajectoriesTable
 from geodp.tables.loaders.visits_table import VisitsTable
 from geodp.tables.trajectories import cleaning
-from geodp.tables.trajectories.reading import gathered_points, read_points
+from geodp.tables.trajectories.files import gather_points, read_points
 from tests.tables.loaders.test_trajectory_formats import PLT
 
 Rng = np.random.Generator
@@ -294,7 +294,7 @@ def test_points_of_a_loader_are_gathered_person_by_person(tmp_path: Path) -> Non
             | {name: b.column(name).to_numpy() for name in ("time_s", "lon", "lat")}
             for b in batches
         )
-        points = gathered_points(folder, parts)
+        points = gather_points(folder, parts)
         kept = points.people[points.person] == "me"
         seen.append((points.labels[points.label[kept]].tolist(), points.time_s[kept].tolist()))
     assert seen[0] == seen[1]

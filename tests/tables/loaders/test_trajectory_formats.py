@@ -200,8 +200,8 @@ def test_a_table_in_any_order_with_dates_and_other_names(tmp_path: Path) -> None
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".geoparquet"])
 def test_tables_of_all_kinds_are_read_and_resampled(tmp_path: Path, suffix: str) -> None:
     from geodp.geometry import Region
+    from geodp.tables.trajectories.files import write_trajectories
     from geodp.tables.trajectories.table import Trajectories
-    from geodp.tables.trajectories.writing import write_trajectories
 
     region = Region(10.0, 50.0, 10.1, 50.1)
     people = np.array(["a"], dtype=object)

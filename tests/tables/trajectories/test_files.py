@@ -10,9 +10,8 @@ import pytest
 from geodp.errors import DataError, UsageError
 from geodp.geometry import Region
 from geodp.tables.notices import gathered
-from geodp.tables.trajectories.reading import read_points, read_trajectories
+from geodp.tables.trajectories.files import read_points, read_trajectories, write_frames, write_trajectories
 from geodp.tables.trajectories.table import Trajectories
-from geodp.tables.trajectories.writing import write_frames, write_trajectories
 
 REGION = Region(10.0, 50.0, 10.1, 50.1)
 HEADER = "user,trajectory,time_s,lon,lat\n"
@@ -67,13 +66,13 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     ("rows", "words"),
     [
         ("", "no rows"),
-        ("a,1,0,,50\n", "no lon, first in line 2"),
+        ("a,1,0,,50\n", "no lon or lat, first in line 2"),
         (",1,0,10,50\n", "no user"),
         ("a,1,0,10,95\n", "beyond"),
         ("a,1,0,39.9,116.3\na,1,1,39.9,116.3\n", "look swapped"),
         ("a,1,0,50.05,10.05\na,1,1,50.05,10.05\n", "100 % would lie inside with lat and lon swapped"),
-        ("a,1,0,20,20\n", "no point lies inside"),
-        ("a,1,noon,10,50\n", "no time_s, first in line 2"),
+        ("a,1,0,20,20\n", "none of its 1 points lies inside the region"),
+        ("a,1,noon,10,50\n", "no time_s that can be read .*, first in line 2"),
         ("a,1,0,10.05,50.05\na,1,1e308,10.05,50.05\n", "a time_s that is no time in seconds, first in line 3"),
     ],
 )

@@ -8,8 +8,8 @@ import pytest
 from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.registry import plugin
+from geodp.tables.trajectories.files import write_trajectories
 from geodp.tables.trajectories.table import Trajectories
-from geodp.tables.trajectories.writing import write_trajectories
 from geodp.world.motion import ReplayedMotion, trips_of
 from geodp.world.population import Population
 

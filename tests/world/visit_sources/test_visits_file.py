@@ -57,9 +57,9 @@ def test_without_times_the_order_of_the_file_stays(tmp_path: Path) -> None:
     [
         ("user,shop\nzoe,a\n", "no column 'venue'"),
         ("user,venue\nzoe,far\n", "no visit names a venue of the public list inside the region"),
-        ("user,venue\nzoe,\n", "row 1 has no venue"),
+        ("user,venue\nzoe,\n", "1 row has no venue, first in line 2"),
         ("user,venue\n", "no visits"),
-        ("user,venue,time_s\nzoe,a,\n", "row 1 has no time_s"),
+        ("user,venue,time_s\nzoe,a,\n", "1 row has no time_s that can be read .*, first in line 2"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_in_words(tmp_path: Path, visits: str, says: str) -> None:
