@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -21,23 +22,30 @@ SIMULATED = (
 )
 
 
-def caption(run: RunFolder, notes: list[str], *, public: bool) -> str:
-    """Return the caption as HTML; every word of the user is escaped."""
+def caption(run: RunFolder, notes: Sequence[str], *, public: bool) -> str:
+    """Return the caption of a run's map as HTML; every word of the user is escaped."""
     scenario = run.scenario
     promises = _shared({name: _promise(each) for name, each in (run.arms or {"": run}).items()})
+    body = [f"<p>{escape(scenario.about)}</p>"] if scenario.about else []
+    body += ["<h2>Privacy</h2>", *(f"<p>{_headed(names)}{escape(promise)}</p>" for promise, names in promises.items())]
+    return framed(scenario.name, PUBLIC if public else TRUTH, body, notes, stamp=SIMULATED)
+
+
+def framed(
+    name: str, badge: str, body: Sequence[str], notes: Sequence[str], *, stamp: str = "", released: bool = False
+) -> str:
+    """Return a caption: a name and a badge, a stamp, a body of HTML, and notes on what was drawn."""
     parts = [
         '<section id="geodp-caption" aria-label="About this map">',
-        f"<header><h1>{escape(scenario.name)}</h1></header>",
-        f'<p class="geodp-badge truth">{PUBLIC if public else TRUTH}</p>',
-        f'<p class="geodp-stamp">{SIMULATED}</p>',
+        f"<header><h1>{escape(name)}</h1></header>",
+        f'<p class="geodp-badge {"released" if released else "truth"}">{badge}</p>',
+        *([f'<p class="geodp-stamp">{stamp}</p>'] if stamp else []),
         '<div class="geodp-body" id="geodp-about">',
-        f"<p>{escape(scenario.about)}</p>" if scenario.about else "",
-        "<h2>Privacy</h2>",
-        *(f"<p>{_headed(names)}{escape(promise)}</p>" for promise, names in promises.items()),
+        *body,
     ]
     if notes:
         parts += ["<h2>Drawn</h2>", "<ul>", *(f"<li>{escape(note)}</li>" for note in notes), "</ul>"]
-    return "\n".join([*(part for part in parts if part), "</div>", "</section>"])
+    return "\n".join([*parts, "</div>", "</section>"])
 
 
 def _shared(texts: dict[str, str]) -> dict[str, list[str]]:

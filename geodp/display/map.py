@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from geodp.display import basemap
 from geodp.display.caption import caption
-from geodp.display.packing import data_block, pack
 from geodp.display.page import Page
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import OutputError, PluginNotLoaded, UsageError
-from geodp.geometry import EARTH_RADIUS_M
 from geodp.storage.files import write_text_whole
 from geodp.storage.manifest import is_sealed
 
@@ -35,30 +33,25 @@ def build_map(run: RunFolder, *, public: bool = False) -> str:
         Whether to embed released data only. A layer that is not ticked is in the page all the same, so a map with a
         true layer is the raw data; a public one has none, and cannot read any.
     """
-    from geodp.display.offline import OfflineMap
+    from geodp.display.offline import offline_page
 
     if public:
         run = ReleasedOnly(run.path, trust_plugins=run.trust_plugins)
-    scenario, region = run.scenario, run.region
-    page = Page(region, max_points=scenario.map.max_points, public=public)
-    tiles = scenario.map.basemap == "osm"
+    scenario = run.scenario
+    page = Page(run.region, max_points=scenario.map.max_points, public=public)
     if scenario.map.basemap not in {"none", "osm"}:
         basemap.draw_backdrop(_anchored(Path(scenario.map.basemap), run), page)
     _draw(_layers(run, public=public), run, page)
-    shell = OfflineMap(
-        title=f"{scenario.name} (geodp)",
-        centre=(region.projection.lat, region.projection.lon),
-        tiles_host=basemap.TILES_HOST if tiles else None,
+    return offline_page(
+        page,
+        scenario.name,
+        caption(run, page.notes, public=public),
+        start_s=scenario.start_s,
+        duration_s=scenario.duration_s,
+        groups=list(run.arms),
+        release_times=[release.time_s for release in _first(run).releases],
+        tiles=scenario.map.basemap == "osm",
     )
-    drawings = sorted(page.drawings, key=lambda drawing: drawing.level)
-    facts = _facts(run, page) | {
-        "tiles": basemap.TILES if tiles else None,
-        "layers": [drawing.spec() for drawing in drawings],
-    }
-    blocks = [data_block(number, pack(drawing.data)) for number, drawing in enumerate(drawings)]
-    shell.stage.fill(caption=caption(run, page.notes, public=public), facts=facts, blocks=blocks)
-    text: str = shell.get_root().render()
-    return text.replace("<html>", '<html lang="en">', 1)
 
 
 def write_map(run: RunFolder, path: Path, *, public: bool = False) -> Path:
@@ -116,23 +109,6 @@ def _draw_one(layer: Layer, run: RunFolder, page: Page) -> None:
         layer.draw(run, page)
     except PluginNotLoaded:
         page.note(f"{layer.title}: not drawn, it needs a plug-in of the run that was not loaded")
-
-
-def _facts(run: RunFolder, page: Page) -> dict[str, Any]:
-    region = page.region
-    return {
-        "name": run.scenario.name,
-        "public": page.public,
-        "releasable": False,  # every run is simulated
-        "box": [region.west, region.south, region.east, region.north],
-        "centre": [region.projection.lon, region.projection.lat],
-        "earth_radius_m": EARTH_RADIUS_M,
-        "step_m": page.step_m,
-        "start_s": run.scenario.start_s,
-        "duration_s": run.scenario.duration_s,
-        "groups": list(run.arms),
-        "release_times": [release.time_s for release in _first(run).releases],
-    }
 
 
 def _first(run: RunFolder) -> RunFolder:

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
 
 
-class PlannedSuccess(TaskMetric):
+class Plan(Metric):
+    """Metrics of plans."""
+
+    topic: ClassVar[str] = "plan"
+
+
+class PlannedSuccess(Plan, TaskMetric):
     """Probability of acceptance that the server's own model expects, mean over offered tasks (mean ASP).
 
     The first offer of each task counts; unreachable tasks have none and are left out. Undefined with
@@ -36,14 +42,13 @@ class PlannedSuccess(TaskMetric):
 
     kind: ClassVar[str] = "planned_success"
     unit: ClassVar[str] = "share"
-    topic: ClassVar[str] = "plan"
 
     def per_task(self, run: RunFolder) -> pd.Series:
         """Return the probability planned for each offered task."""
         return first_offers(run)["planned_success"].astype("float64").dropna()
 
 
-class SuccessGap(TaskMetric):
+class SuccessGap(Plan, TaskMetric):
     """Realised minus planned success of the first offers, paired task by task.
 
     Mean over the answered first offers of (1 when it found a worker, else 0) minus the probability that the
@@ -54,7 +59,6 @@ class SuccessGap(TaskMetric):
 
     kind: ClassVar[str] = "success_gap"
     unit: ClassVar[str] = "share difference"
-    topic: ClassVar[str] = "plan"
 
     def per_task(self, run: RunFolder) -> pd.Series:
         """Return realised (0 or 1) minus planned success of each answered first offer."""
@@ -64,7 +68,7 @@ class SuccessGap(TaskMetric):
         return (realised - answered["planned_success"].astype("float64")).dropna()
 
 
-class DistanceError(TaskMetric):
+class DistanceError(Plan, TaskMetric):
     """True mean distance of the workers in the circle against the model's 2r/3, mean over offered tasks (DE).
 
     |mean true distance of the workers in the circle - 2r/3|, with r the radius of the last (widest) offer.
@@ -80,7 +84,6 @@ class DistanceError(TaskMetric):
     kind: ClassVar[str] = "distance_error_m"
     unit: ClassVar[str] = "m"
     better: ClassVar[str] = "lower"
-    topic: ClassVar[str] = "plan"
 
     def per_task(self, run: RunFolder) -> pd.Series:
         """Return the error of each offered task that had somebody in its circle."""
@@ -92,7 +95,7 @@ class DistanceError(TaskMetric):
         return error.dropna()
 
 
-class RejectionRatio(TaskShare):
+class RejectionRatio(Plan, TaskShare):
     """Share of tasks whose average worker would have to travel further than any is willing to (RejR).
 
     2r/3 > maximum travel distance of the workers, with r the radius that the model asked for in its first
@@ -108,7 +111,6 @@ class RejectionRatio(TaskShare):
 
     kind: ClassVar[str] = "rejection_ratio"
     better: ClassVar[str] = "lower"
-    topic: ClassVar[str] = "plan"
 
     def per_task(self, run: RunFolder) -> pd.Series:
         """Return 1 for a task out of reach, else 0, for each task with a radius."""
@@ -120,7 +122,19 @@ class RejectionRatio(TaskShare):
         return (2 * radius_m[has_radius] / 3 > run.scenario.workers.acceptance.max_travel_m).astype("float64")
 
 
-class NegativeRadii(Metric):
+class NotedTasks(Plan):
+    """Metrics that count the tasks on which the server's solver left a note in any round."""
+
+    unit: ClassVar[str] = "tasks"
+    better: ClassVar[str] = "lower"
+    note: ClassVar[Note]
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Count the tasks."""
+        return {self.kind: Measured(int(noted(run, self.note).sum()))}
+
+
+class NegativeRadii(NotedTasks):
     """Number of tasks for which the solver returned a radius that is not positive.
 
     The Taylor solution does so wherever density times reward is high.
@@ -131,16 +145,10 @@ class NegativeRadii(Metric):
     """
 
     kind: ClassVar[str] = "negative_radii"
-    unit: ClassVar[str] = "tasks"
-    better: ClassVar[str] = "lower"
-    topic: ClassVar[str] = "plan"
-
-    def measure(self, run: RunFolder) -> dict[str, Measured]:
-        """Count tasks with such a radius in any round."""
-        return {self.kind: Measured(int(noted(run, Note.NEGATIVE_RADIUS).sum()))}
+    note: ClassVar[Note] = Note.NEGATIVE_RADIUS
 
 
-class UnderOneWorker(Metric):
+class UnderOneWorker(NotedTasks):
     """Number of tasks offered to a circle in which the server itself expects less than one worker.
 
     1 - (1 - θ)^n with n < 1 promises what fractions of workers cannot keep: the printed model does so at high
@@ -152,21 +160,14 @@ class UnderOneWorker(Metric):
     """
 
     kind: ClassVar[str] = "under_one_worker"
-    unit: ClassVar[str] = "tasks"
-    better: ClassVar[str] = "lower"
-    topic: ClassVar[str] = "plan"
-
-    def measure(self, run: RunFolder) -> dict[str, Measured]:
-        """Count tasks with such a circle in any round."""
-        return {self.kind: Measured(int(noted(run, Note.UNDER_ONE_WORKER).sum()))}
+    note: ClassVar[Note] = Note.UNDER_ONE_WORKER
 
 
-class CellsPerRegion(TaskMetric):
+class CellsPerRegion(Plan, TaskMetric):
     """Cells in a task's first region, mean over offered tasks; a part of a cell counts as one. Only for regions."""
 
     kind: ClassVar[str] = "cells_per_region"
     unit: ClassVar[str] = "cells"
-    topic: ClassVar[str] = "plan"
 
     def per_task(self, run: RunFolder) -> pd.Series | None:
         """Return the number of cells of each task's first region."""
@@ -179,7 +180,7 @@ class CellsPerRegion(TaskMetric):
         return pd.Series([float(len(edges)) for edges in regions.values()], index=index, dtype="float64")
 
 
-class Compactness(TaskMetric):
+class Compactness(Plan, TaskMetric):
     """Area of a task's first region against that of the smallest circle around it, mean over offered tasks.
 
     At most 1; a square has 2/π = 0.64. Only for regions of cells.
@@ -192,7 +193,6 @@ class Compactness(TaskMetric):
     kind: ClassVar[str] = "compactness"
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "higher"
-    topic: ClassVar[str] = "plan"
 
     def per_task(self, run: RunFolder) -> pd.Series | None:
         """Return the ratio of each task's first region."""

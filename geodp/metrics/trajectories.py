@@ -30,7 +30,14 @@ def _synthetic(run: RunFolder, item: PublishedRun) -> Trajectories:
     return Trajectories.from_frame(item.released, run.scenario.area)
 
 
-class DensityJsd(TrajectoryScore):
+class Divergence(TrajectoryScore):
+    """Scores that are a divergence of two distributions."""
+
+    unit: ClassVar[str] = "nats"
+    better: ClassVar[str] = "lower"
+
+
+class DensityJsd(Divergence):
     """Divergence of where the points are: published trajectories against true ones, 20 x 20 cells.
 
     Jensen-Shannon divergence (natural logarithm, no root: 0 to 0.693) of the shares of points in 20 x 20 cells of the
@@ -38,11 +45,9 @@ class DensityJsd(TrajectoryScore):
     """
 
     kind: ClassVar[str] = "density_jsd"
-    unit: ClassVar[str] = "nats"
-    better: ClassVar[str] = "lower"
 
 
-class TransitionJsd(TrajectoryScore):
+class TransitionJsd(Divergence):
     """Divergence of moves from one cell to the next, 20 x 20 cells.
 
     Jensen-Shannon divergence (natural logarithm, no root) of the moves to another cell, those included that straight
@@ -50,22 +55,18 @@ class TransitionJsd(TrajectoryScore):
     """
 
     kind: ClassVar[str] = "transition_jsd"
-    unit: ClassVar[str] = "nats"
-    better: ClassVar[str] = "lower"
 
 
-class TripJsd(TrajectoryScore):
+class TripJsd(Divergence):
     """Divergence of start and end cells of trajectories, 6 x 6 cells each.
 
     Jensen-Shannon divergence (natural logarithm, no root) of the pairs of first and last cell. 0 is equal.
     """
 
     kind: ClassVar[str] = "trip_jsd"
-    unit: ClassVar[str] = "nats"
-    better: ClassVar[str] = "lower"
 
 
-class DiameterJsd(TrajectoryScore):
+class DiameterJsd(Divergence):
     """Divergence of the diameters of trajectories.
 
     The diameter is the greatest distance between two points. Jensen-Shannon divergence (natural logarithm, no root)
@@ -73,11 +74,9 @@ class DiameterJsd(TrajectoryScore):
     """
 
     kind: ClassVar[str] = "diameter_jsd"
-    unit: ClassVar[str] = "nats"
-    better: ClassVar[str] = "lower"
 
 
-class LengthJsd(TrajectoryScore):
+class LengthJsd(Divergence):
     """Divergence of the path lengths of trajectories.
 
     Jensen-Shannon divergence (natural logarithm, no root) over 20 bins up to the greatest true length and one bin
@@ -85,8 +84,6 @@ class LengthJsd(TrajectoryScore):
     """
 
     kind: ClassVar[str] = "length_jsd"
-    unit: ClassVar[str] = "nats"
-    better: ClassVar[str] = "lower"
 
 
 class PathLengthRatio(TrajectoryScore):

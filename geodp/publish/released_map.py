@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from geodp.display.caption import framed
 from geodp.display.colours import REPORT
 from geodp.display.drawing import Mark
 from geodp.display.layers.people import ReportsLayer
-from geodp.display.packing import data_block, pack
 from geodp.display.page import Page
-from geodp.geometry import EARTH_RADIUS_M, Array, Region
+from geodp.geometry import Array, Region
 
 if TYPE_CHECKING:
     from geodp.display.drawing import Moment, Surface
@@ -44,35 +44,14 @@ class TimelessPage(Page):
 def released_map(region: Region, draw: Callable[[Page], None], statement: Statement) -> str:
     """Return the map as HTML."""
     from geodp.display.layers.region import RegionLayer
-    from geodp.display.offline import OfflineMap
+    from geodp.display.offline import offline_page
 
     page = TimelessPage(region, max_points=MAX_POINTS, public=True)
     page.ground(RegionLayer(), graticule=True)
     page.public = statement.releasable
     draw(page)
-    name = statement.request.out.name
-    centre = region.projection
-    shell = OfflineMap(title=f"{name} (geodp)", centre=(centre.lat, centre.lon), tiles_host=None)
-    drawings = sorted(page.drawings, key=lambda drawing: drawing.level)
-    facts = {
-        "name": name,
-        "public": page.public,
-        "releasable": statement.releasable,
-        "box": [region.west, region.south, region.east, region.north],
-        "centre": [centre.lon, centre.lat],
-        "earth_radius_m": EARTH_RADIUS_M,
-        "step_m": page.step_m,
-        "start_s": 0,
-        "duration_s": 1,
-        "groups": [],
-        "release_times": [],
-        "tiles": None,
-        "layers": [drawing.spec() for drawing in drawings],
-    }
-    blocks = [data_block(number, pack(drawing.data)) for number, drawing in enumerate(drawings)]
-    shell.stage.fill(caption=_caption(statement, page.notes), facts=facts, blocks=blocks)
-    text: str = shell.get_root().render()
-    return text.replace("<html>", '<html lang="en">', 1)
+    caption = _caption(statement, page.notes)
+    return offline_page(page, statement.request.out.name, caption, releasable=statement.releasable)
 
 
 def released_layer(title: str) -> Layer:
@@ -93,16 +72,10 @@ def draw_places(page: Page, title: str, x_m: Array, y_m: Array, *, mark: str, na
 def _caption(statement: Statement, notes: list[str]) -> str:
     released = statement.releasable
     badge = RELEASED if released else SIMULATED if statement.guarantee.holds else UNPROTECTED
-    parts = [
-        '<section id="geodp-caption" aria-label="About this map">',
-        f"<header><h1>{escape(statement.request.out.name)}</h1></header>",
-        f'<p class="geodp-badge {"released" if released else "truth"}">{badge}</p>',
-        '<div class="geodp-body" id="geodp-about">',
+    body = [
         "<h2>Privacy</h2>",
         *(f"<p>{escape(sentence)}</p>" for sentence in statement.sentences),
         "<h2>Accuracy</h2>",
         f"<p>{escape(statement.product.accuracy.text)}</p>",
     ]
-    if notes:
-        parts += ["<h2>Drawn</h2>", "<ul>", *(f"<li>{escape(note)}</li>" for note in notes), "</ul>"]
-    return "\n".join([*parts, "</div>", "</section>"])
+    return framed(statement.request.out.name, badge, body, notes, released=released)
