@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from geodp.public.release import AdaptiveCells, Cells, Contours, DensityEstimate
 from geodp.run_folder.folder import read_json, write_json
 from geodp.storage.stamp import SIMULATED, write_simulated
 
-_COLUMNS = ["west_m", "south_m", "east_m", "north_m", "count", "noise_scale"]
-_MORE_COLUMNS = {"points": ["who", "x_m", "y_m"], "estimate": [*_COLUMNS, "variance"]}
+_EDGES = ("west_m", "south_m", "east_m", "north_m")
+_COLUMNS = ("who", "x_m", "y_m", *_EDGES, "count", "noise_scale", "variance", "noise_terms")
+"""What a release has one of per cell or point."""
 _TYPES: dict[str, type[Cells | Points]] = {
     "cells": Cells,
     "grid_cells": GridCells,
@@ -33,10 +35,9 @@ _CHANNELS = {"planar_laplace": channels.PlanarLaplaceChannel, "planar_geometric"
 def write_release(folder: Path, index: int, release: Cells | Points) -> None:
     """Write release number `index` into the folder."""
     name = next(name for name, cls in _TYPES.items() if type(release) is cls)
-    frame = pd.DataFrame({column: getattr(release, column) for column in _MORE_COLUMNS.get(name, _COLUMNS)})
-    if isinstance(release, Cells) and release.noise_terms is not None:
-        frame["noise_terms"] = release.noise_terms
-    write_simulated(frame, folder / f"{index:04d}.parquet")
+    parts = {field.name: getattr(release, field.name) for field in fields(release)}
+    columns = {column: parts[column] for column in _COLUMNS if parts.get(column) is not None}
+    write_simulated(pd.DataFrame(columns), folder / f"{index:04d}.parquet")
     facts: dict[str, Any] = {
         **SIMULATED,
         "type": name,
@@ -46,22 +47,10 @@ def write_release(folder: Path, index: int, release: Cells | Points) -> None:
         "sentence": release.guarantee.sentence(),
         "floor_per_m2": release.floor_per_m2,
     }
-    if isinstance(release, Cells) and not release.measured:
-        facts["measured"] = False
-    if isinstance(release, GridCells):
-        facts["grid"] = asdict(release.grid)
-    if isinstance(release, AdaptiveCells):
-        facts |= {"coarse": asdict(release.coarse), "per_side": release.per_side.tolist()}
-    if isinstance(release, LatticeCells):
-        facts["lattice"] = asdict(release.lattice)
-    if isinstance(release, Points):
-        facts["channel"] = _channel_facts(release.channel)
-    if isinstance(release, Contours):
-        facts |= {
-            "sigma_cells": release.sigma_cells,
-            "levels": release.levels.tolist(),
-            "reading": release.reading,
-        }
+    if parts.get("measured"):
+        del parts["measured"]  # as nearly all are: only what was predicted says so
+    kept = {name: value for name, value in parts.items() if name not in facts and name not in _COLUMNS}
+    facts |= {name: _STORED[name][0](value) if name in _STORED else value for name, value in kept.items()}
     write_json(folder / f"{index:04d}.json", facts)
 
 
@@ -69,31 +58,21 @@ def read_release(path: Path) -> Cells | Points:
     """Read back the release whose JSON file is given."""
     facts = read_json(path)
     frame = pd.read_parquet(path.with_suffix(".parquet"))
-    columns = _MORE_COLUMNS.get(facts["type"], _COLUMNS)
-    fields: dict[str, Any] = {name: frame[name].to_numpy(copy=True) for name in columns}
-    fields |= {name: facts[name] for name in ("time_s", "mechanism", "floor_per_m2")}
-    fields["guarantee"] = Guarantee.from_dict(facts["guarantee"])
-    if "noise_terms" in frame:
-        fields["noise_terms"] = frame["noise_terms"].to_numpy(copy=True)
-    fields |= {name: Grid(**facts[name]) for name in ("grid", "coarse", "lattice") if name in facts}
-    if "measured" in facts:
-        fields["measured"] = facts["measured"]
-    if "per_side" in facts:
-        fields["per_side"] = np.asarray(facts["per_side"], dtype=np.int64)
-    if facts["type"] == "contours":
-        fields |= {"sigma_cells": facts["sigma_cells"], "reading": facts["reading"]}
-        fields["levels"] = np.asarray(facts["levels"], dtype=np.float64)
-    if facts["type"] == "points":
-        fields |= {"who": fields["who"].astype(np.str_), "channel": _channel(facts["channel"])}
-    return _TYPES[facts["type"]](**fields)
+    cls = _TYPES[facts["type"]]
+    names = [field.name for field in fields(cls)]
+    parts: dict[str, Any] = {name: frame[name].to_numpy(copy=True) for name in names if name in frame}
+    kept = {name: facts[name] for name in names if name in facts}
+    parts |= {name: _STORED[name][1](value) if name in _STORED else value for name, value in kept.items()}
+    if "who" in parts:
+        parts["who"] = parts["who"].astype(np.str_)
+    return cls(**parts)
 
 
 def _channel_facts(channel: channels.Channel | None) -> dict[str, Any] | None:
     """Return the public law of reports as plain values; a law of another kind is not kept, and read back as unknown."""
     for name, cls in _CHANNELS.items():
         if isinstance(channel, cls):
-            fields = {key: getattr(channel, key) for key in ("epsilon_per_m", "cell_m", "box_m")}
-            return {"law": name, **fields}
+            return {"law": name} | {key: getattr(channel, key) for key in ("epsilon_per_m", "cell_m", "box_m")}
     return None
 
 
@@ -101,7 +80,18 @@ def _channel(facts: dict[str, Any] | None) -> channels.Channel | None:
     if facts is None:
         return None
     box = facts["box_m"]
-    made: channels.Channel = _CHANNELS[facts["law"]](
-        facts["epsilon_per_m"], facts["cell_m"], None if box is None else tuple(box)
-    )
-    return made
+    law: Callable[..., channels.Channel] = _CHANNELS[facts["law"]]
+    return law(facts["epsilon_per_m"], facts["cell_m"], None if box is None else tuple(box))
+
+
+_GRID = (asdict, lambda facts: Grid(**facts))
+_STORED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "guarantee": (Guarantee.as_dict, Guarantee.from_dict),
+    "grid": _GRID,
+    "coarse": _GRID,
+    "lattice": _GRID,
+    "per_side": (np.ndarray.tolist, lambda sides: np.asarray(sides, dtype=np.int64)),
+    "levels": (np.ndarray.tolist, lambda levels: np.asarray(levels, dtype=np.float64)),
+    "channel": (_channel_facts, _channel),
+}
+"""How parts of a release become JSON, and are made of it again."""
