@@ -10,6 +10,20 @@ class GeodpError(Exception):
     """Base of every error that geodp raises on purpose.
 
     `args` are always the arguments of the constructor: SimPy and process pools rebuild exceptions from them.
+
+    Parameters
+    ----------
+    *args
+        What the message is made of.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> try:
+    ...     geodp.plugin("contur")
+    ... except geodp.GeodpError as error:
+    ...     print(error)
+    no plug-in called 'contur'. Did you mean 'contour'?
     """
 
     exit_code = 1

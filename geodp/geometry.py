@@ -56,7 +56,22 @@ class Projection:
 
 @dataclass(frozen=True)
 class Region:
-    """A public area: a box in degrees, or the polygon inside that box."""
+    """A public area: a box in degrees, or the polygon inside that box.
+
+    Parameters
+    ----------
+    west, south, east, north
+        Edges of the box, degrees.
+
+    Examples
+    --------
+    >>> from geodp.geometry import Region
+    >>> town = Region(10.0, 50.0, 10.08, 50.05)
+    >>> round(town.width_m), round(town.height_m)
+    (5715, 5560)
+    >>> bool(town.contains(0.0, 0.0))
+    True
+    """
 
     west: float
     south: float
@@ -248,7 +263,24 @@ def region_problems(west: float, south: float, east: float, north: float) -> lis
 
 @dataclass(frozen=True)
 class Grid:
-    """Equal rectangular cells that tile a box; row 0 is the southern row, index = row * columns + column."""
+    """Equal rectangular cells that tile a box; row 0 is the southern row, index = row * columns + column.
+
+    Parameters
+    ----------
+    west_m, south_m
+        South-western corner, metres.
+    cell_x_m, cell_y_m
+        Sides of a cell, metres.
+    columns, rows
+        Number of cells each way.
+
+    Examples
+    --------
+    >>> from geodp.geometry import Grid
+    >>> grid = Grid(0.0, 0.0, 100.0, 100.0, columns=3, rows=2)
+    >>> grid.locate([50.0, 250.0, 999.0], [50.0, 150.0, 0.0]).tolist()
+    [0, 5, -1]
+    """
 
     west_m: float
     south_m: float

@@ -25,7 +25,22 @@ ANYONE = ""
 
 @dataclass(frozen=True)
 class AttackView:
-    """What an attack may look at: the public region, and everything that reached the server, in order of time."""
+    """What an attack may look at: the public region, and everything that reached the server, in order of time.
+
+    Parameters
+    ----------
+    region
+        The public area.
+    releases
+        Releases, or reports of phones, in order of time.
+
+    Examples
+    --------
+    >>> from geodp.attacks import AttackView
+    >>> from geodp.geometry import Region
+    >>> len(AttackView(Region(10.0, 50.0, 10.08, 50.05), releases=[]).releases)
+    0
+    """
 
     region: Region
     releases: Sequence[Cells | Points]
@@ -33,7 +48,25 @@ class AttackView:
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """Where people are thought to be: one row per guess, and the best guess of one who has seen nothing."""
+    """Where people are thought to be: one row per guess, and the best guess of one who has seen nothing.
+
+    Parameters
+    ----------
+    method
+        Name of the way of guessing, of every guess.
+    x_m, y_m
+        The places guessed, metres.
+    blind_y_m
+        As `blind_x_m`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.attacks import ANYONE, Guesses
+    >>> middle = ("middle", 0, np.array([ANYONE]), np.zeros(1), np.zeros(1))
+    >>> Guesses.joined([middle], blind=(0.0, 0.0)).release
+    array([0])
+    """
 
     method: npt.NDArray[np.str_]
     release: npt.NDArray[np.int64]
@@ -68,7 +101,19 @@ class Guesses:
 
 
 class Attack(Plugin):
-    """Family of attacks."""
+    """Family of attacks.
+
+    A subclass says where people are (`guess`), from the server's view alone.
+
+    Examples
+    --------
+    >>> import geodp, numpy as np
+    >>> from geodp.attacks import AttackView
+    >>> from geodp.geometry import Region
+    >>> guesses = geodp.plugin("bayes_location").guess(AttackView(Region(10.0, 50.0, 10.08, 50.05), []))
+    >>> guesses.x_m.size
+    0
+    """
 
     family: ClassVar[str] = "attack"
     reads: ClassVar[frozenset[str]] = frozenset({"points", "cells", "contours"})

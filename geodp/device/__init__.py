@@ -18,7 +18,18 @@ from geodp.registry import Plugin
 
 
 class Device(Plugin):
-    """Family of mechanisms that run on the phone."""
+    """Family of mechanisms that run on the phone.
+
+    A subclass moves places (`report`) and says what one report guarantees (`guarantee`).
+
+    Examples
+    --------
+    >>> import geodp, numpy as np
+    >>> phone = geodp.plugin("planar_laplace", epsilon_per_m=0.01)
+    >>> x_m, y_m = phone.report([0.0, 100.0], [0.0, 0.0], rng=np.random.default_rng(1))
+    >>> x_m.shape
+    (2,)
+    """
 
     family: ClassVar[str] = "device"
 

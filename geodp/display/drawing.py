@@ -16,7 +16,23 @@ Shape = Literal["circle", "cross", "square", "diamond", "triangle", "dot", "line
 
 @dataclass(frozen=True)
 class Mark:
-    """How one class of things looks; `name` is its line in the legend."""
+    """How one class of things looks; `name` is its line in the legend.
+
+    Parameters
+    ----------
+    name
+        What the legend calls them.
+    colour
+        As in CSS.
+    shape
+        `circle`, `line`, …
+
+    Examples
+    --------
+    >>> from geodp.display.drawing import Mark
+    >>> Mark("task", "#d62728", count=3).shape
+    'circle'
+    """
 
     name: str
     colour: str
@@ -36,6 +52,25 @@ class Fact:
 
     Values are numbers with `digits` decimals and a unit, seconds shown as time of day (`clock`), or words. A number
     that is missing or negative is left out.
+
+    Parameters
+    ----------
+    label
+        What stands before the value.
+    values
+        One value per thing.
+    unit
+        Unit of numbers.
+    digits
+        Decimals of numbers.
+    form
+        `number`, `clock` or `words`.
+
+    Examples
+    --------
+    >>> from geodp.display.drawing import Fact
+    >>> Fact("Reward", [10.0, 12.5], digits=1).label
+    'Reward'
     """
 
     label: str

@@ -46,6 +46,23 @@ class Page:
     A layer calls `points`, `circles`, `outlines`, `lines`, `ways`, `areas`, `cells`, `movers` or `ground`, each of
     which one of our own scripts draws on a canvas, so a new layer needs no JavaScript. Places are in metres, times in
     seconds from the start of the run.
+
+    Parameters
+    ----------
+    region
+        The public area.
+    max_points
+        Maximum number of things drawn per layer.
+    public
+        Whether the page may hold released data only.
+
+    Examples
+    --------
+    >>> from geodp.display.page import Page
+    >>> from geodp.geometry import Region
+    >>> page = Page(Region(10.0, 50.0, 10.08, 50.05), max_points=100, public=False)
+    >>> page.sample(1000, "workers").size
+    100
     """
 
     def __init__(self, region: Region, *, max_points: int, public: bool) -> None:

@@ -36,7 +36,17 @@ TOPICS = ("tasks", "plan", "effort", "privacy", "published", "other")
 
 
 class Metric(Plugin):
-    """Family of metrics; the docstring is the definition."""
+    """Family of metrics; the docstring is the definition.
+
+    A subclass measures a run (`measure`) from its folder alone.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> metric = geodp.plugins("metric")["success_rate"]
+    >>> metric.unit, metric.better
+    ('share', 'higher')
+    """
 
     family: ClassVar[str] = "metric"
     unit: ClassVar[str] = ""

@@ -14,7 +14,23 @@ Z = 1.959963984540054  # standard normal quantile at (1 + CONFIDENCE) / 2
 
 @dataclass(frozen=True)
 class Measured:
-    """A number with its 95 % interval; None where undefined, never NaN."""
+    """A number with its 95 % interval; None where undefined, never NaN.
+
+    Parameters
+    ----------
+    value
+        The number.
+    low, high
+        Ends of the interval.
+    has_interval
+        Whether the metric has one at all, also where it is undefined here.
+
+    Examples
+    --------
+    >>> from geodp.metrics import Measured
+    >>> Measured(0.5, 0.4, 0.6, has_interval=True).value
+    0.5
+    """
 
     value: float | None
     low: float | None = None
@@ -48,7 +64,27 @@ def total(values: npt.ArrayLike) -> Measured:
 
 
 def share(hits: int, trials: int) -> Measured:
-    """Return hits / trials with Wilson's score interval: inside [0, 1], and sound for few trials."""
+    """Return hits / trials with Wilson's score interval: inside [0, 1], and sound for few trials.
+
+    Parameters
+    ----------
+    hits
+        How many of the trials succeeded.
+    trials
+        How many there were.
+
+    Returns
+    -------
+    Measured
+        The share and its 95 % interval; undefined without trials.
+
+    Examples
+    --------
+    >>> from geodp.metrics.intervals import share
+    >>> found = share(9, 10)
+    >>> round(found.low, 2), found.value, round(found.high, 2)
+    (0.6, 0.9, 0.98)
+    """
     if trials == 0:
         return Measured(None, has_interval=True)
     p, z2 = hits / trials, Z * Z

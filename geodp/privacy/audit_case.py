@@ -23,6 +23,22 @@ class AuditCase:
 
     A claim of epsilon says: for every event S, P(S | with) <= e^epsilon P(S | without), and the reverse. Under
     replacement or a metric, "with" and "without" are simply the first and the second input.
+
+    Parameters
+    ----------
+    name
+        What the report calls the pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.privacy.audit_case import AuditCase
+    >>> from geodp.privacy.noise import SimulatedNoise
+    >>> def draw(noise, present, number):
+    ...     return present + noise.laplace(2.0, number)
+    >>> case = AuditCase("one person more", 0.5, draw, score=lambda outputs: outputs, threshold=1.0)
+    >>> case.draw(SimulatedNoise(np.random.default_rng(0)), True, 10).shape
+    (10,)
     """
 
     name: str

@@ -28,7 +28,18 @@ MODES = ("simulate", "release")
 
 @runtime_checkable
 class Noise(Protocol):
-    """A source of noise; `releasable` tells whether its output may leave the house."""
+    """A source of noise; `releasable` tells whether its output may leave the house.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.privacy.noise import Noise, SimulatedNoise
+    >>> noise = SimulatedNoise(np.random.default_rng(0))
+    >>> isinstance(noise, Noise), noise.releasable
+    (True, False)
+    >>> noise.laplace(2.0, 3).shape
+    (3,)
+    """
 
     @property
     def mode(self) -> str:
@@ -130,7 +141,30 @@ class SimulatedNoise:
 
 
 def as_noise(source: np.random.Generator | Noise) -> Noise:
-    """Take a numpy generator as simulated noise; a `Noise` is returned as it is."""
+    """Take a numpy generator as simulated noise; a `Noise` is returned as it is.
+
+    Parameters
+    ----------
+    source
+        A generator, or noise.
+
+    Returns
+    -------
+    Noise
+        The noise.
+
+    Raises
+    ------
+    UsageError
+        If it is neither: a mechanism takes no seed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.privacy.noise import as_noise
+    >>> as_noise(np.random.default_rng(0)).releasable
+    False
+    """
     if isinstance(source, np.random.Generator):
         return SimulatedNoise(source)
     if isinstance(source, Noise):

@@ -30,6 +30,38 @@ def laplace_counts(
 
     `sensitivity` is the L1 sensitivity of all counts together; E|noise| is the scale itself. `taken_with` says (to an
     auditor) that everyone is counted with this probability only, by a coin that nobody sees, which makes it cheaper.
+
+    Parameters
+    ----------
+    counts
+        The true counts.
+    epsilon
+        ε of all of them together.
+    sensitivity
+        L1 sensitivity of all of them together.
+    noise
+        Where the noise comes from.
+    taken_with
+        Probability that anyone is counted.
+
+    Returns
+    -------
+    Array
+        Noisy counts, of the same shape.
+
+    Raises
+    ------
+    UsageError
+        If epsilon or sensitivity is not positive, or a count is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.privacy.noise import SimulatedNoise
+    >>> from geodp.privacy.primitives import laplace_counts
+    >>> noise = SimulatedNoise(np.random.default_rng(0))
+    >>> laplace_counts([10, 5], epsilon=1000.0, sensitivity=1.0, noise=noise).round().tolist()
+    [10.0, 5.0]
     """
     scale = positive("sensitivity", sensitivity) / positive("epsilon", epsilon)
     values = _finite_counts(counts)
@@ -52,7 +84,30 @@ def with_laplace(values: npt.NDArray[Any], scale: npt.ArrayLike, noise: Noise, t
 
 
 def with_geometric(values: Integers, scale: float, noise: Noise) -> Integers:
-    """Return whole values with two-sided geometric noise of a public scale, in one step that an auditor can follow."""
+    """Return whole values with two-sided geometric noise of a public scale, in one step that an auditor can follow.
+
+    Parameters
+    ----------
+    values
+        The true values.
+    scale
+        Scale of the noise, public.
+    noise
+        Where the noise comes from.
+
+    Returns
+    -------
+    Integers
+        Noisy values, of the same shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.privacy.noise import SimulatedNoise
+    >>> from geodp.privacy.primitives import with_geometric
+    >>> with_geometric(np.array([3, 4]), 0.001, SimulatedNoise(np.random.default_rng(0))).tolist()
+    [3, 4]
+    """
     if isinstance(noise, AnsweringNoise):
         return noise.geometric_answer(values, scale)
     return np.asarray(values + noise.geometric(scale, values.size).reshape(values.shape))

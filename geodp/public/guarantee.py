@@ -12,7 +12,14 @@ from geodp.errors import UsageError
 
 
 class Unit(StrEnum):
-    """The thing whose presence or value is hidden."""
+    """The thing whose presence or value is hidden.
+
+    Examples
+    --------
+    >>> from geodp.public.guarantee import Unit
+    >>> print(Unit.SNAPSHOT)
+    snapshot
+    """
 
     SNAPSHOT = "snapshot"
     """One worker's position at one instant."""
@@ -31,7 +38,14 @@ class Unit(StrEnum):
 
 
 class Neighbours(StrEnum):
-    """The change that must stay hidden."""
+    """The change that must stay hidden.
+
+    Examples
+    --------
+    >>> from geodp.public.guarantee import Neighbours
+    >>> print(Neighbours.REPLACE)
+    replace
+    """
 
     ADD_REMOVE = "add_remove"
     REPLACE = "replace"
@@ -40,7 +54,14 @@ class Neighbours(StrEnum):
 
 
 class Trust(StrEnum):
-    """Who has to be trusted with the raw data."""
+    """Who has to be trusted with the raw data.
+
+    Examples
+    --------
+    >>> from geodp.public.guarantee import Trust
+    >>> print(Trust.CENTRAL)
+    central
+    """
 
     CENTRAL = "central"
     LOCAL = "local"
@@ -59,7 +80,29 @@ _HIDDEN = {
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A promise with its unit and neighbour relation; epsilon alone says nothing."""
+    """A promise with its unit and neighbour relation; epsilon alone says nothing.
+
+    Parameters
+    ----------
+    epsilon
+        ε; per metre where the unit is a point.
+    unit
+        What is hidden.
+    neighbours
+        The change that stays hidden.
+    trust
+        Who has to be trusted.
+    delta
+        δ.
+    holds, why_not
+        Whether the promise holds, and if not why.
+
+    Examples
+    --------
+    >>> from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+    >>> Guarantee(0.5, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL).for_replacement().epsilon
+    1.0
+    """
 
     epsilon: float
     unit: Unit

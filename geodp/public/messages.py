@@ -13,7 +13,23 @@ Rectangle = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A request at a place; public."""
+    """A request at a place; public.
+
+    Parameters
+    ----------
+    task
+        Its number.
+    x_m, y_m
+        Its place, metres.
+    arrived_s, expires_s
+        When it arrived and when it is given up, seconds from the start of the run.
+
+    Examples
+    --------
+    >>> from geodp.public.messages import Task
+    >>> Task(0, 10.0, 20.0, arrived_s=5.0, expires_s=905.0).x_m
+    10.0
+    """
 
     task: int
     x_m: float
@@ -24,7 +40,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """Everyone within a distance of the task."""
+    """Everyone within a distance of the task.
+
+    Examples
+    --------
+    >>> from geodp.public.messages import Circle
+    >>> Circle(400.0)
+    Circle(radius_m=400.0)
+    """
 
     radius_m: float
     """At most the maximum travel distance."""
@@ -49,7 +72,26 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What the server decides for a task: reward and whom to ask, or a reason why it cannot be offered."""
+    """What the server decides for a task: reward and whom to ask, or a reason why it cannot be offered.
+
+    Parameters
+    ----------
+    task
+        Number of the task.
+    reward
+        What is paid for it.
+
+    Raises
+    ------
+    ValueError
+        If it has neither a target nor a reason why there is none, or both.
+
+    Examples
+    --------
+    >>> from geodp.public.messages import Circle, Offer
+    >>> Offer(3, 10.0, Circle(400.0)).target.radius_m
+    400.0
+    """
 
     task: int
     reward: float = 0.0

@@ -43,6 +43,31 @@ class Cells:
     Cells do not overlap. `noise_scale` is public: the scale b of Laplace noise with the variance 2b² of each count's
     noise (0: exact). Where a count was worked out from several noisy ones its noise is a weighted sum of Laplace
     variables, and `noise_terms` says of how many in effect (see `DensityLaw`).
+
+    Parameters
+    ----------
+    time_s
+        When, seconds from the start of the run.
+    mechanism
+        Kind of the mechanism.
+    guarantee
+        What the release promises.
+    west_m, south_m, east_m, north_m
+        Edges of each cell, metres.
+    count
+        Noisy count of each cell.
+    noise_scale
+        Public scale of each count's noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.public.guarantee import Guarantee
+    >>> from geodp.public.release import Cells
+    >>> edges = [np.array(edge) for edge in ([0.0, 100.0], [0.0, 0.0], [100.0, 200.0], [100.0, 100.0])]
+    >>> cells = Cells(0.0, "mine", Guarantee.none("an example"), *edges, np.array([3.0, 5.0]), np.ones(2), 0.0)
+    >>> cells.locate([50.0, 150.0, 500.0], [50.0, 50.0, 50.0]).tolist()
+    [0, 1, -1]
     """
 
     kind: ClassVar[str] = "cells"
@@ -105,7 +130,25 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class GridCells(Cells):
-    """Cells that form one regular grid, so that a point's cell is found by arithmetic."""
+    """Cells that form one regular grid, so that a point's cell is found by arithmetic.
+
+    Parameters
+    ----------
+    grid
+        The grid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.geometry import Grid
+    >>> from geodp.public.guarantee import Guarantee
+    >>> from geodp.public.release import GridCells
+    >>> grid = Grid(0.0, 0.0, 100.0, 100.0, columns=2, rows=1)
+    >>> nothing = Guarantee.none("an example")
+    >>> cells = GridCells(0.0, "mine", nothing, *grid.edges(), np.array([3.0, 5.0]), np.ones(2), 0.0, grid=grid)
+    >>> cells.locate([150.0], [50.0]).tolist()
+    [1]
+    """
 
     grid: Grid = field(kw_only=True)
 
@@ -294,6 +337,26 @@ class Points:
 
     A platform knows its accounts, so reports can be linked over time; rows are in the order of the names, which says
     nothing about places.
+
+    Parameters
+    ----------
+    time_s
+        When, seconds from the start of the run.
+    mechanism
+        Kind of the mechanism on the phone.
+    guarantee
+        What one report promises.
+    x_m, y_m
+        The places reported, metres.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.public.guarantee import Guarantee
+    >>> from geodp.public.release import Points
+    >>> nothing = Guarantee.none("an example")
+    >>> Points(0.0, "none", nothing, np.array(["a", "b"]), np.zeros(2), np.ones(2), None, 0.0).size
+    2
     """
 
     kind: ClassVar[str] = "points"

@@ -56,6 +56,26 @@ class RunFolder:
     ``ledger.parquet``, ``truth/`` (for scoring and the map only), ``map.html``, ``run.log``; where phones report by
     themselves ``estimates/`` (densities the server works out from reports), with attacks ``attacks.parquet``; with
     arms also ``arms/<name>/`` and ``comparison.csv``.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    trust_plugins
+        Whether to run the plug-in files that the run names.
+
+    Raises
+    ------
+    DataError
+        If the folder is not a run, or was damaged (when what is damaged is asked for).
+
+    Examples
+    --------
+    >>> import geodp
+    >>> small = {"duration_s": 600, "workers.source.count": 200}
+    >>> run = geodp.run("scenarios/quickstart.yaml", "read", overrides=small, draw_map=False).folder
+    >>> len(run.releases), run.has("events.parquet")
+    (1, True)
     """
 
     def __init__(self, path: Path, *, trust_plugins: bool = False) -> None:

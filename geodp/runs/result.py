@@ -102,5 +102,23 @@ def open_run(path: str | Path, *, trust_plugins: bool = False) -> RunResult:
     trust_plugins
         Whether to run the plug-in files that the run names: they are programs of whoever made it. Without them,
         everything is read that does not need them.
+
+    Returns
+    -------
+    RunResult
+        The run: its metrics, events, releases, summary and map.
+
+    Raises
+    ------
+    DataError
+        If the folder is not a run, or was damaged.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> small = {"duration_s": 600, "workers.source.count": 200}
+    >>> made = geodp.run("scenarios/quickstart.yaml", "opened", overrides=small, draw_map=False)
+    >>> geodp.open_run("opened").metrics["epsilon_spent"]
+    0.3
     """
     return RunResult(path, trust_plugins=trust_plugins)

@@ -79,6 +79,30 @@ def run(
         Write `summary.md` too.
     progress
         Called with a phase and the share done.
+
+    Returns
+    -------
+    RunResult
+        The run: its metrics, events, releases, summary and map.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario is wrong; it lists all problems.
+    OutputError
+        If the folder exists already and `force` is not set, or cannot be written.
+    ValueError
+        If there are overrides and the scenario is not a file.
+    BudgetSpent
+        If the ledger refuses a release and `when_spent` is `fail`.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> small = {"duration_s": 600, "workers.source.count": 200}
+    >>> result = geodp.run("scenarios/quickstart.yaml", "small", overrides=small, draw_map=False)
+    >>> result.metrics["epsilon_spent"]
+    0.3
     """
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario, overrides, trust_plugins=True)

@@ -49,7 +49,22 @@ WORLD_PATHS = (
 
 
 class Scenario(Model):
-    """One simulated world and the methods tried on it."""
+    """One simulated world and the methods tried on it.
+
+    Its fields are the keys of the YAML file; `load_scenario` reads one.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        If a key is unknown or a value is not allowed; `load_scenario` reports the same as a `ScenarioError`.
+
+    Examples
+    --------
+    >>> from geodp import Scenario
+    >>> town = Scenario(geodp=1, name="town", region={"west": 10.0, "south": 50.0, "east": 10.1, "north": 50.1})
+    >>> town.curator.mechanism.kind, town.release_times()
+    ('contour', [0.0, 600.0, 1200.0, 1800.0, 2400.0, 3000.0])
+    """
 
     geodp: Literal[1]
     """Version of this format."""
@@ -68,16 +83,21 @@ class Scenario(Model):
     plugins: tuple[str, ...] = Field(default=(), max_length=MOST_PLUGINS)
     """Files with plug-ins of your own."""
     workers: Workers = Field(default_factory=Workers)
+    """The people who carry phones."""
     tasks: Tasks = Field(default_factory=Tasks)
+    """The work."""
     device: DeviceSection = Field(default_factory=DeviceSection)
+    """What the phone does before anything leaves it."""
     curator: CuratorSection | None = Field(default_factory=CuratorSection)
     """The trusted party; `null`: there is none."""
     server: ServerSection = Field(default_factory=ServerSection)
+    """The untrusted server, which plans offers."""
     publish: tuple[Annotated[SerializeAsAny[Publication], Slot("publication")], ...] = Field(default=(), max_length=100)
     """What is published at the end of the run."""
     attacks: tuple[Annotated[SerializeAsAny[Attack], Slot("attack")], ...] = Field(default=(), max_length=100)
     """What an adversary tries."""
     map: MapSection = Field(default_factory=MapSection)
+    """How the run is drawn."""
     compare: dict[str, dict[str, Any]] = Field(default_factory=dict, max_length=MOST_ARMS)
     """Arms: name → {dotted.path: value}; all run on the same world and the same luck."""
 
@@ -269,6 +289,27 @@ def load_scenario(
     trust_plugins
         Whether to run the plug-in files that the scenario names: they are programs of whoever wrote it. Reading alone
         never runs them; `run` does.
+
+    Returns
+    -------
+    Scenario
+        The scenario, checked; paths in it are absolute.
+
+    Raises
+    ------
+    ScenarioError
+        If anything in the file is wrong; it lists all of it.
+    DataError
+        If the file cannot be read.
+    UsageError
+        If an override names a path that cannot be set.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> scenario = geodp.load_scenario("scenarios/quickstart.yaml", {"seed": 7})
+    >>> scenario.name, scenario.seed
+    ('quickstart', 7)
     """
     from geodp.scenario.file import read_scenario
 

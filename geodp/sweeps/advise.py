@@ -170,6 +170,29 @@ def advise(
         The scenario's data files are public.
     on_tried
         Called with every value tried.
+
+    Returns
+    -------
+    Advice
+        The answer (None: no value of the range meets the target), and every value that was tried.
+
+    Raises
+    ------
+    UsageError
+        If the target, the path or the range makes no sense.
+    ScenarioError
+        If the scenario is wrong.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> small = {"duration_s": 600, "workers.source.count": 200, "map.layers": []}
+    >>> advice = geodp.advise(
+    ...     "scenarios/quickstart.yaml", "epsilon_spent<=1", "curator.mechanism.epsilon",
+    ...     low=0.5, high=2.0, seeds=2, precision=0.5, workers=1, overrides=small,
+    ... )
+    >>> advice.answer.value <= 1
+    True
     """
     wanted = parse_target(target)
     if seeds < 2:

@@ -138,6 +138,29 @@ def sweep(
         Draw the sweep's figures (the tables and the report are always written).
     on_progress, on_failure
         Called with the progress after every run, and with a message for every failed one.
+
+    Returns
+    -------
+    SweepResult
+        The tables of runs and of means, and what failed.
+
+    Raises
+    ------
+    ScenarioError
+        If the sweep file, its base or a cell is wrong.
+    OutputError
+        If the folder cannot be written, or holds another sweep.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> from pathlib import Path
+    >>> _ = Path("two.yaml").write_text(
+    ...     "{geodp: 1, name: two, base: scenarios/quickstart.yaml, grids: [{curator.mechanism.epsilon: [0.2, 2.0]}]}"
+    ... )
+    >>> small = {"duration_s": 600, "workers.source.count": 200}
+    >>> geodp.sweep("two.yaml", "two", workers=1, overrides=small, draw=False).runs["epsilon_spent"].tolist()
+    [0.2, 2.0]
     """
     loaded = load_sweep(file, overrides)
     target = Path(out) if out is not None else Path("runs") / loaded.sweep.name
@@ -276,7 +299,31 @@ class SweepResult:
 
 
 def open_sweep(path: str | Path) -> SweepResult:
-    """Open the folder of a sweep."""
+    """Open the folder of a sweep.
+
+    Parameters
+    ----------
+    path
+        The folder.
+
+    Returns
+    -------
+    SweepResult
+        Its tables of runs and of means.
+
+    Raises
+    ------
+    DataError
+        If the folder is not that of a sweep.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> geodp.open_sweep("nothing")
+    Traceback (most recent call last):
+        ...
+    geodp.errors.DataError: ...
+    """
     result = SweepResult(path)
     _ = result.folder.table("runs.parquet")
     return result

@@ -20,6 +20,30 @@ class Snapshot:
     """Everyone's position at one instant, and the public settings a mechanism may use.
 
     `expected_workers` is public (never the true number).
+
+    Parameters
+    ----------
+    time_s
+        When, seconds from the start of the run.
+    x_m, y_m
+        Where everyone is, metres.
+    region
+        The public area.
+    expected_workers
+        Public estimate of their number.
+    neighbours
+        The change that must stay hidden.
+    counts
+        Whom it holds: `all` workers, or `idle` ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.curator.mechanisms import Snapshot
+    >>> from geodp.geometry import Region
+    >>> town = Snapshot(0.0, np.zeros(5), np.zeros(5), Region(10.0, 50.0, 10.08, 50.05), expected_workers=10.0)
+    >>> 0 < town.floor_per_m2 < 1e-7
+    True
     """
 
     time_s: float
@@ -37,7 +61,22 @@ class Snapshot:
 
 
 class Mechanism(Plugin):
-    """Family of snapshot mechanisms."""
+    """Family of snapshot mechanisms.
+
+    A subclass publishes a snapshot (`release`) with noise from `noise` alone, and says what that guarantees
+    (`guarantee`). The rest has defaults.
+
+    Examples
+    --------
+    >>> import geodp, numpy as np
+    >>> from geodp.curator.mechanisms import Snapshot
+    >>> from geodp.geometry import Region
+    >>> from geodp.privacy.noise import SimulatedNoise
+    >>> town = Snapshot(0.0, np.zeros(5), np.zeros(5), Region(10.0, 50.0, 10.08, 50.05), expected_workers=10.0)
+    >>> release = geodp.plugin("uniform_grid", cell_m=1000).release(town, SimulatedNoise(np.random.default_rng(1)))
+    >>> release.count.size, release.guarantee.epsilon
+    (36, 0.4)
+    """
 
     family: ClassVar[str] = "mechanism"
     fixed_cells: ClassVar[bool] = False

@@ -25,7 +25,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """What the curator holds about everyone at the end of a run: the truth, drawn when it is first asked for."""
+    """What the curator holds about everyone at the end of a run: the truth, drawn when it is first asked for.
+
+    Parameters
+    ----------
+    draw_visits
+        Draws everyone's visits and the public list of venues, when they are first asked for.
+
+    Examples
+    --------
+    >>> from geodp.curator.publications import Records
+    >>> from geodp.geometry import Region
+    >>> town = Records(Region(10.0, 50.0, 10.08, 50.05), 600.0, motion=None, draw_visits=lambda: ("visits", "venues"))
+    >>> town.visits()
+    ('visits', 'venues')
+    """
 
     region: Region
     """The public area."""
@@ -56,7 +70,15 @@ class Records:
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """What one publication lets out, and what stays behind for scoring."""
+    """What one publication lets out, and what stays behind for scoring.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from geodp.curator.publications import Published
+    >>> Published(pd.DataFrame({"trips": [3.2]}), facts={"mean_noise": 1.0}).facts["mean_noise"]
+    1.0
+    """
 
     released: pd.DataFrame
     """Public: the table that anybody may have."""
@@ -71,6 +93,15 @@ class Publication(Plugin):
 
     `reads` names what they are made from (`visits`, `trajectories`), `releases` what comes out (`visits`, `counts`,
     `trajectories`): metrics and layers go by that.
+
+    A subclass publishes from what the curator holds at the end of a run (`publish`), and says what that guarantees
+    (`guarantee`).
+
+    Examples
+    --------
+    >>> import geodp
+    >>> print(geodp.plugin("laplace_counts", epsilon=0.5).guarantee().unit)
+    user
     """
 
     family: ClassVar[str] = "publication"

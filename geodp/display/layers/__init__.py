@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
 
 class Layer(Plugin):
-    """Family of map layers."""
+    """Family of map layers.
+
+    A subclass adds what it shows of a run to a page (`draw`).
+
+    Examples
+    --------
+    >>> import geodp
+    >>> layer = geodp.plugin("region", "layer", shown=False)
+    >>> layer.title, layer.public, layer.shown
+    ('Region', True, False)
+    """
 
     family: ClassVar[str] = "layer"
     title: ClassVar[str]

@@ -18,7 +18,25 @@ from geodp.server.rewards import funded
 
 @dataclass(frozen=True)
 class ServerView:
-    """The server's knowledge at one moment: public settings and the newest release."""
+    """The server's knowledge at one moment: public settings and the newest release.
+
+    Parameters
+    ----------
+    time_s
+        When, seconds from the start of the run.
+    region
+        The public area.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> from geodp.geometry import Region
+    >>> from geodp.server.assignment import ServerView
+    >>> willing = geodp.plugin("linear", "acceptance")
+    >>> view = ServerView(0.0, Region(10.0, 50.0, 10.08, 50.05), None, willing, 100.0, 10.0, 1.0)
+    >>> round(view.equal_reward(20), 6)
+    5.0
+    """
 
     time_s: float
     region: Region
@@ -61,7 +79,22 @@ class ServerView:
 
 
 class Assignment(Plugin):
-    """Family of assignments."""
+    """Family of assignments.
+
+    A subclass decides reward and whom to ask for the tasks of a batch (`offers`), from the server's view alone.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> from geodp.geometry import Region
+    >>> from geodp.public.messages import Task
+    >>> from geodp.server.assignment import ServerView
+    >>> willing = geodp.plugin("linear", "acceptance")
+    >>> view = ServerView(0.0, Region(10.0, 50.0, 10.08, 50.05), None, willing, 100.0, 10.0, 1.0)
+    >>> offer = geodp.plugin("reward_radius").offers([Task(0, 0.0, 0.0, 0.0, 900.0)], view)[0]
+    >>> print(offer.unreachable)
+    no_release_to_plan_from
+    """
 
     family: ClassVar[str] = "assignment"
     reads: ClassVar[frozenset[str]] = frozenset({"points", "cells", "contours"})

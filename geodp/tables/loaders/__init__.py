@@ -33,7 +33,14 @@ class Dataset:
 
 @dataclass
 class Dropped:
-    """How many rows a file has, and how many were left out and why. Private: it is computed from the data."""
+    """How many rows a file has, and how many were left out and why. Private: it is computed from the data.
+
+    Examples
+    --------
+    >>> from geodp.tables.loaders import Dropped
+    >>> Dropped(rows=10, reasons={"no place": 3}).kept
+    7
+    """
 
     rows: int = 0
     """Rows (lines, points) read so far."""
@@ -73,7 +80,19 @@ class Dropped:
 
 @dataclass
 class Loaded:
-    """A file being read: go through its batches once; what was left out is complete after the last of them."""
+    """A file being read: go through its batches once; what was left out is complete after the last of them.
+
+    Parameters
+    ----------
+    dropped
+        What was left out so far.
+
+    Examples
+    --------
+    >>> from geodp.tables.loaders import Dropped, Loaded
+    >>> list(Loaded(iter([]), Dropped()))
+    []
+    """
 
     batches: Iterator[pa.RecordBatch]
     """Tables with the columns of `VISITS` or `TRAJECTORIES`, in this order."""
@@ -90,7 +109,16 @@ class Loaded:
 
 
 class Loader(Plugin):
-    """Family of formats in which location data are published."""
+    """Family of formats in which location data are published.
+
+    A subclass reads a published file, batch by batch (`load`).
+
+    Examples
+    --------
+    >>> import geodp
+    >>> geodp.plugin("geolife").loads
+    'trajectories'
+    """
 
     family: ClassVar[str] = "loader"
     loads: ClassVar[Literal["visits", "trajectories"]]
