@@ -74,6 +74,9 @@ class CountsPublication(Publication):
 class NoisyCounts(CountsPublication):
     """Publications with an epsilon for all visits of one user, a part of which pays for a stated accuracy."""
 
+    states_always: ClassVar[bool] = False
+    """Whether the error is stated even where it is known roughly only, because the noise says most of it."""
+
     epsilon: float = Field(default=0.69, gt=0)
     """ε of the release, for all visits of one user."""
     accuracy_share: float = Field(default=ACCURACY_SHARE, ge=0, le=0.5)
@@ -112,11 +115,6 @@ class NoisyCounts(CountsPublication):
         """Say how the counts came about, and what their noise is."""
         raise NotImplementedError
 
-    @property
-    def states_always(self) -> bool:
-        """Whether the error is stated even where it is known roughly only, because the noise says most of it."""
-        return False
-
     def flaw(self) -> str:
         """Say why the promise does not hold ('' when it does)."""
         return ""
@@ -140,9 +138,22 @@ class CappedCounts(NoisyCounts):
     nonnegative: bool = False
     """Raise counts below 0 to 0 (post-processing, free)."""
 
+    @property
+    def literal(self) -> bool:
+        """Whether the cap is read off the data, as a paper does: not private."""
+        return getattr(self, "variant", "") == "literal"
+
+    def idle_fields(self) -> dict[str, str]:
+        """Return the cap where the data give it."""
+        return {"cap": "with variant: literal, which reads it off the data"} if self.literal else {}
+
+    def flaw(self) -> str:
+        """Say why the promise does not hold ('' when it does)."""
+        return OBSERVED if self.literal else ""
+
     def cap_and_key(self, visits: VisitTable, noise: Noise) -> tuple[int, bytes]:
         """Return Δ and the key by which everyone's venues beyond it are left out."""
-        return min(self.cap, visits.venues), draw_key(noise)
+        return observed_cap(visits) if self.literal else min(self.cap, visits.venues), draw_key(noise)
 
     def finish_counts(self, count: Array) -> Array:
         """Apply the post-processing that is asked for."""

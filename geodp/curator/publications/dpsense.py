@@ -43,6 +43,7 @@ class DPSense(NoisyCounts):
     """
 
     kind: ClassVar[str] = "dpsense"
+    states_always: ClassVar[bool] = True
 
     max_theta: int | None = Field(default=None, ge=1)
     """Largest threshold considered, a public number; default the number of venues."""
@@ -64,14 +65,8 @@ class DPSense(NoisyCounts):
     def count_venues(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> PaidCounts:  # noqa: ARG002
         """Choose θ (and α), then count the scaled rows."""
         most = min(self.max_theta or visits.venues, visits.venues)
-        theta, factor = (
-            self._scaled_choice(visits, most, noise)
-            if self.scaling
-            else (
-                self._choice(visits, most, noise),
-                1.0,
-            )
-        )
+        choose = self._scaled_choice if self.scaling else self._choice
+        theta, factor = choose(visits, most, noise)
         _, epsilon = self.budgets()
         scale = theta / epsilon
         counts = visits.summed(partial(normalise_rows, theta=theta, step=lattice_step(scale)))
@@ -91,10 +86,10 @@ class DPSense(NoisyCounts):
         rate = choice / self.choice_sensitivity(int(theta.max()), venues)
         return rate * (0.5 if self.variant == "literal" else 1.0) * quality(sizes, theta, venues, 1 / counts)
 
-    def _choice(self, visits: VisitTable, most: int, noise: Noise) -> int:
+    def _choice(self, visits: VisitTable, most: int, noise: Noise) -> tuple[int, float]:
         sizes = visits.summed(partial(VisitSets.sizes_up_to, most=most))
         theta = thresholds(most, _CANDIDATES)
-        return int(theta[noise.choose(self.logits(sizes, theta, visits.venues))[0]])
+        return int(theta[noise.choose(self.logits(sizes, theta, visits.venues))[0]]), 1.0
 
     def _scaled_choice(self, visits: VisitTable, most: int, noise: Noise) -> tuple[int, float]:
         """Choose θ and α together.
@@ -131,11 +126,6 @@ class DPSense(NoisyCounts):
             f"The noise on a count is ±{facts['noise_scale']:.4g} on average; nobody counts for more than "
             f"{facts['theta']:.0f} in all (θ){scaled}"
         )
-
-    @property
-    def states_always(self) -> bool:
-        """The noise is known, and its counts tell most of the rest."""
-        return True
 
 
 def _cut(piece: VisitSets, *, most: int, key: bytes) -> Integers:

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from geodp.curator.accuracy import PaidCounts
-from geodp.curator.counts_publication import CappedCounts, count_capped, observed_cap
+from geodp.curator.counts_publication import CappedCounts, count_capped
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import exponential_mechanism, laplace_counts
@@ -48,9 +48,7 @@ class FourierCounts(CappedCounts):
 
     def flaw(self) -> str:
         """Say why the promise does not hold ('' when it does)."""
-        if self.variant == "literal":
-            return "the cap and the best number of coefficients are read off the data"
-        return ""
+        return "the cap and the best number of coefficients are read off the data" if self.literal else ""
 
     def budgets(self) -> tuple[float, float]:
         """Return ε of the choice and of the coefficients."""
@@ -63,8 +61,6 @@ class FourierCounts(CappedCounts):
         from scipy.fft import idct
 
         cap, key = self.cap_and_key(visits, noise)
-        if self.variant == "literal":
-            cap = observed_cap(visits)
         values = transformed(visits.summed(partial(count_capped, cap=cap, key=key)))
         kept = self.number(values, cap, noise)
         padded = np.zeros(visits.venues)

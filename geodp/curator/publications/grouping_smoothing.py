@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from geodp.curator.accuracy import PaidCounts
-from geodp.curator.counts_publication import OBSERVED, CappedCounts, count_capped, observed_cap
+from geodp.curator.counts_publication import CappedCounts, count_capped
 from geodp.curator.grouping import (
     best_width,
     choose_threshold,
@@ -86,10 +86,6 @@ class GroupingSmoothing(CappedCounts):
     """`geodp`: the cap is lowered to a threshold chosen privately (as in DPSense, a tenth of ε) and counts are raised
     to 0; `literal`: the cap is read off the data. Not private."""
 
-    def flaw(self) -> str:
-        """Say why the promise does not hold ('' when it does)."""
-        return OBSERVED if self.variant == "literal" else ""
-
     @property
     def uses_places(self) -> bool:
         """Whether the places of the venues are needed."""
@@ -106,9 +102,11 @@ class GroupingSmoothing(CappedCounts):
 
     def idle_fields(self) -> dict[str, str]:
         """Return the fields that another way of grouping or another variant reads."""
-        found: dict[str, str] = {}
+        found = super().idle_fields()
         if not self.orders_by_sample:
             found |= dict.fromkeys(("sampling", "scale"), f"with grouping: {self.grouping}")
+        elif self.grouping == "sampled" or self.width is not None:
+            found["scale"] = "where no width is tuned"
         elif self.sampling != "col":
             found["scale"] = f"with sampling: {self.sampling}"
         return found
@@ -127,9 +125,7 @@ class GroupingSmoothing(CappedCounts):
         if self.grouping == "space" and order is None:
             raise UsageError("grouping: space needs a venue list with places (lon, lat). Nothing was released.")
         cap, key = self.cap_and_key(visits, noise)
-        if self.variant == "literal":
-            cap = observed_cap(visits)
-        elif self.variant == "geodp":
+        if self.variant == "geodp":
             cap = self.threshold(visits, cap, noise)
         sample = self.sample(visits, cap, key, noise) if self.orders_by_sample else None
         usual = cap * (_SPACE_WIDTH if self.grouping == "space" else 1)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import ClassVar, Literal
 
 from geodp.curator.accuracy import OwnNoise, PaidCounts
-from geodp.curator.counts_publication import OBSERVED, CappedCounts, count_capped, observed_cap
+from geodp.curator.counts_publication import CappedCounts, count_capped
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
 from geodp.tables.visits.histories import Integers
@@ -30,19 +30,14 @@ class LaplaceCounts(CappedCounts):
     """
 
     kind: ClassVar[str] = "laplace_counts"
+    states_always: ClassVar[bool] = True
 
     variant: Literal["corrected", "literal"] = "corrected"
     """`literal`: the cap is the largest number of venues of any user, read off the data. Not private."""
 
-    def flaw(self) -> str:
-        """Say why the promise does not hold ('' when it does)."""
-        return OBSERVED if self.variant == "literal" else ""
-
     def count_venues(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> PaidCounts:  # noqa: ARG002
         """Count, with noise at every venue."""
         cap, key = self.cap_and_key(visits, noise)
-        if self.variant == "literal":
-            cap = observed_cap(visits)
         counts = visits.summed(partial(count_capped, cap=cap, key=key))
         scale = cap / self.counting_epsilon
         noisy = laplace_counts(counts, epsilon=self.counting_epsilon, sensitivity=cap, noise=noise)
@@ -54,8 +49,3 @@ class LaplaceCounts(CappedCounts):
     def how(self, facts: Mapping[str, float]) -> str:
         """E|Lap(b)| = b, with b = cap/ε."""
         return f"The noise on a count is ±{facts['noise_scale']:.4g} on average"
-
-    @property
-    def states_always(self) -> bool:
-        """The noise is known, and its counts tell most of the rest."""
-        return True

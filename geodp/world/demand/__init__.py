@@ -31,13 +31,7 @@ class Demand(Plugin):
 
     @abstractmethod
     def arrivals(
-        self,
-        population: Population,
-        region: Region,
-        *,
-        start_s: float,
-        duration_s: float,
-        rng: np.random.Generator,
+        self, population: Population, region: Region, *, start_s: float, duration_s: float, rng: np.random.Generator
     ) -> Arrivals:
         """Return the tasks that arrive in [0, duration_s), sorted by time, all inside the region."""
 

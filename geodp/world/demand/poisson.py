@@ -49,13 +49,7 @@ class Poisson(Demand):
         return {} if self.where == "density" else {"blur_m": "with where: uniform"}
 
     def arrivals(
-        self,
-        population: Population,
-        region: Region,
-        *,
-        start_s: float,
-        duration_s: float,
-        rng: np.random.Generator,
+        self, population: Population, region: Region, *, start_s: float, duration_s: float, rng: np.random.Generator
     ) -> Arrivals:
         """Draw the number of tasks, then their times, then their places."""
         time_s, expected = self._cumulative(start_s, duration_s)

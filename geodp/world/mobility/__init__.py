@@ -22,13 +22,7 @@ class Mobility(Plugin):
 
     @abstractmethod
     def move(
-        self,
-        population: Population,
-        region: Region,
-        *,
-        start_s: float,
-        duration_s: float,
-        rng: np.random.Generator,
+        self, population: Population, region: Region, *, start_s: float, duration_s: float, rng: np.random.Generator
     ) -> Motion:
         """Return everyone's movement on [0, duration_s]; `start_s` is the time of day at 0 (seconds)."""
 

@@ -77,13 +77,7 @@ class Commuter(Mobility):
         return found if self.commuting_share else found | dict.fromkeys(peaks, "with commuting_share: 0")
 
     def move(
-        self,
-        population: Population,
-        region: Region,
-        *,
-        start_s: float,
-        duration_s: float,
-        rng: np.random.Generator,
+        self, population: Population, region: Region, *, start_s: float, duration_s: float, rng: np.random.Generator
     ) -> Motion:
         """Return everyone's days, cut to the run's time."""
         days = self._days(region, start_s, duration_s)

@@ -69,13 +69,7 @@ class Replay(Mobility):
         return [Path(self.path)] if self.path else []
 
     def move(
-        self,
-        population: Population,
-        region: Region,
-        *,
-        start_s: float,
-        duration_s: float,
-        rng: np.random.Generator,
+        self, population: Population, region: Region, *, start_s: float, duration_s: float, rng: np.random.Generator
     ) -> Motion:
         """Return everyone's trips one after the other, cut to the run's time."""
         trips = self._possible(self._aligned(self._cast(population, region, rng), start_s))

@@ -75,6 +75,10 @@ class SyntheticCity(Source):
             )
         return self
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the corridors where there is nothing to join."""
+        return {"corridor_share": "with centres: 1"} if self.centres == 1 else {}
+
     def has_times(self) -> bool:
         """Tell that there are no recorded fixes."""
         return False
@@ -144,10 +148,7 @@ def _workplaces(
 
 
 def _inside(
-    count: int,
-    draw: Callable[[Indices], tuple[Array, Array]],
-    region: Region,
-    rng: np.random.Generator,
+    count: int, draw: Callable[[Indices], tuple[Array, Array]], region: Region, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Draw a place per person, again for those who fall outside the region."""
     outside = np.arange(count)

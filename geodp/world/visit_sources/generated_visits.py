@@ -71,6 +71,10 @@ class GeneratedVisits(VisitSource):
             raise ValueError("needs at least one category with a share greater than 0, and none below 0")
         return value
 
+    def idle_fields(self) -> dict[str, str]:
+        """Return the second category where there is one."""
+        return {"second_category_share": "with one category"} if len(self.categories) == 1 else {}
+
     def visits(
         self, population: Population, region: Region, *, duration_s: float, rng: np.random.Generator
     ) -> tuple[Histories, Venues]:

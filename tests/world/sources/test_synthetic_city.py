@@ -149,7 +149,7 @@ def test_the_background_share_lies_outside_the_city_too() -> None:
 def test_without_sub_centres_nobody_lives_along_corridors() -> None:
     layout = draw_layout(REGION, 0, np.random.default_rng(0))
     assert layout.corridors.share.size == 0
-    assert build(count=500, centres=1, corridor_share=0.9, background_share=0.1).size == 500
+    assert build(count=500, centres=1, background_share=0.1).size == 500
 
 
 def test_homes_may_all_lie_along_corridors() -> None:
