@@ -11,8 +11,7 @@ from geodp.run_folder.folder import RunFolder
 
 if TYPE_CHECKING:
     from geodp.public.release import Cells, Points
-    from geodp.run_folder.history_reports import HistoryReport
-    from geodp.run_folder.published import PublishedRun
+    from geodp.run_folder.published import HistoryReport, PublishedRun
 
 _PUBLIC_FILES = frozenset({"scenario.yaml", "manifest.json", "ledger.parquet", "releases/venues.parquet"})
 

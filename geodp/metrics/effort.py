@@ -93,8 +93,7 @@ class Hop(Effort):
         """Return the hops of each decided task about which somebody was asked."""
         if not plans_regions(run):
             return None
-        events = run.events
-        asked = events[events["kind"].isin([Kind.REFUSAL, Kind.ACCEPTANCE])].groupby("task")[["x_m", "y_m"]]
+        asked = run.answers.groupby("task")[["x_m", "y_m"]]
         sides = asked.max() - asked.min()
         diagonal_m: pd.Series = (sides["x_m"] ** 2 + sides["y_m"] ** 2) ** 0.5
         return diagonal_m[diagonal_m.index.isin(decided(run).index)] / (2 * self.radio_range_m)

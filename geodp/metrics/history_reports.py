@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from geodp.geometry import Array
     from geodp.run_folder.folder import RunFolder
-    from geodp.run_folder.history_reports import HistoryReport
+    from geodp.run_folder.published import HistoryReport
     from geodp.tables.visits.catalogue import Catalogue
 
 Flags = npt.NDArray[np.bool_]

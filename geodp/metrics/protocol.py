@@ -16,18 +16,17 @@ if TYPE_CHECKING:
 
 def first_plans(run: RunFolder) -> pd.DataFrame:
     """Return the server's first decision on each task it came to (index: task), offered or not."""
-    plans = run.offers.sort_values(["task", "round"], kind="stable")
-    return plans.drop_duplicates("task", keep="first").set_index("task")
+    return _in_order(run.offers).drop_duplicates("task", keep="first").set_index("task")
 
 
 def first_offers(run: RunFolder) -> pd.DataFrame:
     """Return the first offer of each offered task (index: task)."""
-    return _offered(run).drop_duplicates("task", keep="first").set_index("task")
+    return _in_order(run.offers_made).drop_duplicates("task", keep="first").set_index("task")
 
 
 def last_offers(run: RunFolder) -> pd.DataFrame:
     """Return the last, hence widest, offer of each offered task (index: task)."""
-    return _offered(run).drop_duplicates("task", keep="last").set_index("task")
+    return _in_order(run.offers_made).drop_duplicates("task", keep="last").set_index("task")
 
 
 def plans_circles(run: RunFolder) -> bool:
@@ -54,7 +53,7 @@ def in_last_circle(run: RunFolder) -> pd.DataFrame:
     """Return the workers asked in the last round of each task: task, worker, distance_m."""
     events = run.events
     offer_s = events[events["kind"] == Kind.OFFER].groupby("task")["time_s"].max()
-    answers = events[events["kind"].isin([Kind.REFUSAL, Kind.ACCEPTANCE])]
+    answers = run.answers
     answers = answers[answers["time_s"] >= answers["task"].map(offer_s)]
     return answers[["task", "worker", "value"]].rename(columns={"value": "distance_m"})
 
@@ -70,7 +69,5 @@ def decided(run: RunFolder) -> pd.DataFrame:
     return run.tasks[run.tasks["outcome"].isin(["success", "failure"])]
 
 
-def _offered(run: RunFolder) -> pd.DataFrame:
-    offers = run.offers
-    made = offers[offers["unreachable"].fillna("") == ""]
-    return made.sort_values(["task", "round"], kind="stable")
+def _in_order(offers: pd.DataFrame) -> pd.DataFrame:
+    return offers.sort_values(["task", "round"], kind="stable")

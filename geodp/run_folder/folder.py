@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from geodp.geometry import Region
     from geodp.public.guarantee import Unit
     from geodp.public.release import Cells, DensityEstimate, Points
-    from geodp.run_folder.history_reports import HistoryReport
-    from geodp.run_folder.published import PublishedRun
+    from geodp.run_folder.published import HistoryReport, PublishedRun
     from geodp.scenario.schema import Scenario
     from geodp.tables.trajectories.table import Trajectories
     from geodp.tables.visits.histories import Histories, Venues
@@ -144,6 +143,11 @@ class RunFolder:
             frame[column] = frame[column].fillna(-1).astype("int64")
         return frame
 
+    @property
+    def answers(self) -> pd.DataFrame:
+        """The events in which workers who were asked said yes or no."""
+        return self.events[self.events["kind"].isin([Kind.REFUSAL, Kind.ACCEPTANCE])]
+
     @cached_property
     def tasks(self) -> pd.DataFrame:
         """One row per task, with what became of it (index: task id).
@@ -166,6 +170,11 @@ class RunFolder:
             return frame.assign(notes=_split(frame["notes"]), winners=_split(frame["winners"]))
         return frame.assign(notes=frame["notes"].map(tuple), winners=frame["winners"].map(tuple))
 
+    @property
+    def offers_made(self) -> pd.DataFrame:
+        """The rows of `offers` in which the server did offer the task."""
+        return self.offers[self.offers["unreachable"].fillna("") == ""]
+
     @cached_property
     def regions(self) -> list[tuple[int, int, npt.NDArray[np.float64]]]:
         """Regions to which offers went: task, round, and rectangles (west, south, east, north) as they grew."""
@@ -179,9 +188,7 @@ class RunFolder:
     @cached_property
     def notified(self) -> pd.DataFrame:
         """One row per task and notified worker: task, worker, distance_m, accepted; the widest round."""
-        events = self.events
-        rows = events[events["kind"].isin([Kind.REFUSAL, Kind.ACCEPTANCE])]
-        rows = rows.drop_duplicates(["task", "worker"], keep="last")
+        rows = self.answers.drop_duplicates(["task", "worker"], keep="last")
         return rows.assign(distance_m=rows["value"], accepted=rows["kind"] == Kind.ACCEPTANCE)[
             ["task", "worker", "distance_m", "accepted"]
         ]
@@ -244,21 +251,21 @@ class RunFolder:
     @cached_property
     def history_reports(self) -> list[HistoryReport]:
         """What phones reported about their owners' histories, in order of time ([] when they reported nothing)."""
-        from geodp.run_folder.history_reports import FOLDER, read_history_reports
+        from geodp.run_folder.published import HISTORY_REPORTS, read_history_reports
 
-        return read_history_reports(self._stored(FOLDER), self.plugins_left_out)
+        return read_history_reports(self._stored(HISTORY_REPORTS), self.plugins_left_out)
 
     @cached_property
     def venues(self) -> Venues:
         """The public list of venues (where publications or phones tell about visits)."""
-        from geodp.run_folder.visits_store import read_venues
+        from geodp.run_folder.published import read_venues
 
         return read_venues(self.table("releases/venues.parquet"))
 
     @cached_property
     def visits(self) -> Histories:
         """Who was where, by number in the list of venues (truth)."""
-        from geodp.run_folder.visits_store import read_visits
+        from geodp.run_folder.published import read_visits
 
         return read_visits(self.table("truth/visits.parquet"), self.table("truth/people.parquet"))
 

@@ -1,4 +1,7 @@
-"""A publication of a finished run, read back: what is public, and the truth where it is not locked."""
+"""What a run leaves beside its releases, on disk: publications, phones' reports about histories, visits and venues.
+
+What is public stands under `releases/`, who was where under `truth/`.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+
 from geodp.errors import UsageError
 from geodp.public.guarantee import Guarantee
-from geodp.run_folder.folder import read_json
+from geodp.run_folder.folder import read_json, write_json
+from geodp.storage.stamp import SIMULATED, write_simulated
+from geodp.tables.visits.histories import Histories, Venues
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from geodp.curator.publications import Publication
+    from geodp.curator.publications import Publication, Published
+    from geodp.device.history_reports import HistoryDevice
     from geodp.run_folder.folder import RunFolder
+
+PUBLICATIONS = "releases/publications"
+HISTORY_REPORTS = "releases/histories"
+_PLACE = ("venue", "lon", "lat", "category")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +56,7 @@ class PublishedRun:
     @cached_property
     def released(self) -> pd.DataFrame:
         """The table that anybody may have."""
-        return self.run.table(f"releases/publications/{self.name}.parquet")
+        return self.run.table(f"{PUBLICATIONS}/{self.name}.parquet")
 
     def truth(self, name: str) -> pd.DataFrame:
         """Return a private table by name (truth)."""
@@ -56,18 +67,34 @@ class PublishedRun:
             )
         return self.run.table(f"truth/publications/{self.name}/{name}.parquet")
 
-    @property
-    def truth_tables(self) -> list[str]:
-        """Names of the private tables there are (truth)."""
-        if self.truth_locked:
-            return []
-        return [
-            Path(name).stem for name in self.run.names(f"truth/publications/{self.name}") if name.endswith(".parquet")
-        ]
-
     def locked(self) -> PublishedRun:
         """Return the publication without its truth."""
         return replace(self, truth_locked=True)
+
+
+def write_publication(folder: Path, index: int, item: Publication, published: Published) -> None:
+    """Write one publication into a run's folder: `releases/publications/` is public, `truth/publications/` is not."""
+    name = f"{index}-{item.kind}"
+    public, private = folder / PUBLICATIONS, folder / "truth" / "publications" / name
+    public.mkdir(exist_ok=True)
+    private.mkdir(parents=True)
+    write_simulated(published.released, public / f"{name}.parquet", index=False)
+    promise, cost = item.guarantee(), item.cost()
+    facts = {
+        **SIMULATED,
+        "index": index,
+        "kind": item.kind,
+        "fields": item.settings_in_force(),
+        "releases": sorted(item.releases),
+        "guarantee": promise.as_dict(),
+        "sentence": promise.sentence(),
+        "per_person": cost.as_dict(),
+        "rows": len(published.released),
+        "facts": dict(published.facts),
+    }
+    write_json(public / f"{name}.json", facts)
+    for table, frame in published.truth.items():
+        write_simulated(frame, private / f"{table}.parquet", index=False)
 
 
 def read_publications(run: RunFolder, files: list[Path]) -> list[PublishedRun]:
@@ -92,3 +119,89 @@ def read_publications(run: RunFolder, files: list[Path]) -> list[PublishedRun]:
             )
         )
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryReport:
+    """One time at which all phones reported about histories."""
+
+    index: int
+    time_s: float
+    device: HistoryDevice
+    """The mechanism, with its budget settled."""
+    guarantee: Guarantee
+    items: pd.DataFrame
+    """user, venue: the places reported."""
+    counts: pd.DataFrame
+    """user, category, level, count: noisy numbers of places; missing where nothing is reported."""
+
+
+def write_history_report(run: Path, report: HistoryReport) -> None:
+    """Write a report into a run's folder."""
+    folder = run / HISTORY_REPORTS
+    folder.mkdir(exist_ok=True)
+    name = f"{report.index:04d}"
+    write_simulated(report.items, folder / f"{name}-items.parquet", index=False)
+    write_simulated(report.counts, folder / f"{name}-counts.parquet", index=False)
+    facts = {
+        **SIMULATED,
+        "index": report.index,
+        "time_s": report.time_s,
+        "mechanism": report.device.model_dump(mode="json"),
+        "guarantee": report.guarantee.as_dict(),
+        "sentence": report.guarantee.sentence(),
+    }
+    write_json(folder / f"{name}.json", facts)
+
+
+def read_history_reports(files: list[Path], plugins_left_out: tuple[str, ...] = ()) -> list[HistoryReport]:
+    """Return the reports in order of time, from the JSON files of their statements."""
+    from geodp.registry import Slot
+    from geodp.scenario.stand_ins import StandIns
+
+    stand_ins = StandIns(plugins_left_out) if plugins_left_out else None
+    found = []
+    for path in sorted(files):
+        facts = read_json(path)
+        device = Slot("history_report").build(facts["mechanism"], stand_ins)
+        tables = [pd.read_parquet(path.with_name(f"{path.stem}-{name}.parquet")) for name in ("items", "counts")]
+        promise = Guarantee.from_dict(facts["guarantee"])
+        found.append(HistoryReport(facts["index"], facts["time_s"], device, promise, *tables))
+    return found
+
+
+def write_venues(path: Path, venues: Venues) -> None:
+    """Write the public list: venue, lon, lat, category (where there are any), and its levels, coarsest first."""
+    columns = {"venue": venues.name, "lon": venues.lon, "lat": venues.lat}
+    columns |= {} if venues.category is None else {"category": venues.category}
+    columns |= {f"level.{name}": units for name, units in venues.levels.items()}
+    write_simulated(pd.DataFrame(columns), path, index=False)
+
+
+def read_venues(frame: pd.DataFrame) -> Venues:
+    """Return the list that `write_venues` wrote."""
+    levels = {name.removeprefix("level."): _words(frame, name) for name in frame.columns if name not in _PLACE}
+    category = _words(frame, "category") if "category" in frame else None
+    lon, lat = (frame[name].to_numpy(dtype=np.float64) for name in ("lon", "lat"))
+    return Venues(_words(frame, "venue"), lon, lat, levels, category)
+
+
+def write_visits(path: Path, histories: Histories) -> None:
+    """Write who was where: person and venue by number, time_s where known; the names of people beside."""
+    columns: dict[str, np.ndarray] = {"person": histories.person, "venue": histories.venue}
+    columns |= {} if histories.time_s is None else {"time_s": histories.time_s}
+    write_simulated(pd.DataFrame(columns), path, index=False)
+    people = pd.DataFrame({"user": histories.people.astype(str)})
+    write_simulated(people, path.with_name("people.parquet"), index=False)
+
+
+def read_visits(frame: pd.DataFrame, people: pd.DataFrame) -> Histories:
+    """Return the histories that `write_visits` wrote."""
+    times = frame["time_s"].to_numpy(dtype=np.float64) if "time_s" in frame else None
+    person, venue = (frame[name].to_numpy(dtype=np.int64) for name in ("person", "venue"))
+    return Histories(_words(people, "user"), person, venue, times)
+
+
+def _words(frame: pd.DataFrame, name: str) -> np.ndarray:
+    column = frame[name].astype(object)
+    return column.where(column.notna(), None).to_numpy(dtype=np.object_)

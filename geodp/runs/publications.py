@@ -1,25 +1,46 @@
-"""Publications at the end of a run: booked in the ledger before anything is released, drawn and written after."""
+"""What a run publishes beside its releases: publications at its end, and what phones report about histories.
+
+Publications are booked in the ledger before anything is released, and drawn and written after; reports are asked of the
+ledger first, and drawn phone by phone.
+"""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from geodp.curator.publications import Publication, Published, Records
+import numpy as np
+import pandas as pd
+
+from geodp.curator.publications import Records
+from geodp.device.history_reports import HistoryDevice
 from geodp.errors import BudgetSpent, DataError, UsageError
+from geodp.geometry import Array
 from geodp.privacy.ledger import Ledger
-from geodp.privacy.noise import SimulatedNoise
-from geodp.run_folder.folder import write_json
+from geodp.privacy.noise import Noise, SimulatedNoise
+from geodp.public.guarantee import Unit
+from geodp.run_folder.published import (
+    HistoryReport,
+    write_history_report,
+    write_publication,
+    write_venues,
+    write_visits,
+)
 from geodp.scenario.costs import publication_charge, whole_run
 from geodp.scenario.schema import Scenario
-from geodp.storage.stamp import SIMULATED, write_simulated
+from geodp.storage.stamp import write_simulated
 from geodp.streams import Streams
+from geodp.tables.visits.catalogue import Catalogue, venue_catalogue
 
 if TYPE_CHECKING:
     from geodp.simulation.engine import World
     from geodp.tables.visits.histories import Histories, Venues
 
 _ADVICE = "Raise curator.budget.epsilon, publish less, or lower the epsilon or the cap of what is published."
+_ITEM_ADVICE = (
+    "Raise device.budget.epsilon_per_item, set fewer device.history_reports, or lower device.history_report.epsilon."
+)
 
 
 def records_of(scenario: Scenario, world: World, streams: Streams) -> Records:
@@ -69,44 +90,96 @@ def book_publications(scenario: Scenario, records: Records, ledger: Ledger) -> N
 def write_publications(scenario: Scenario, records: Records, streams: Streams, folder: Path) -> None:
     """Draw every publication in order, and write what is public apart from the truth."""
     if scenario.needs_visits:
-        _write_visits(records, folder)
+        histories, venues = records.visits()
+        write_venues(folder / "releases" / "venues.parquet", venues)
+        write_visits(folder / "truth" / "visits.parquet", histories)
     if scenario.needs_trajectories:
         frame = records.trajectories().frame(records.region)
         write_simulated(frame, folder / "truth" / "trajectories.parquet", index=False)
     for index, item in enumerate(scenario.publish):
         noise = SimulatedNoise(streams.generator(f"publish.noise.{index}"))
-        _write(folder, index, item, item.publish(records, noise))
+        write_publication(folder, index, item, item.publish(records, noise))
 
 
-def _write(folder: Path, index: int, item: Publication, published: Published) -> None:
-    """Write one publication: `releases/publications/` is public, `truth/publications/` is not."""
-    name = f"{index}-{item.kind}"
-    public, private = folder / "releases" / "publications", folder / "truth" / "publications" / name
-    public.mkdir(exist_ok=True)
-    private.mkdir(parents=True)
-    write_simulated(published.released, public / f"{name}.parquet", index=False)
-    promise, cost = item.guarantee(), item.cost()
-    facts = {
-        **SIMULATED,
-        "index": index,
-        "kind": item.kind,
-        "fields": item.settings_in_force(),
-        "releases": sorted(item.releases),
-        "guarantee": promise.as_dict(),
-        "sentence": promise.sentence(),
-        "per_person": cost.as_dict(),
-        "rows": len(published.released),
-        "facts": dict(published.facts),
-    }
-    write_json(public / f"{name}.json", facts)
-    for table, frame in published.truth.items():
-        write_simulated(frame, private / f"{table}.parquet", index=False)
+def write_history_reports(
+    scenario: Scenario, records: Records, ledger: Ledger, streams: Streams, folder: Path
+) -> Array:
+    """Let every phone report what its owner allows, each time the schedule says; return what each person was charged.
 
-
-def _write_visits(records: Records, folder: Path) -> None:
-    """Write the public list of venues, and the true visits apart."""
-    from geodp.run_folder.visits_store import write_venues, write_visits
-
+    The public schedule alone decides whether a report is made. People who report nothing with noise pay nothing.
+    """
+    mechanism = scenario.device.history_report
     histories, venues = records.visits()
-    write_venues(folder / "releases" / "venues.parquet", venues)
-    write_visits(folder / "truth" / "visits.parquet", histories)
+    charged = np.zeros(len(histories.people))
+    if mechanism is not None:
+        catalogue = venue_catalogue(venues, getattr(mechanism, "typical_items", 17.0))
+        settled = mechanism.settled(catalogue, SimulatedNoise(streams.generator("device.history.budget")))
+        lot = streams.uniform("device.history.groups", np.arange(len(histories.people)))
+        phones = _ReportingPhones(*settled.choices(lot), catalogue)
+        for index, time_s in enumerate(scenario.history_times()):
+            if not _afford(settled, ledger, time_s, scenario.device.budget.when_spent):
+                break
+            noise = SimulatedNoise(streams.generator(f"device.history.{index}"))
+            reported, counts = phones.report(histories.visited(venues.size, time_s), noise)
+            charged += phones.cost()
+            tables = _items(reported, histories, venues.name), phones.table(counts, histories)
+            write_history_report(folder, HistoryReport(index, time_s, settled, settled.guarantee(), *tables))
+    return charged
+
+
+class _ReportingPhones:
+    """All phones: a mechanism each, of a few that people choose among."""
+
+    def __init__(self, devices: list[HistoryDevice], choice: np.ndarray[Any, Any], catalogue: Catalogue) -> None:
+        self.devices, self.choice, self.catalogue = devices, choice, catalogue
+
+    def report(self, owned: np.ndarray[Any, Any], noise: Noise) -> tuple[np.ndarray[Any, Any], Array]:
+        """Return the items reported and the noisy counts, a row per person; no phone sees another's history."""
+        reported = np.zeros(owned.shape, dtype=np.bool_)
+        counts = np.full((len(owned), len(self.catalogue.categories)), np.nan)
+        for person, flags in enumerate(owned):
+            sent = self.devices[self.choice[person]].protect(flags, self.catalogue, rng=noise)
+            reported[person], counts[person] = sent.items, sent.aggregates
+        return reported, counts
+
+    def cost(self) -> Array:
+        """Return what one report costs each person per item: nothing for those who report nothing with noise."""
+        each = []
+        for device in self.devices:
+            promise = device.guarantee()
+            noisy = "perturbed" in device.levels(self.catalogue).values() and promise.unit is not Unit.NOTHING
+            each.append(promise.epsilon if noisy else 0.0)
+        return np.asarray(np.array(each)[self.choice], dtype=np.float64)
+
+    def table(self, counts: Array, histories: Histories) -> pd.DataFrame:
+        """Return what is reported about categories: user, category, level, count."""
+        names = self.catalogue.categories
+        levels = np.array([[device.levels(self.catalogue)[name] for name in names] for device in self.devices])
+        return pd.DataFrame(
+            {
+                "user": np.repeat(histories.people.astype(str), len(names)),
+                "category": np.tile(np.array(names), len(histories.people)),
+                "level": levels[self.choice].reshape(-1),
+                "count": counts.reshape(-1),
+            }
+        )
+
+
+def _afford(mechanism: HistoryDevice, ledger: Ledger, time_s: float, when_spent: str) -> bool:
+    promise = mechanism.guarantee()
+    if promise.unit is Unit.NOTHING:
+        return True
+    try:
+        ledger.charge(promise, time_s=time_s, mechanism=mechanism.kind, period=(-math.inf, time_s))  # all visits so far
+    except BudgetSpent as short:
+        if when_spent == "fail":
+            raise BudgetSpent(
+                short.requested, short.remaining, time_s, what="ε per item", advice=_ITEM_ADVICE
+            ) from None
+        return False
+    return True
+
+
+def _items(reported: np.ndarray[Any, Any], histories: Histories, names: np.ndarray[Any, Any]) -> pd.DataFrame:
+    person, item = np.nonzero(reported)
+    return pd.DataFrame({"user": histories.people[person].astype(str), "venue": names[item].astype(str)})

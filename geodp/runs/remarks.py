@@ -146,51 +146,37 @@ def _gap(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
 
 
 def _causes_of_gap(run: RunFolder) -> Iterator[str]:
-    scenario = run.scenario
+    scenario, assignment = run.scenario, run.scenario.server.assignment
     if _assignment_field(run, "model") == "printed":
         yield "the printed model puts all workers at two thirds of the radius and counts fractions of one"
-    if scenario.server.assignment.plans_regions:
-        yield from _causes_in_regions(run)
-    elif not scenario.server.assignment.plans_circles:
+    believed = "counts" if assignment.plans_regions else "densities"
+    if not (assignment.plans_regions or assignment.plans_circles):
         yield "workers who reported near each other are not independent, and some of those asked were elsewhere"
-    elif run.estimates or any(float(release.noise_scale.max()) > 0 for release in run.densities):
+    elif (run.estimates and assignment.plans_circles) or any(
+        float(release.noise_scale.max()) > 0 for release in run.densities
+    ):
         if _assignment_field(run, "planning") == "noise_aware":
-            yield "noise in the densities, for which `planning: noise_aware` accounts on average only"
+            yield f"noise in the {believed}, for which `planning: noise_aware` accounts on average only"
         else:
-            yield "plans believe noisy densities, whose errors do not cancel (see `planning: noise_aware`)"
+            yield f"plans believe noisy {believed}, whose errors do not cancel (see `planning: noise_aware`)"
+    if assignment.plans_regions:
+        yield "workers are not spread evenly inside a cell, nor all at the mean distance of its corners"
     if scenario.workers.mobility.kind != "static" and run.releases:
         curator = scenario.curator
         age = quantity(scenario.device.report_every_s if curator is None else curator.release_every_s, "s")
         yield f"workers move, and a plan may be {age} old"
-    busy = _busy_share(run)
+    busy = run.answers["reason"].isin([str(Reason.BUSY), str(Reason.TAKEN)]).mean()
     if busy >= 0.01:
         yield f"{quantity(busy, 'share')} of those asked were busy, which counts do not show"
-    if not scenario.server.assignment.plans_regions:
+    if not assignment.plans_regions:
         yield "density varies inside a circle, and circles reach beyond the region's edge"
     assumed = scenario.server.assumed_acceptance
     if assumed is not None and assumed != scenario.workers.acceptance:
         yield "the server assumes another willingness than workers have"
 
 
-def _causes_in_regions(run: RunFolder) -> Iterator[str]:
-    if any(float(release.noise_scale.max()) > 0 for release in run.densities):
-        if _assignment_field(run, "planning") == "noise_aware":
-            yield "noise in the counts, for which `planning: noise_aware` accounts on average only"
-        else:
-            yield "plans believe noisy counts, whose errors do not cancel (see `planning: noise_aware`)"
-    yield "workers are not spread evenly inside a cell, nor all at the mean distance of its corners"
-
-
-def _busy_share(run: RunFolder) -> float:
-    events = run.events
-    answers = events[events["kind"].isin([Kind.REFUSAL, Kind.ACCEPTANCE])]
-    unavailable = answers["reason"].isin([str(Reason.BUSY), str(Reason.TAKEN)])
-    return float(unavailable.mean()) if len(answers) else 0.0
-
-
 def _unreachable(run: RunFolder) -> Iterator[str]:
-    reasons = run.offers["unreachable"].fillna("")
-    broke = int((reasons == str(Reason.PURSE_EMPTY)).sum())
+    broke = int((run.offers["unreachable"].fillna("") == str(Reason.PURSE_EMPTY)).sum())
     if broke:
         yield (
             f"The reward ran out for {broke:,} tasks: more arrived than `tasks.reward.total` was shared out "
@@ -249,18 +235,17 @@ def _regions(run: RunFolder) -> Iterator[str]:
     """Tell when regions were planned from noise, or could not reach the target."""
     if not run.scenario.server.assignment.plans_regions:
         return
-    offers = run.offers[run.offers["unreachable"].fillna("") == ""]
-    notes = offers["notes"]
+    notes = run.offers_made["notes"]
     noise = int(notes.map(lambda words: Note.MOSTLY_NOISE in words).sum())
-    if noise > WORTHLESS * len(offers):
+    if noise > WORTHLESS * len(notes):
         yield (
-            f"**The planned success of geocast is worthless here**: in {noise:,} of {len(offers):,} regions the noise "
+            f"**The planned success of geocast is worthless here**: in {noise:,} of {len(notes):,} regions the noise "
             "of the counts is larger than the workers counted on, so a plan says what the server assumes about cells "
             "in general, not what is in these. A larger ε or larger cells help."
         )
     elif noise:
         yield (
-            f"In {noise:,} of {len(offers):,} regions the noise of the counts is larger than the workers counted on: "
+            f"In {noise:,} of {len(notes):,} regions the noise of the counts is larger than the workers counted on: "
             "their planned success is a guess."
         )
     short = int(notes.map(lambda words: Note.SHORT_OF_TARGET in words).sum())

@@ -204,7 +204,7 @@ def _simulate(scenario: Scenario, world: World, folder: Path, say: Progress, *, 
     timings = {"world_s": round(world_s, 3), "engine_s": round(time.perf_counter() - started, 3)}
     items = None
     if scenario.device.history_report is not None:
-        from geodp.runs.history_reports import write_history_reports
+        from geodp.runs.publications import write_history_reports
 
         say("histories", 0.0)
         items = write_history_reports(scenario, records, engine.ledger, streams, folder)

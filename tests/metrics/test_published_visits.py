@@ -20,7 +20,7 @@ from geodp.metrics.visits import (
 )
 from geodp.public.guarantee import Guarantee
 from geodp.run_folder.folder import RunFolder
-from geodp.run_folder.visits_store import write_venues, write_visits
+from geodp.run_folder.published import write_venues, write_visits
 from geodp.scenario.file import write_scenario
 from geodp.tables.visits.histories import Histories, Venues
 from tests.small import small

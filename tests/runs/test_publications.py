@@ -38,7 +38,8 @@ def test_what_is_public_and_what_is_not_lie_apart(tmp_path: Path) -> None:
     assert list(item.released.columns) == ["user", "venue", "lon", "lat"]
     assert set(item.released["venue"]) <= set(folder.venues.name)
     assert len(item.facts["cluster"]) == 80
-    assert item.truth_tables == ["people", "replacements"]
+    tables = sorted(path.name for path in (folder.path / f"truth/publications/{item.name}").iterdir())
+    assert tables == ["people.parquet", "replacements.parquet"]
     assert len(item.truth("replacements")) == len(item.released)
     assert folder.visits.people[0] == "worker-00000"
     stated = json.loads((folder.path / "releases/publications/0-prilocation.json").read_text())

@@ -106,7 +106,7 @@ class OffersLayer(Layer):
         """Draw offers from the moment they are made until the task is decided."""
         if run.scenario.server.mode == "worker_selected":
             return  # tasks are posted for everyone: there is no circle
-        made = run.offers[run.offers["unreachable"].fillna("") == ""]
+        made = run.offers_made
         mark = Mark("workers inside are asked", colours.OFFER, "ring")
         if "region" in made and made["region"].notna().any():
             made = made[made["region"].notna()]

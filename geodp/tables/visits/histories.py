@@ -94,7 +94,7 @@ class Venues:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        words = names if isinstance(names, pa.Array) else pa.array(names, pa.string())
+        words = names if isinstance(names, pa.Array) else pa.array(names, pa.string(), from_pandas=True)
         found = pc.index_in(words, value_set=self._words)
         return np.asarray(pc.fill_null(found, -1), dtype=np.int64)
 
