@@ -178,9 +178,9 @@ def _bound(own: pd.DataFrame, claim: Claim, sign: int) -> Found:
     level, where = _level(own, claim)
     target = float(claim.value or 0.0)
     ours = f"{_interval(level)} {where}".strip() + f", theirs {'≥' if sign > 0 else '≤'} {_short(target)}"
-    reach = level.value if level.high is None or level.low is None else (level.high if sign > 0 else level.low)
-    if reach is None:
+    if level.value is None:
         return ours, "it is undefined"
+    reach = level.ends()[sign > 0]
     return ours, "" if sign * (reach - target) >= 0 else f"it is {'less' if sign > 0 else 'more'}"
 
 
@@ -234,10 +234,7 @@ _ALONE: dict[str, Callable[[pd.DataFrame, Claim], Found]] = {
 
 def _sure(gap: Measured, sign: int) -> bool:
     """Tell whether a difference has a sign beyond doubt: its whole interval lies on one side of 0."""
-    if gap.value is None:
-        return False
-    low = gap.value if gap.low is None else gap.low
-    high = gap.value if gap.high is None else gap.high
+    low, high = gap.ends()
     return low > 0 if sign > 0 else high < 0
 
 
@@ -253,12 +250,7 @@ def _at(own: pd.DataFrame, position: int) -> str:
 
 
 def _interval(measured: Measured, *, signed: bool = False) -> str:
-    if measured.value is None:
-        return "undefined"
-    sign = "+" if signed else ""
-    if measured.low is None or measured.high is None:
-        return _short(measured.value, sign)
-    return f"{_short(measured.value, sign)} ({_short(measured.low, sign)} to {_short(measured.high, sign)})"
+    return measured.text(lambda value: _short(value, "+" if signed else ""))
 
 
 def _short(value: float, sign: str = "") -> str:

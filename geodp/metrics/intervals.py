@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,19 @@ class Measured:
     low: float | None = None
     high: float | None = None
     has_interval: bool = False
+
+    def ends(self) -> tuple[float, float]:
+        """Return the ends of the interval: the value itself where it has none, NaN where it is undefined."""
+        value = math.nan if self.value is None else self.value
+        return value if self.low is None else self.low, value if self.high is None else self.high
+
+    def text(self, show: Callable[[float], str]) -> str:
+        """Say the number and its interval, each in the words of `show`."""
+        if self.value is None:
+            return "undefined"
+        if self.low is None or self.high is None:
+            return show(self.value)
+        return f"{show(self.value)} ({show(self.low)} to {show(self.high)})"
 
 
 def mean(values: npt.ArrayLike) -> Measured:

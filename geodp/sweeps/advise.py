@@ -19,10 +19,9 @@ from geodp.errors import GeodpError, ScenarioError, UsageError
 from geodp.metrics import Measured, metric_of, metrics_by_key
 from geodp.metrics.intervals import mean
 from geodp.model import did_you_mean
-from geodp.runs.run import checksums
 from geodp.scenario.file import build_scenario, dump, read_yaml, set_path
 from geodp.scenario.schema import Scenario, load_scenario
-from geodp.sweeps.executors import LocalExecutor, run_id, run_job
+from geodp.sweeps.executors import LocalExecutor, make_jobs, run_job
 from geodp.sweeps.sweep_file import value_at
 
 _FORM = re.compile(r"\s*(?P<metric>[A-Za-z_]\w*)\s*(?P<sign>>=|<=|>|<|≥|≤)\s*(?P<value>\S+)\s*")
@@ -43,14 +42,9 @@ class Target:
 
     def met(self, measured: Measured) -> bool:
         """Tell whether a mean meets the target with confidence: its whole 95 % interval does."""
-        if measured.value is None:
-            return False
-        low = measured.value if measured.low is None else measured.low
-        high = measured.value if measured.high is None else measured.high
-        worst = low if self.at_least else high
-        if worst == self.value:
-            return not self.strict
-        return worst > self.value if self.at_least else worst < self.value
+        low, high = measured.ends()
+        margin = low - self.value if self.at_least else self.value - high
+        return margin > 0 or (margin == 0 and not self.strict)
 
     def margin(self, measured: Measured) -> float:
         """Return by how much a mean is on the right side (negative: on the wrong one)."""
@@ -123,10 +117,10 @@ class Advice:
         """Whether the answer may be shown to others: it was chosen on no private data."""
         return not self.private_files
 
-    def step_cost(self) -> Measured | None:
+    def step_cost(self) -> Measured:
         """Return the paired difference between the next step and the answer, with its 95 % interval."""
         if self.answer is None or self.next_step is None:
-            return None
+            return Measured(None)
         pairs = [(self.next_step.by_seed[seed], self.answer.by_seed[seed]) for seed in self.seeds]
         return mean([there - here for there, here in pairs if there is not None and here is not None])
 
@@ -236,7 +230,7 @@ class _Field:
         if now is not None and (isinstance(now, bool) or not isinstance(now, int | float)):
             raise UsageError(f"--vary {self.path}: is not a number but {now!r}")
         if now is None and (low is None or high is None):
-            self.scenario(low if low is not None else high if high is not None else 1.0)  # an unknown path is an error
+            self.scenario(next((end for end in (low, high) if end is not None), 1.0))  # an unknown path is an error
             raise UsageError(f"--vary {self.path}: the scenario gives no number there; give --low and --high")
         self.whole = isinstance(now, int)
         usual = 1.0 if now is None else float(now)
@@ -335,13 +329,7 @@ class _Search:
         """Run all seeds at a value."""
         if value in self.known:
             return self.known[value]
-        resolved = self.field.scenario(value).resolved()
-        plain, digests = dump(resolved), checksums(resolved)
-        jobs = [
-            {"run_id": run_id(plain, seed, digests), "cell": f"{self.field.path}={value:g}", "seed": seed,
-             "scenario": plain, "keep": ["metrics"], "folder": None}
-            for seed in self.seeds
-        ]  # fmt: skip
+        jobs = make_jobs(self.field.scenario(value), f"{self.field.path}={value:g}", self.seeds)
         found: dict[int, float | None] = {}
         for outcome in self.executor.outcomes(jobs, run_job):
             if outcome["status"] != "ok":
@@ -403,12 +391,11 @@ def _answer(advice: Advice) -> list[str]:
             f"Every value of {where} that was tried meets {advice.target}.",
             f"The {word}, {found}, gives {_number(advice.answer.mean)}; try a wider range with --{end}.",
         ]
-    step, cost = advice.next_step, advice.step_cost()
-    way = "down" if advice.smallest else "up"
+    step, way = advice.next_step, "down" if advice.smallest else "up"
     return [
         f"{found} is the {word} value found that meets {advice.target}: {_number(advice.answer.mean)}.",
         f"Next step {way}, {step.value:.4g}: {_number(step.mean)}, which misses it; "
-        f"paired difference {_number(cost, '+') if cost is not None else 'undefined'}.",
+        f"paired difference {_number(advice.step_cost(), '+')}.",
     ]
 
 
@@ -417,11 +404,7 @@ def _line(one: Tried) -> str:
 
 
 def _number(measured: Measured, sign: str = "") -> str:
-    if measured.value is None:
-        return "undefined"
-    if measured.low is None or measured.high is None:
-        return f"{measured.value:{sign}.4g}"
-    return f"{measured.value:{sign}.4g} ({measured.low:{sign}.4g} to {measured.high:{sign}.4g})"
+    return measured.text(lambda value: f"{value:{sign}.4g}")
 
 
 def advice_values(advice: Advice) -> dict[str, Any]:
@@ -433,11 +416,11 @@ def advice_values(advice: Advice) -> dict[str, Any]:
         "found": advice.answer is not None,
         "value": None if advice.answer is None else advice.answer.value,
         "direction": "smallest" if advice.smallest else "largest",
-        "answer": None if advice.answer is None else _values(advice.answer),
-        "next_step": None if advice.next_step is None else _values(advice.next_step),
-        "difference": None if cost is None else cost.value,
-        "difference_low": None if cost is None else cost.low,
-        "difference_high": None if cost is None else cost.high,
+        "answer": _values(advice.answer),
+        "next_step": _values(advice.next_step),
+        "difference": cost.value,
+        "difference_low": cost.low,
+        "difference_high": cost.high,
         "monotone": advice.monotone,
         "releasable": advice.releasable,
         "seeds": advice.seeds,
@@ -445,5 +428,7 @@ def advice_values(advice: Advice) -> dict[str, Any]:
     }
 
 
-def _values(one: Tried) -> dict[str, Any]:
+def _values(one: Tried | None) -> dict[str, Any] | None:
+    if one is None:
+        return None
     return {"value": one.value, "mean": one.mean.value, "low": one.mean.low, "high": one.mean.high, "meets": one.met}

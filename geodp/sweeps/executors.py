@@ -29,6 +29,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from geodp._version import __version__
 from geodp.errors import GeodpError, UsageError
+from geodp.scenario.file import build_scenario, dump
+from geodp.scenario.schema import Scenario
 from geodp.storage.folders import scratch_folder, whole_folder
 from geodp.storage.manifest import read_manifest, write_manifest
 
@@ -48,42 +50,50 @@ _PARTS = {
 }
 
 
-def run_id(scenario: dict[str, Any], seed: int, checksums: dict[str, str]) -> str:
-    """Return the identity of a run: its resolved scenario, seed, geodp's version and its data.
+def make_jobs(
+    scenario: Scenario, cell: str, seeds: Iterable[int], keep: Iterable[str] = ("metrics",), folder: str | None = None
+) -> list[Job]:
+    """Return a job per seed.
 
-    How it is called and drawn does not count.
+    The identity of a run is its resolved scenario, its seed, geodp's version and its data; how it is called and drawn
+    does not count.
     """
-    facts = {key: value for key, value in scenario.items() if key not in ("name", "about", "map", "seed")}
-    text = json.dumps([__version__, seed, facts, sorted(checksums.values())], sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+    from geodp.runs.run import checksums
+
+    resolved = scenario.resolved()
+    plain, digests = dump(resolved), sorted(checksums(resolved).values())
+    facts = {key: value for key, value in plain.items() if key not in ("name", "about", "map", "seed")}
+    jobs = []
+    for seed in seeds:
+        text = json.dumps([__version__, seed, facts, digests], sort_keys=True)
+        identity = hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+        job = {"run_id": identity, "cell": cell, "seed": seed, "scenario": plain, "keep": list(keep)}
+        jobs.append(job | {"folder": folder})
+    return jobs
 
 
 def run_job(job: Job) -> Outcome:
     """Run one scenario with one seed; an error becomes a failed outcome, never an exception."""
     started = time.perf_counter()
-    outcome: Outcome = {key: job[key] for key in ("run_id", "cell", "seed")}
     try:
-        metrics, notices = _measured(job)
-    except KeyboardInterrupt:
-        raise
+        metrics, notices = _run_and_measure(job)
     except GeodpError as error:
-        outcome |= {"status": "failed", "error": str(error), "metrics": {}}
+        outcome = failed(job, str(error))
     except Exception as error:  # noqa: BLE001 - whatever a run raises must not stop the others
         from geodp.registry import blamed
 
         place = traceback.format_exc(limit=-1).strip().splitlines()
         text = blamed(error) or f"{type(error).__name__}: {error} ({' '.join(place[1:2]).strip()})"
-        outcome |= {"status": "failed", "error": text, "metrics": {}}
+        outcome = failed(job, text)
     else:
-        outcome |= {"status": "ok", "error": "", "metrics": metrics, "notices": notices}
+        outcome = failed(job, "") | {"status": "ok", "metrics": metrics, "notices": notices}
     return outcome | {"seconds": time.perf_counter() - started}
 
 
-def _measured(job: Job) -> tuple[dict[str, float | None], list[str]]:
+def _run_and_measure(job: Job) -> tuple[dict[str, float | None], list[str]]:
     """Run it, and return its metrics and what was dropped, guessed or clipped on the way."""
     from geodp.run_folder.folder import RunFolder
     from geodp.runs.run import run_into
-    from geodp.scenario.file import build_scenario
 
     scenario = build_scenario(job["scenario"], source=job["cell"], folder=Path.cwd(), trust_plugins=True)
     keep = set(job["keep"])
@@ -296,15 +306,8 @@ def _serve(pipe: Connection, work: Work, parent: int) -> None:
 
 def failed(job: Job, error: str) -> Outcome:
     """Return the outcome of a job that could not be run."""
-    return {
-        "run_id": job["run_id"],
-        "cell": job["cell"],
-        "seed": job["seed"],
-        "status": "failed",
-        "error": error,
-        "metrics": {},
-        "seconds": 0.0,
-    }
+    same = {key: job[key] for key in ("run_id", "cell", "seed")}
+    return same | {"status": "failed", "error": error, "metrics": {}, "seconds": 0.0}
 
 
 WORKERS_WITHIN_S = 30

@@ -87,8 +87,7 @@ def draw_line(
     for place, own in y.groupby(x, sort=numeric, dropna=False):
         measured = mean(own.dropna())
         if measured.value is not None:
-            low = measured.value if measured.low is None else measured.low
-            high = measured.value if measured.high is None else measured.high
+            low, high = measured.ends()
             points.append((place, measured.value, measured.value - low, high - measured.value))
     if not points:
         return

@@ -27,6 +27,7 @@ from geodp.sweeps.sweep_file import LoadedSweep, as_text
 from geodp.sweeps.sweep_folder import OUTPUT, SweepFolder
 
 OWN_COLUMNS = ["cell", "run_id", "seed", "status", "error"]
+_VALUE, _GAP = ["mean", "low", "high"], ["difference", "difference_low", "difference_high"]
 
 
 def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, complete: bool, draw: bool = True) -> None:
@@ -42,7 +43,6 @@ def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, com
         from geodp.sweeps.line_plots import write_plots
 
         drawn = write_plots(sweep, runs, store.path / "figures")
-
     write_text_whole(store.path / "report.html", report_html(sweep, runs, summary, drawn, store.notices()))
     facts = {
         "kind": "sweep",
@@ -71,10 +71,8 @@ def runs_table(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder) -> pd.Da
         outcome = outcomes.get(job["run_id"])
         if outcome is None:
             continue
-        row: dict[str, Any] = {"cell": job["cell"], "run_id": job["run_id"], "seed": job["seed"]}
-        row |= {"status": outcome["status"], "error": outcome["error"]}
-        row |= cells[job["cell"]].values
-        rows.append(row | {key: outcome["metrics"].get(key) for key in metrics})
+        own = {"cell": job["cell"], "seed": job["seed"]} | cells[job["cell"]].values
+        rows.append(outcome | own | {key: outcome["metrics"].get(key) for key in metrics})
     frame = pd.DataFrame(rows, columns=[*OWN_COLUMNS, *sweep.varied, *metrics])
     for path in sweep.varied:
         frame[path] = _column(frame[path])
@@ -101,17 +99,14 @@ def summary_table(runs: pd.DataFrame, sweep: LoadedSweep) -> pd.DataFrame:
     for cell, own in good.groupby("cell", sort=True):
         by_seed = own.set_index("seed")
         for key in metrics:
-            average = mean(by_seed[key].dropna())
-            gaps = (by_seed[key] - base[key]).dropna()
-            gap = mean(gaps)
-            row: dict[str, Any] = {"cell": cell} | {path: own[path].iloc[0] for path in sweep.varied}
-            row |= {"metric": key, "mean": average.value, "low": average.low, "high": average.high}
-            row |= {"n": int(by_seed[key].notna().sum())}
-            row |= {"difference": gap.value, "difference_low": gap.low, "difference_high": gap.high}
-            rows.append(row | {"pairs": len(gaps)})
-    numbers = ["mean", "low", "high", "difference", "difference_low", "difference_high"]
-    columns = ["cell", *sweep.varied, "metric", *numbers[:3], "n", *numbers[3:], "pairs"]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(numbers, "float64"))
+            values, gaps = by_seed[key].dropna(), (by_seed[key] - base[key]).dropna()
+            average, gap = mean(values), mean(gaps)
+            row: dict[str, Any] = {"cell": cell, "metric": key} | {path: own[path].iloc[0] for path in sweep.varied}
+            row |= dict(zip(_VALUE, (average.value, average.low, average.high), strict=True))
+            row |= dict(zip(_GAP, (gap.value, gap.low, gap.high), strict=True))
+            rows.append(row | {"n": len(values), "pairs": len(gaps)})
+    columns = ["cell", *sweep.varied, "metric", *_VALUE, "n", *_GAP, "pairs"]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys([*_VALUE, *_GAP], "float64"))
 
 
 def metric_columns(runs: pd.DataFrame, varied: list[str]) -> list[str]:
@@ -172,11 +167,9 @@ def report_html(
         "cell has the same seeds, so the same worlds and the same luck. Intervals are 95 %, over the seeds.</p>",
         f'<p class="warn">{failed} runs failed; see failures.txt.</p>' if failed else "",
         *(_inline(path) for path in figures),
-        *(
-            ["<h2>Take care</h2>", "<ul>", *(f"<li>{html.escape(text)}</li>" for text in notices), "</ul>"]
-            if notices
-            else []
-        ),
+        "<h2>Take care</h2>\n<ul>" if notices else "",
+        *(f"<li>{html.escape(text)}</li>" for text in notices),
+        "</ul>" if notices else "",
         "<h2>Cells</h2>",
         _table(summary, sweep),
         "<p><em>Simulated noise: not releasable.</em></p>",
@@ -205,25 +198,16 @@ def _table(summary: pd.DataFrame, sweep: LoadedSweep) -> str:
     rows = []
     for cell in sweep.cells:
         own = summary[summary["cell"] == cell.name].set_index("metric")
-        values = [_entry(own.loc[key]) if key in own.index else "–" for key in wanted]
+        values = [_entry(*own.loc[key, _VALUE]) if key in own.index else "–" for key in wanted]
         label = html.escape(cell.label()) + (" <em>(baseline)</em>" if cell.name == baseline else "")
         rows.append(f"<tr><td>{label}</td>{''.join(f'<td>{value}</td>' for value in values)}</tr>")
         if cell.name != baseline:
-            gaps = [_gap(own.loc[key]) if key in own.index else "" for key in wanted]
+            gaps = [_entry(*own.loc[key, _GAP], form="+.3g") if key in own.index else "" for key in wanted]
             rows.append(f"<tr><td>… against the baseline</td>{''.join(f'<td>{gap}</td>' for gap in gaps)}</tr>")
     return f'<div class="scroll"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
 
 
-def _entry(row: Any) -> str:
-    if math.isnan(row["mean"]):
+def _entry(value: float, low: float, high: float, *, form: str = ".4g") -> str:
+    if math.isnan(value):
         return "–"
-    interval = "" if math.isnan(row["low"]) else f" ({row['low']:.4g} to {row['high']:.4g})"
-    return f"{row['mean']:.4g}{interval}"
-
-
-def _gap(row: Any) -> str:
-    if math.isnan(row["difference"]):
-        return "–"
-    low, high = row["difference_low"], row["difference_high"]
-    interval = "" if math.isnan(low) else f" ({low:+.3g} to {high:+.3g})"
-    return f"{row['difference']:+.3g}{interval}"
+    return f"{value:{form}}" + ("" if math.isnan(low) else f" ({low:{form}} to {high:{form}})")

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from geodp.errors import GeodpError
-from geodp.scenario.file import dump
-from geodp.sweeps.executors import Executor, Job, LocalExecutor, Outcome, run_id, run_job
+from geodp.sweeps.executors import Executor, Job, Outcome, make_jobs, run_job
 from geodp.sweeps.sweep_file import LoadedSweep, load_sweep
 from geodp.sweeps.sweep_folder import SweepFolder
 
@@ -41,7 +40,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepForecast:
     """What a sweep would do."""
 
     cells: int
@@ -54,53 +53,34 @@ class Plan:
     """Why the run that was tried failed ('' when it did not)."""
 
 
-def make_jobs(sweep: LoadedSweep, folder: Path) -> list[Job]:
+def sweep_jobs(sweep: LoadedSweep, folder: Path) -> list[Job]:
     """Return all runs of a sweep: seed by seed, so that early results cover every cell."""
-    from geodp.runs.run import checksums
-
-    keep = sweep.sweep.keep
+    keep, seeds = sweep.sweep.keep, sweep.sweep.seed_list()
     kept = str(folder.resolve() / "runs") if set(keep) - {"metrics"} else None
-    digests: dict[str, dict[str, str]] = {}
-    jobs = []
-    for cell in sweep.cells:
-        resolved = cell.scenario.resolved()
-        digests[cell.name] = checksums(resolved)
-        plain = dump(resolved)
-        jobs += [
-            {
-                "run_id": run_id(plain, seed, digests[cell.name]),
-                "cell": cell.name,
-                "seed": seed,
-                "scenario": plain,
-                "keep": list(keep),
-                "folder": kept,
-            }
-            for seed in sweep.sweep.seed_list()
-        ]
+    jobs = [job for cell in sweep.cells for job in make_jobs(cell.scenario, cell.name, seeds, keep, kept)]
     return sorted(jobs, key=lambda job: (job["seed"], job["cell"]))
 
 
 _TRIED_S = 10.0  # a run that is expected to take longer is estimated, not tried
 
 
-def plan_sweep(file: str | Path, out: str | Path) -> Plan:
+def plan_sweep(file: str | Path, out: str | Path) -> SweepForecast:
     """Say what a sweep would do, without doing it; where no run has finished yet, a short one is tried."""
     sweep = load_sweep(file)
-    jobs = make_jobs(sweep, Path(out))
-    done = [outcome for outcome in SweepFolder(Path(out)).outcomes().values() if outcome["status"] == "ok"]
-    ids = {job["run_id"] for job in jobs}
-    done = [outcome for outcome in done if outcome["run_id"] in ids]
-    if done:
-        mean = sum(outcome["seconds"] for outcome in done) / len(done)
-        return Plan(len(sweep.cells), len(jobs), len(done), mean)
+    jobs = sweep_jobs(sweep, Path(out))
+    outcomes = SweepFolder(Path(out)).outcomes()
+    known = [outcomes[job["run_id"]] for job in jobs if job["run_id"] in outcomes]
+    seconds = [outcome["seconds"] for outcome in known if outcome["status"] == "ok"]
+    if seconds:
+        return SweepForecast(len(sweep.cells), len(jobs), len(seconds), sum(seconds) / len(seconds))
     from geodp.scenario.estimate import estimated
 
     first = next(cell.scenario for cell in sweep.cells if cell.name == jobs[0]["cell"])
     guessed_s = estimated(first.resolved(), []).seconds
     if guessed_s > _TRIED_S:
-        return Plan(len(sweep.cells), len(jobs), 0, guessed_s)
+        return SweepForecast(len(sweep.cells), len(jobs), 0, guessed_s)
     tried = run_job(jobs[0] | {"folder": None})
-    return Plan(len(sweep.cells), len(jobs), 0, tried["seconds"], tried=True, problem=tried["error"])
+    return SweepForecast(len(sweep.cells), len(jobs), 0, tried["seconds"], tried=True, problem=tried["error"])
 
 
 def sweep(
@@ -165,7 +145,7 @@ def sweep(
     loaded = load_sweep(file, overrides)
     target = Path(out) if out is not None else Path("runs") / loaded.sweep.name
     store = SweepFolder(target)
-    jobs = make_jobs(loaded, target)
+    jobs = sweep_jobs(loaded, target)
     with store.locked():
         before = {} if fresh else store.manifest()
         # Old results are forgotten only when there is somebody to make new ones.
@@ -176,7 +156,21 @@ def sweep(
         if todo:
             executor = executor or _executor(loaded, workers, cluster, len(todo))
             progress.workers = executor.workers
-            _work_off(todo, executor, store, loaded, progress, fail_fast, on_progress, on_failure)
+            cells = {cell.name: cell.values for cell in loaded.cells}
+            with store.appending() as results:
+                for outcome in executor.outcomes(todo, run_job):
+                    results.add(outcome)  # on disk before the next one is looked at
+                    if outcome["status"] == "ok":
+                        progress.done += 1
+                    else:
+                        progress.failed += 1
+                        message = failure_message(outcome, loaded, cells[outcome["cell"]])
+                        if on_failure is not None:
+                            on_failure(message)
+                        if fail_fast:
+                            raise GeodpError(f"stopped at the first failure (--fail-fast):\n{message}")
+                    if on_progress is not None:
+                        on_progress(progress)
         identity = store.output_identity(loaded, jobs, draw=draw)
         if not todo and before.get("output") == identity:
             store.write_manifest(before)
@@ -200,38 +194,10 @@ def _left_to_do(jobs: list[Job], store: SweepFolder) -> list[Job]:
 
 def _executor(loaded: LoadedSweep, workers: int | None, cluster: str | None, jobs: int) -> Executor:
     if cluster is not None:
-        from geodp.sweeps.executors import DaskExecutor
+        from geodp.sweeps.executors import DaskExecutor, LocalExecutor
 
         return DaskExecutor(cluster, loaded.sweep.time_limit_s)
     return LocalExecutor(min(workers or os.cpu_count() or 1, jobs), loaded.sweep.time_limit_s)
-
-
-def _work_off(
-    todo: list[Job],
-    executor: Executor,
-    store: SweepFolder,
-    loaded: LoadedSweep,
-    progress: Progress,
-    fail_fast: bool,
-    on_progress: Callable[[Progress], None] | None,
-    on_failure: Callable[[str], None] | None,
-) -> None:
-    """Run the jobs; every outcome is on disk before the next one is looked at."""
-    cells = {cell.name: cell for cell in loaded.cells}
-    with store.appending() as results:
-        for outcome in executor.outcomes(todo, run_job):
-            results.add(outcome)
-            if outcome["status"] == "ok":
-                progress.done += 1
-            else:
-                progress.failed += 1
-                message = failure_message(outcome, loaded, cells[outcome["cell"]].values)
-                if on_failure is not None:
-                    on_failure(message)
-                if fail_fast:
-                    raise GeodpError(f"stopped at the first failure (--fail-fast):\n{message}")
-            if on_progress is not None:
-                on_progress(progress)
 
 
 def failure_message(outcome: Outcome, loaded: LoadedSweep, values: dict[str, Any]) -> str:

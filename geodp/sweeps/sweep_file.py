@@ -21,9 +21,6 @@ from geodp.scenario.schema import Scenario
 from geodp.storage.files import is_regular
 from geodp.storage.names import require_name
 
-KEEPABLE = ("metrics", "events", "releases", "summary", "map", "run")
-
-
 MOST_SEEDS = 100_000
 MOST_CELLS = 10_000
 """Every cell is checked before the first run, and has a row in every table."""
