@@ -74,17 +74,15 @@ def _verdict(claim: Claim, panel: str, lines: dict[str, pd.DataFrame], wanted: s
     absent = [name for name in names if name not in lines]
     if absent:
         raise GeodpError(f"panel '{panel}' has no line called '{absent[0]}'; it has {', '.join(lines)}")
+    first, label = lines[names[0]], names[0]
     if claim.check in TWO_LINES:
-        one, other = (lines[name] for name in names)
-        ours, fault = _below(one, other, sign=1 if claim.check == "below" else -1)
+        ours, fault = _below(first, lines[names[1]], sign=1 if claim.check == "below" else -1)
         label = f" {'<' if claim.check == 'below' else '>'} ".join(names)
     elif claim.check in ("lowest", "highest"):
-        others = {name: own for name, own in lines.items() if name != names[0]}
-        ours, fault = _extreme(lines[names[0]], others, sign=1 if claim.check == "lowest" else -1)
-        label = names[0]
+        others = {name: own for name, own in lines.items() if name != label}
+        ours, fault = _extreme(first, others, sign=1 if claim.check == "lowest" else -1)
     else:
-        ours, fault = _ALONE[claim.check](lines[names[0]], claim)
-        label = names[0]
+        ours, fault = _ALONE[claim.check](first, claim)
     reason = claim.reason(panel, names[0]) if fault else ""
     because = f"{fault}; {reason}" if reason else fault
     return Verdict(claim.says, panel, label, ours, not fault, because, claim.note)
@@ -92,20 +90,18 @@ def _verdict(claim: Claim, panel: str, lines: dict[str, pd.DataFrame], wanted: s
 
 def _lines(points: pd.DataFrame, y_name: str | None) -> dict[str, pd.DataFrame]:
     """Return each line of one quantity as a table: a row per repetition, a column per place on the x axis."""
+    from pandas.api.types import is_numeric_dtype
+
     wanted = points["y_name"].iloc[0] if y_name is None else y_name
     own = points[points["y_name"] == wanted]
     if own.empty:
         raise GeodpError(f"the figure has no quantity called '{wanted}'")
     return {
-        str(line): part.pivot_table(index="repeat", columns="x", values="y", sort=_numeric(part), dropna=False)
+        str(line): part.pivot_table(
+            index="repeat", columns="x", values="y", sort=is_numeric_dtype(part["x"]), dropna=False
+        )
         for line, part in own.groupby("line", sort=False)
     }
-
-
-def _numeric(part: pd.DataFrame) -> bool:
-    from pandas.api.types import is_numeric_dtype
-
-    return bool(is_numeric_dtype(part["x"]))
 
 
 Found = tuple[str, str]
@@ -240,8 +236,8 @@ def _sure(gap: Measured, sign: int) -> bool:
 
 def _tau(means: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
     """Return Kendall's tau of a sequence against its order; ties count as neither."""
-    pairs = [(i, j) for i in range(means.size) for j in range(i + 1, means.size)]
-    return float(np.mean([np.sign(means[j] - means[i]) for i, j in pairs]))
+    one, later = np.triu_indices(means.size, 1)
+    return float(np.mean(np.sign(means[later] - means[one])))
 
 
 def _at(own: pd.DataFrame, position: int) -> str:

@@ -21,8 +21,6 @@ DATA_VARIABLE = "GEODP_DATA"
 DATA_MARK = "$GEODP_DATA"
 """How a panel's settings name a file of the data folder: `$GEODP_DATA/gowalla/…`."""
 _PLAIN_KEYS = ("geodp", "name", "about", "figure")
-ONE_LINE = ("rises", "falls", "rises_then_flattens", "falls_then_flattens", "nearly_flat", "near", "at_least",
-            "at_most", "lowest", "highest", "shown")  # fmt: skip
 TWO_LINES = ("below", "above")
 
 
@@ -113,7 +111,7 @@ class Claim(Model):
         pairs = all(isinstance(line, tuple) for line in self.lines)
         if self.check in TWO_LINES and not (self.lines and pairs):
             raise ValueError(f"the check '{self.check}' needs pairs: lines: [[one line, another], …]")
-        if self.check in ONE_LINE and any(isinstance(line, tuple) for line in self.lines):
+        if self.check not in TWO_LINES and any(isinstance(line, tuple) for line in self.lines):
             raise ValueError(f"the check '{self.check}' looks at single lines, not pairs")
         return self
 
@@ -223,29 +221,20 @@ def load_figure(path: Path) -> FigureFile:
 
 def _key_problems(file: FigureFile) -> list[tuple[str, str]]:
     problems = [] if file.raw.get("geodp") == 1 else [("geodp", "must be 1, the version of this format")]
-    if file.section.make.kind != "sweep":
-        problems += [
-            (
-                str(key),
-                f"unknown key.{did_you_mean(str(key), _PLAIN_KEYS)} Only figures of kind 'sweep' are sweeps, too",
-            )
-            for key in file.raw
-            if key not in _PLAIN_KEYS
-        ]
-    return problems
+    only = "Only figures of kind 'sweep' are sweeps, too"
+    others = [str(key) for key in file.raw if key not in _PLAIN_KEYS] if file.section.make.kind != "sweep" else []
+    return problems + [(key, f"unknown key.{did_you_mean(key, _PLAIN_KEYS)} {only}") for key in others]
 
 
 def _claim_problems(file: FigureFile) -> list[tuple[str, str]]:
     problems = []
-    names = file.section.make.line_names()
+    lines, panels = file.section.make.line_names(), tuple(file.section.panels)
     for number, claim in enumerate(file.section.claims):
         used = [name for line in claim.lines for name in ((line,) if isinstance(line, str) else line)]
-        for line in used if names is not None else []:
-            if line not in (names or ()):
-                hint = did_you_mean(line, names or ())
-                problems.append((f"figure.claims.{number}.lines", f"no line is called '{line}'.{hint}"))
-        for panel in claim.panels:
-            if panel not in file.section.panels:
-                hint = did_you_mean(panel, file.section.panels)
-                problems.append((f"figure.claims.{number}.panels", f"no panel is called '{panel}'.{hint}"))
+        missing = [("line", name, lines) for name in used if lines is not None and name not in lines]
+        missing += [("panel", name, panels) for name in claim.panels if name not in panels]
+        problems += [
+            (f"figure.claims.{number}.{what}s", f"no {what} is called '{name}'.{did_you_mean(name, known)}")
+            for what, name, known in missing
+        ]
     return problems

@@ -7,7 +7,7 @@ keeps the block that was measured earlier, marked as such: numbers are never los
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from geodp._version import __version__
@@ -46,7 +46,7 @@ def write_reproduction(
 ) -> None:
     """Write the page, keeping earlier blocks of panels that could not be made this time."""
     old = earlier_blocks(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    sections = {figure.file.id: _section(figure, old) for figure in made}
+    sections = {figure.file.id: _section(figure.file, figure.verdicts, figure.absent, old) for figure in made}
     sections |= {file.id: _failed_section(file, error, old) for file, error in failed}
     _write(path, [sections[name] for name in order or sections])
 
@@ -57,7 +57,7 @@ def record_figures(path: Path, made: Sequence[MadeFigure], order: Sequence[str])
     old = earlier_blocks(text)
     parts = re.split(r"^(?=## \S+: )", text, flags=re.M)[1:]
     sections = {part.split(": ", 1)[0].removeprefix("## "): part.rstrip("\n") + "\n" for part in parts}
-    sections |= {figure.file.id: _section(figure, old) for figure in made}
+    sections |= {figure.file.id: _section(figure.file, figure.verdicts, figure.absent, old) for figure in made}
     known = [name for name in order if name in sections]
     _write(path, [sections[name] for name in [*known, *(name for name in sections if name not in known)]])
 
@@ -74,26 +74,24 @@ def earlier_blocks(text: str) -> dict[tuple[str, str], str]:
     return {key: body for key, body in found.items() if "\n|" in body}
 
 
-def _section(figure: MadeFigure, old: dict[tuple[str, str], str]) -> str:
-    file = figure.file
+def _section(
+    file: FigureFile, verdicts: Mapping[str, list[Verdict]], absent: Mapping[str, str], old: dict[tuple[str, str], str]
+) -> str:
+    """Return what is said about a figure: panels with verdicts, and those without, with the reason."""
     parts = [_heading(file)]
     for name in file.section.panels:
-        if name in figure.verdicts:
-            parts.append(_block(file, name, _rows(figure.verdicts[name])))
-        else:
-            parts.append(_block(file, name, _kept(old.get((file.id, name)), figure.absent[name])))
+        made = name in verdicts
+        parts.append(
+            _block(file, name, _rows(verdicts[name]) if made else _kept(old.get((file.id, name)), absent[name]))
+        )
     return "\n".join(parts)
 
 
 def _failed_section(file: FigureFile, error: str, old: dict[tuple[str, str], str]) -> str:
-    first = error.strip().splitlines()[0]
-    parts = [_heading(file)]
-    for name, panel in file.section.panels.items():
-        why = (
-            f"could not be made this time: {as_words(first)}" if panel.files() is not None else needs_text(panel.needs)
-        )
-        parts.append(_block(file, name, _kept(old.get((file.id, name)), why)))
-    return "\n".join(parts)
+    failed = f"could not be made this time: {as_words(error.strip().splitlines()[0])}"
+    panels = file.section.panels.items()
+    absent = {name: failed if panel.files() is not None else needs_text(panel.needs) for name, panel in panels}
+    return _section(file, {}, absent, old)
 
 
 def _heading(file: FigureFile) -> str:
@@ -119,10 +117,10 @@ def _kept(body: str | None, why: str) -> str:
 
 def _rows(verdicts: Sequence[Verdict]) -> str:
     lines = ["| the paper | line | ours | verdict |", "|---|---|---|---|"]
-    told, notes = "", []
+    claim, notes = "", []
     for verdict in verdicts:
-        says = verdict.says if verdict.says != told else "″"
-        told = verdict.says
+        says = verdict.says if verdict.says != claim else "″"
+        claim = verdict.says
         word = re.sub(r"^(not reproduced|reproduced|shown)", r"**\1**", as_words(verdict.word))
         cells = [*(as_words(text) for text in (says, verdict.line, verdict.ours)), word]
         lines.append("| " + " | ".join(cells) + " |")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from geodp.errors import GeodpError
-from geodp.sweeps.executors import Executor, Job, Outcome, make_jobs, run_job
+from geodp.sweeps.executors import DaskExecutor, Executor, Job, LocalExecutor, Outcome, make_jobs, run_job
 from geodp.sweeps.sweep_file import LoadedSweep, load_sweep
 from geodp.sweeps.sweep_folder import SweepFolder
 
@@ -194,8 +194,6 @@ def _left_to_do(jobs: list[Job], store: SweepFolder) -> list[Job]:
 
 def _executor(loaded: LoadedSweep, workers: int | None, cluster: str | None, jobs: int) -> Executor:
     if cluster is not None:
-        from geodp.sweeps.executors import DaskExecutor, LocalExecutor
-
         return DaskExecutor(cluster, loaded.sweep.time_limit_s)
     return LocalExecutor(min(workers or os.cpu_count() or 1, jobs), loaded.sweep.time_limit_s)
 
