@@ -68,12 +68,12 @@ def write_map(run: RunFolder, path: Path, *, public: bool = False) -> Path:
     return path
 
 
-def require_page(path: Path, done: str = "") -> Path:
-    """Return the path of a map, or refuse one that does not name a page; `done` ends the message."""
+def require_page(path: Path) -> Path:
+    """Return the path of a map, or refuse one that does not name a page."""
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(
             f"{path}: a map is a page to open in a browser, so its file must end in .html "
-            f"(take a picture of it there for anything else). {done}".rstrip()
+            "(take a picture of it there for anything else)."
         )
     return path
 

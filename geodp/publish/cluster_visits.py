@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from geodp.errors import GeodpError, UsageError
 from geodp.privacy.keyed_choice import user_words
-from geodp.publish.request import NOTHING_DONE
+from geodp.publish.request import nothing_done
 from geodp.publish.visit_reading import (
     PARTS,
     VisitCollector,
@@ -45,11 +45,12 @@ class Cluster:
         self._client: Any = None
         self._own: Any = None
 
+    @nothing_done()
     def __enter__(self) -> Cluster:
         try:
             from distributed import Client
         except ImportError:
-            raise UsageError(f"--cluster needs Dask: pip install 'geodp[cluster]'. {NOTHING_DONE}") from None
+            raise UsageError("--cluster needs Dask: pip install 'geodp[cluster]'.") from None
         if self.address == "local":
             from distributed.deploy.subprocess import SubprocessCluster
 
@@ -58,16 +59,14 @@ class Cluster:
             self._client = Client(self._own or self.address, timeout="10s", set_as_default=False)
             self._client.wait_for_workers(1, timeout=_WORKERS_WITHIN_S)
         except (OSError, TimeoutError, ValueError) as error:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise UsageError(
                 f"--cluster {self.address}: no Dask scheduler with workers answers there "
-                f"({str(error).strip().partition(chr(10))[0]}). {NOTHING_DONE}"
+                f"({str(error).strip().partition(chr(10))[0]})."
             ) from None
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for each in (self._client, self._own):
             if each is not None:
                 each.close(timeout=5)
@@ -86,14 +85,14 @@ class Cluster:
             client.submit(split_file, file, listed, number, columns, releasing=releasing, pure=False)
             for file, columns in zip(files, named, strict=True)
         ]
-        tallies = self._results([client.submit(_tally, part, pure=False) for part in split])
+        tallies = self._results([client.submit(operator.getitem, part, 0, pure=False) for part in split])
         if not releasing:
             require_visits(path, sum(rows for rows, _ in tallies), sum(known for _, known in tallies))
         pieces = []
         for index in range(number):  # a piece of each file, taken where the file was read: only these travel
-            parts = [client.submit(_piece, part, index, pure=False) for part in split]
-            pieces.append(client.submit(joined, parts, venues.size, pure=False))
-        self._results([client.submit(_done, piece, pure=False) for piece in pieces])
+            parts = [client.submit(operator.getitem, part, 1 + index, pure=False) for part in split]
+            pieces.append(client.submit(join_pieces, parts, venues.size, pure=False))
+        self._results([client.submit(operator.attrgetter("users"), piece, pure=False) for piece in pieces])
         return ClusterVisits(self, pieces, venues.size)
 
     def summed(self, measure: Callable[[VisitSets], T], pieces: list[Any]) -> T:
@@ -123,26 +122,24 @@ class Cluster:
             raise GeodpError(f"the Dask scheduler at {self.address} went away ({type(error).__name__}).") from error
 
 
+@dataclass(frozen=True, eq=False)
 class ClusterVisits:
     """Visits in pieces on a cluster; every user is whole in one of them."""
 
-    def __init__(self, cluster: Cluster, pieces: list[Any], venues: int) -> None:
-        self._cluster, self._pieces, self._venues = cluster, pieces, venues
-
-    @property
-    def venues(self) -> int:
-        """Number of public venues."""
-        return self._venues
+    cluster: Cluster
+    pieces: list[Any]
+    venues: int
+    """Number of public venues."""
 
     def summed(self, measure: Callable[[VisitSets], T]) -> T:
         """Return the sum over all pieces of what is measured on each."""
-        return self._cluster.summed(measure, self._pieces)
+        return self.cluster.summed(measure, self.pieces)
 
 
 def split_file(
     path: Path, venues: Venues, number: int, called: Mapping[str, str] | None = None, *, releasing: bool = False
-) -> tuple[tuple[int, int], list[Piece]]:
-    """Read one file, and split its visits by user; first the numbers of rows and of rows at listed venues."""
+) -> list[Any]:
+    """Return the numbers of rows and of rows at listed venues of one file, then its visits, split by user."""
     collector = VisitCollector(venues)
     collector.add_all(visit_batches(path, releasing=releasing, called=called))
     names, visits = collector.visits()
@@ -154,10 +151,10 @@ def split_file(
         users, visits = np.flatnonzero(piece_of_user == index), piece == index
         place = np.searchsorted(users, who[visits])
         pieces.append(([names[user] for user in users], place, venue_number[visits].astype(np.int32)))
-    return (collector.rows, collector.rows - collector.unlisted), pieces
+    return [(collector.rows, collector.rows - collector.unlisted), *pieces]
 
 
-def joined(parts: list[Piece], venues: int) -> VisitSets:
+def join_pieces(parts: list[Piece], venues: int) -> VisitSets:
     """Bring the pieces of one number from all files together."""
     names: dict[str, int] = {}
     number, venue = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int32)]
@@ -166,15 +163,3 @@ def joined(parts: list[Piece], venues: int) -> VisitSets:
         number.append(of_user[who])
         venue.append(where)
     return visit_sets(user_words(list(names)), np.concatenate(number), np.concatenate(venue), venues)
-
-
-def _tally(split: tuple[tuple[int, int], list[Piece]]) -> tuple[int, int]:
-    return split[0]
-
-
-def _piece(split: tuple[tuple[int, int], list[Piece]], index: int) -> Piece:
-    return split[1][index]
-
-
-def _done(piece: VisitSets) -> bool:
-    return piece.users >= 0

@@ -37,7 +37,7 @@ from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import PublishedTable, degree_columns, require_suffix
 from geodp.publish.pipeline import Plan, Product, PublicationPlan, PublishResult, publish
 from geodp.publish.public_inputs import PublicInputs
-from geodp.publish.request import NOTHING_DONE, Request
+from geodp.publish.request import Request
 from geodp.publish.statement import Accuracy
 from geodp.publish.visit_reading import read_visit_sets, venues_of
 from geodp.registry import plugins
@@ -125,7 +125,7 @@ def publish_counts(request: Request, options: CountsOptions) -> PublishResult:
 def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, cluster: Any = None) -> Plan:
     method = build(options, request)
     if options.venue_columns and options.venues is None:
-        raise UsageError(f"--venue-column names columns of the venue list: give --venues FILE. {NOTHING_DONE}")
+        raise UsageError("--venue-column names columns of the venue list: give --venues FILE.")
     listed = None if options.venues is None else read_venue_list(options.venues, options.venue_columns)
     if listed is None and not request.releasing:
         listed = venues_of(request.source, releasing=False, called=request.columns)
@@ -137,7 +137,7 @@ def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, 
     if listed is None:
         raise UsageError(
             "venue list: must be public and given in release mode: use --venues FILE. Reading it off the visits would "
-            f"disclose which places were visited. {NOTHING_DONE}"
+            "disclose which places were visited."
         )
     inside = inputs.venues_within(request, listed)
     listed = listed if inside is None else listed.chosen(inside)
@@ -175,7 +175,7 @@ def _require_places(request: Request, method: CountsPublication, venues: Venues)
     }
     for what, asked in wanted.items():
         if asked:
-            raise UsageError(f"{what}: needs the columns lon and lat in the venue list (--venues). {NOTHING_DONE}")
+            raise UsageError(f"{what}: needs the columns lon and lat in the venue list (--venues).")
 
 
 def _beyond_cap(method: CountsPublication, sets: VisitSets) -> tuple[str, ...]:

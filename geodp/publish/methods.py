@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from geodp.errors import UsageError
 from geodp.model import did_you_mean
-from geodp.publish.request import NOTHING_DONE
 from geodp.registry import Plugin
 
 P = TypeVar("P", bound=Plugin)
@@ -19,7 +18,7 @@ def find_method(what: str, kind: str, known: Mapping[str, type[P]], *, noun: str
     """Return the class of a kind among those that publish `what`, or refuse it with the nearest known name."""
     if kind not in known:
         hint = did_you_mean(kind, known)
-        raise UsageError(f"{what}: no {noun} called '{kind}'.{hint} Known: {', '.join(known)}. {NOTHING_DONE}")
+        raise UsageError(f"{what}: no {noun} called '{kind}'.{hint} Known: {', '.join(known)}.")
     return known[kind]
 
 
@@ -41,9 +40,9 @@ def merge_options(cls: type[Plugin], settings: Mapping[str, Any], options: Mappi
             continue
         option = _OPTIONS.get(name, "--" + name.replace("_", "-"))
         if name not in cls.model_fields:
-            raise UsageError(f"{cls.kind} takes no {option}. {NOTHING_DONE}")
+            raise UsageError(f"{cls.kind} takes no {option}.")
         if name in fields:
-            raise UsageError(f"{option} and --set both state {name}: give only one. {NOTHING_DONE}")
+            raise UsageError(f"{option} and --set both state {name}: give only one.")
         fields[name] = value
     return fields
 
@@ -53,4 +52,4 @@ def require_epsilon(cls: type[Plugin], fields: Mapping[str, Any], whose: str = "
     own = [name for name in _EPSILONS if name in cls.model_fields]
     if own and not set(own) & set(fields):
         per = " per metre" if own == ["epsilon_per_m"] else ""
-        raise UsageError(f"give --epsilon: the epsilon{per} of {cls.kind}{whose}. {NOTHING_DONE}")
+        raise UsageError(f"give --epsilon: the epsilon{per} of {cls.kind}{whose}.")

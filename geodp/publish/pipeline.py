@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from geodp.errors import BudgetSpent, DataError, GeodpError, NotReleasable, OutputError
+from geodp.errors import BudgetSpent, GeodpError, NotReleasable, OutputError
 from geodp.geometry import Region
 from geodp.privacy.ledger import ANY_TIME, Account, chargeable
 from geodp.privacy.ledger_file import LedgerFile
@@ -27,7 +27,7 @@ from geodp.privacy.noise import Noise, SimulatedNoise, noise_source, require_rel
 from geodp.public.guarantee import Guarantee
 from geodp.publish.outputs import PublishedTable, write_table
 from geodp.publish.public_inputs import PublicInputs
-from geodp.publish.request import NOTHING_DONE, Request
+from geodp.publish.request import NOTHING_DONE, Request, nothing_done
 from geodp.publish.staging import Staging, put_right
 from geodp.publish.statement import Accuracy, Spent, Statement
 from geodp.storage.files import write_text_whole
@@ -145,14 +145,10 @@ def _publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan])
 
 
 def _prepare_plan(request: Request, inputs: PublicInputs, prepare: Callable[[Request, PublicInputs], Plan]) -> Plan:
-    """Read and check; an error about the data ends with what was not done."""
+    """Read and check; what goes wrong unforeseen is not said in a release."""
     try:
-        return prepare(request, inputs)
-    except DataError as error:
-        text = str(error)
-        if NOTHING_DONE in text:
-            raise
-        raise DataError(f"{text if text.endswith(('.', '?')) else text + '.'} {NOTHING_DONE}") from error
+        with nothing_done():
+            return prepare(request, inputs)
     except GeodpError:
         raise
     except Exception:

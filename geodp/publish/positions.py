@@ -22,7 +22,7 @@ from geodp.publish.outputs import DEGREE_DIGITS, PublishedTable, degree_columns
 from geodp.publish.pipeline import Plan, Product, PublishResult, publish
 from geodp.publish.public_inputs import PublicInputs
 from geodp.publish.reading import bounding_box, read_rows
-from geodp.publish.request import NOTHING_DONE, Request, require_positive
+from geodp.publish.request import Request, require_positive
 from geodp.publish.statement import Accuracy
 from geodp.publish.used_positions import Positions, used_positions
 from geodp.registry import Plugin, PublicFacts, plugins
@@ -51,7 +51,7 @@ def publish_positions(
 def _prepare(request: Request, inputs: PublicInputs, *, kind: str, expected_workers: float | None) -> Plan:
     mechanism = build(kind, request.epsilon, request.settings)
     if request.one_row_per_person and "user" in request.columns:
-        raise UsageError(f"--one-row-per-person: then no column is the user: leave --column user out. {NOTHING_DONE}")
+        raise UsageError("--one-row-per-person: then no column is the user: leave --column user out.")
     rows = read_rows(
         request.source,
         numbers=("lon", "lat"),
@@ -63,7 +63,7 @@ def _prepare(request: Request, inputs: PublicInputs, *, kind: str, expected_work
     positions = used_positions(request, inputs, rows, region)
     if isinstance(mechanism, Device):
         if expected_workers is not None:
-            raise UsageError(f"--expected-workers is for counts; {kind} reports every row by itself. {NOTHING_DONE}")
+            raise UsageError(f"--expected-workers is for counts; {kind} reports every row by itself.")
         return ReportedPoints(mechanism, positions)
     return CountedCells.prepared(mechanism, positions, inputs, expected_workers)
 
@@ -75,10 +75,10 @@ def build(kind: str, epsilon: float | None, settings: Mapping[str, Any]) -> Plug
     cls = find_method("positions", kind, points | cells, noun="mechanism")
     known = next((name for name in ("epsilon", "epsilon_per_m") if name in cls.model_fields), None)
     if known is None and epsilon is not None:
-        raise UsageError(f"{kind} promises nothing and takes no --epsilon. {NOTHING_DONE}")
+        raise UsageError(f"{kind} promises nothing and takes no --epsilon.")
     other_words = {"level", "radius_m"} <= set(settings)
     if other_words and epsilon is not None:
-        raise UsageError(f"--epsilon and --set both state the epsilon of {kind}: give only one. {NOTHING_DONE}")
+        raise UsageError(f"--epsilon and --set both state the epsilon of {kind}: give only one.")
     fields = merge_options(cls, settings, {} if known is None else {known: epsilon})
     if not other_words:
         require_epsilon(cls, fields)
@@ -263,7 +263,7 @@ def _expected_workers(mechanism: Mechanism, positions: Positions, inputs: Public
     if not used and given is None:
         return 0.0
     if not used and getattr(mechanism, "cell_m", None) is not None:
-        raise UsageError(f"--expected-workers has no effect: the cells of {mechanism.kind} are set. {NOTHING_DONE}")
+        raise UsageError(f"--expected-workers has no effect: the cells of {mechanism.kind} are set.")
     option = "--expected-workers N, or set the size of the cells (--set cell_m=300)"
     return inputs.settle("expected workers", option, given, lambda: _one_figure(positions.x_m.size))
 
@@ -285,13 +285,11 @@ def _require_sound_grid(mechanism: Mechanism, positions: Positions) -> None:
     if cell_m > min(region.width_m, region.height_m):
         raise DataError(
             f"the region ({region.width_m:,.0f} m × {region.height_m:,.0f} m) is smaller than a cell of {cell_m:g} m: "
-            f"use a smaller cell_m or a larger region. {NOTHING_DONE}"
+            f"use a smaller cell_m or a larger region."
         )
     size = Grid.fit(region, cell_m).size
     if size > MAX_CELLS:
-        raise DataError(
-            f"cells of {cell_m:g} m make {size:,} cells, more than {MAX_CELLS:,}: use a larger cell_m. {NOTHING_DONE}"
-        )
+        raise DataError(f"cells of {cell_m:g} m make {size:,} cells, more than {MAX_CELLS:,}: use a larger cell_m.")
 
 
 def _accuracy(cells: Cells, positions: Positions) -> Accuracy:

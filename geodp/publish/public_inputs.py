@@ -14,7 +14,7 @@ import numpy.typing as npt
 from geodp.errors import UsageError
 from geodp.geometry import Region, region_from_file, region_problems
 from geodp.public.guarantee import Guarantee, Unit
-from geodp.publish.request import NOTHING_DONE, Request
+from geodp.publish.request import Request
 from geodp.storage.files import is_regular
 from geodp.tables.visits.histories import Venues
 
@@ -37,7 +37,7 @@ class PublicInputs:
         if given is None and self.releasing:
             raise UsageError(
                 f"{name}: must be public and given in release mode: use {option}. Reading it off the private data "
-                f"would disclose something about them. {NOTHING_DONE}"
+                f"would disclose something about them."
             )
         value = derive() if given is None else given
         if given is None:
@@ -51,14 +51,11 @@ class PublicInputs:
 
     def region(self, request: Request, derive: Callable[[], Region]) -> Region:
         """Return the public region."""
-        try:
-            given = None if request.region is None else parse_region(request.region)
-            region = self.settle("region", "--region W,S,E,N", given, derive)
-            require_sound(region)
-            if given is not None:
-                _require_inhabited(given)
-        except UsageError as error:
-            raise UsageError(str(error) if NOTHING_DONE in str(error) else f"{error} {NOTHING_DONE}") from None
+        given = None if request.region is None else parse_region(request.region)
+        region = self.settle("region", "--region W,S,E,N", given, derive)
+        require_sound(region)
+        if given is not None:
+            _require_inhabited(given)
         return region
 
     def venues_within(self, request: Request, venues: Venues) -> npt.NDArray[np.bool_] | None:
@@ -66,18 +63,13 @@ class PublicInputs:
         if request.region is None:
             return None
         if not venues.placed:
-            raise UsageError(
-                f"--region: chooses among venues by place: give --venues with columns lon and lat. {NOTHING_DONE}"
-            )
-        try:
-            region = parse_region(request.region)
-            require_sound(region)
-        except UsageError as error:
-            raise UsageError(f"{error} {NOTHING_DONE}") from None
+            raise UsageError("--region: chooses among venues by place: give --venues with columns lon and lat.")
+        region = parse_region(request.region)
+        require_sound(region)
         self.values["region"] = _plain(region)
         inside = region.contains(*region.projection.to_m(lon=venues.lon, lat=venues.lat))
         if not inside.any():
-            raise UsageError(f"--region {request.region}: no venue of the public list lies inside. {NOTHING_DONE}")
+            raise UsageError(f"--region {request.region}: no venue of the public list lies inside.")
         return inside
 
     def honest(self, guarantee: Guarantee) -> Guarantee:

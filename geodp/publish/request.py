@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from geodp.display.map import require_page
-from geodp.errors import OutputError, UsageError
+from geodp.errors import DataError, OutputError, UsageError
 from geodp.model import did_you_mean
 from geodp.publish.outputs import require_suffix
 from geodp.storage.files import is_regular, same_content
@@ -17,6 +18,18 @@ from geodp.storage.published_file import guarantee_path, require_as_published
 
 NOTHING_DONE = "Nothing was released, nothing was charged."
 DEFAULT_LEDGER = "geodp-ledger.json"
+
+
+@contextmanager
+def nothing_done() -> Iterator[None]:
+    """Add to an error about the request or the data that nothing was released and nothing charged."""
+    try:
+        yield
+    except (DataError, OutputError, UsageError) as error:
+        text = str(error)
+        if "Nothing was released" not in text:
+            error.args = (f"{text if text.endswith(('.', '?')) else text + '.'} {NOTHING_DONE}",)
+        raise
 
 
 @dataclass(frozen=True)
@@ -78,28 +91,29 @@ class Request:
             f"To go on with the old one, run `geodp publish adopt-ledger {old}` once and give --ledger {old}."
         )
 
+    @nothing_done()
     def check(self) -> None:
         """Refuse what makes no sense or would overwrite something."""
         require_suffix(self.out)
         if self.releasing and self.ledger is None:
             raise UsageError(
                 "--mode release needs --ledger FILE: the ledger of everyone in the data, which all publications about "
-                f"them share. {' '.join([self.old_ledger, NOTHING_DONE]).strip()}"
+                f"them share. {self.old_ledger}".rstrip()
             )
         require_positive("--epsilon", self.epsilon)
         require_positive("--budget", self.budget)
         if self.cap is not None and self.cap < 1:
-            raise UsageError(f"--cap must be a whole number of at least 1, got {self.cap}. {NOTHING_DONE}")
+            raise UsageError(f"--cap must be a whole number of at least 1, got {self.cap}.")
         self._require_distinct_files()
         self._require_public_files()
         if self.map is not None:
-            require_page(self.map, NOTHING_DONE)
+            require_page(self.map)
         written = [self.out, self.guarantee_path, *([self.map] if self.map is not None else [])]
         for path in written:
             if path.is_dir():
-                raise OutputError(f"{path} is a folder: name a file. {NOTHING_DONE}")
+                raise OutputError(f"{path} is a folder: name a file.")
             if path.exists() and not self.force:
-                raise OutputError(f"{path} exists already. Use --force to replace it, or another --out. {NOTHING_DONE}")
+                raise OutputError(f"{path} exists already. Use --force to replace it, or another --out.")
         for path in [*self.public_files().values(), *([] if self.releasing else [self.source])]:
             require_as_published(path)
 
@@ -119,9 +133,7 @@ class Request:
             private = [path for path in self.source.rglob("*") if path.is_file()]
         for what, path in self.public_files().items():
             if any(same_content(path, each) for each in private):
-                raise UsageError(
-                    f"{path}: {what} must be public, and this is the private data (or a copy of them). {NOTHING_DONE}"
-                )
+                raise UsageError(f"{path}: {what} must be public, and this is the private data (or a copy of them).")
 
     def _require_distinct_files(self) -> None:
         """Refuse to write over what is read, or two things into one file."""
@@ -133,14 +145,13 @@ class Request:
         for what, path in written.items():
             other = seen.setdefault(path.resolve(), what)
             if other != what:
-                raise UsageError(f"{path} cannot be both {other} and {what}. {NOTHING_DONE}")
+                raise UsageError(f"{path} cannot be both {other} and {what}.")
             if self.source.is_dir() and self.source.resolve() in path.resolve().parents:
                 # It would replace private data, or be read as such next time.
-                raise UsageError(
-                    f"{path}: {what} must not lie in {self.source}, the folder of the input. {NOTHING_DONE}"
-                )
+                raise UsageError(f"{path}: {what} must not lie in {self.source}, the folder of the input.")
 
 
+@nothing_done()
 def parse_columns(texts: Sequence[str] | None, parts: Sequence[str], option: str = "--column") -> dict[str, str]:
     """Read `PART=COLUMN` of an option."""
     named: dict[str, str] = {}
@@ -148,19 +159,19 @@ def parse_columns(texts: Sequence[str] | None, parts: Sequence[str], option: str
         part, mark, column = text.partition("=")
         if not mark or not column or part not in parts:
             raise UsageError(
-                f"{option} {text}: write PART=COLUMN with PART one of {', '.join(parts)}.{did_you_mean(part, parts)} "
-                f"{NOTHING_DONE}"
+                f"{option} {text}: write PART=COLUMN with PART one of {', '.join(parts)}.{did_you_mean(part, parts)}"
             )
         if part in named:
-            raise UsageError(f"{option} {text}: {part} is named twice. {NOTHING_DONE}")
+            raise UsageError(f"{option} {text}: {part} is named twice.")
         same = next((other for other, name in named.items() if name == column), None)
         if same is not None and {part, same} != {"user", "trajectory"}:  # people with one trip each have one name
-            raise UsageError(f"{option} {text}: the column is {same} already. {NOTHING_DONE}")
+            raise UsageError(f"{option} {text}: the column is {same} already.")
         named[part] = column
     return named
 
 
+@nothing_done()
 def require_positive(option: str, value: float | None) -> None:
     """Refuse anything but a finite number greater than 0 (or nothing)."""
     if value is not None and not (math.isfinite(value) and value > 0):
-        raise UsageError(f"{option} must be a finite number greater than 0, got {value:g}. {NOTHING_DONE}")
+        raise UsageError(f"{option} must be a finite number greater than 0, got {value:g}.")

@@ -14,7 +14,6 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 
 from geodp.errors import OutputError
 from geodp.publish.request import NOTHING_DONE
@@ -54,9 +53,7 @@ class Staging:
                 raise OutputError(f"{target} has appeared in the meantime and is not replaced. {NOTHING_DONE}")
             self.partial(target).write_bytes(b"")
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._leave()
 
     def partial(self, target: Path) -> Path:

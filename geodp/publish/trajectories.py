@@ -19,7 +19,7 @@ from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import PublishedTable, degree_columns
 from geodp.publish.pipeline import Plan, Product, PublicationPlan, PublishResult, publish
 from geodp.publish.public_inputs import PublicInputs
-from geodp.publish.request import NOTHING_DONE, Request
+from geodp.publish.request import Request
 from geodp.publish.statement import Accuracy
 from geodp.registry import plugins
 from geodp.tables.formats import is_table
@@ -120,7 +120,7 @@ class _TripRecords(Records):
 
     @staticmethod
     def _no_visits() -> Any:
-        raise UsageError(f"a method that reads visits cannot be used on trajectories. {NOTHING_DONE}")
+        raise UsageError("a method that reads visits cannot be used on trajectories.")
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _prepare(
     if request.releasing and method.guarantee().holds and method.most_contributions() is None:
         raise UsageError(
             "unit: trajectory without a cap bounds no person's total, so a release cannot be charged to anyone: give "
-            f"--cap N. {NOTHING_DONE}"
+            "--cap N."
         )
     points, dropped = _read(request, form)
     region = inputs.region(request, points.box)
@@ -172,20 +172,17 @@ def _read(request: Request, form: TripFormat) -> tuple[TrajectoryPoints, list[st
     if request.releasing and form.kind is None and path.is_dir():
         raise UsageError(
             f"{path}: say with --format what the folder holds. A release does not look: which files are in it may "
-            f"follow from who is. {NOTHING_DONE}"
+            f"follow from who is."
         )
     if form.kind is None and (not path.exists() or (is_table(path) and not told_by_columns(path))):
         if form.fields:
-            raise UsageError(f"--read sets fields of a published format; {path.name} is a plain table. {NOTHING_DONE}")
+            raise UsageError(f"--read sets fields of a published format; {path.name} is a plain table.")
         return read_points(path, releasing=request.releasing, called=request.columns), []
-    try:
-        loader = loader_for(path, form.kind, dict(form.fields), option="--read")
-    except UsageError as error:
-        raise UsageError(f"{error} {NOTHING_DONE}") from None
+    loader = loader_for(path, form.kind, dict(form.fields), option="--read")
     if request.columns:
-        raise UsageError(f"--column names columns of a csv or Parquet file; {loader.kind} has its own. {NOTHING_DONE}")
+        raise UsageError(f"--column names columns of a csv or Parquet file; {loader.kind} has its own.")
     if loader.loads != "trajectories":
-        raise UsageError(f"--format {loader.kind} reads {loader.loads}, not trajectories. {NOTHING_DONE}")
+        raise UsageError(f"--format {loader.kind} reads {loader.loads}, not trajectories.")
     loaded = loader.load(path, total=request.releasing)
     points = gather_points(path, (_columns(batch) for batch in loaded), releasing=request.releasing)
     return points, [f"Read as {loader.kind}.", *loaded.dropped.lines()]
@@ -204,7 +201,7 @@ def _build(request: Request, kind: str | None, unit: str | None, variant: str | 
         if issubclass(cls, Publication) and "trajectories" in cls.reads
     }
     if kind is not None and variant is not None:
-        raise UsageError(f"--method and --variant both name the method: give --method alone. {NOTHING_DONE}")
+        raise UsageError("--method and --variant both name the method: give --method alone.")
     former = variant or (None if kind else request.settings.get("variant"))
     cls = find_method("trajectories", kind or KIND_OF_VARIANT.get(str(former), DEFAULT_METHOD), known)
     cap = "trajectories_per_person" if "trajectories_per_person" in cls.model_fields else "cap"

@@ -18,7 +18,7 @@ from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import PublishedTable, degree_columns
 from geodp.publish.pipeline import Plan, Product, PublicationPlan, PublishResult, publish
 from geodp.publish.public_inputs import PublicInputs
-from geodp.publish.request import NOTHING_DONE, Request
+from geodp.publish.request import Request
 from geodp.publish.statement import Accuracy
 from geodp.publish.visit_files import read_personal_levels, read_users, read_visits
 from geodp.registry import plugins
@@ -129,8 +129,7 @@ def _prepare(request: Request, inputs: PublicInputs, *, places: PublicPlaces, ki
     method = _build(cls, request, places.level, venues, personal)
     if request.releasing and method.guarantee().holds and method.most_visits() is None:
         raise UsageError(
-            f"{kind} without a cap bounds no user's total, so a release cannot be charged to anyone: give --cap N. "
-            f"{NOTHING_DONE}"
+            f"{kind} without a cap bounds no user's total, so a release cannot be charged to anyone: give --cap N."
         )
     inputs.values["venues"] = places.path.name
     inputs.values["levels"] = list(venues.levels)
