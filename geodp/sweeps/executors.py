@@ -29,13 +29,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from geodp._version import __version__
 from geodp.errors import GeodpError, UsageError
-from geodp.scenario.file import build_scenario, dump
-from geodp.scenario.schema import Scenario
 from geodp.storage.folders import scratch_folder, whole_folder
 from geodp.storage.manifest import read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from geodp.scenario.schema import Scenario
 
 Job = dict[str, Any]
 """`run_id, cell, seed, scenario` (plain values), `keep`, `folder` (where kept parts go, or None)."""
@@ -59,6 +59,7 @@ def make_jobs(
     does not count.
     """
     from geodp.runs.run import checksums
+    from geodp.scenario.file import dump
 
     resolved = scenario.resolved()
     plain, digests = dump(resolved), sorted(checksums(resolved).values())
@@ -94,6 +95,7 @@ def _run_and_measure(job: Job) -> tuple[dict[str, float | None], list[str]]:
     """Run it, and return its metrics and what was dropped, guessed or clipped on the way."""
     from geodp.run_folder.folder import RunFolder
     from geodp.runs.run import run_into
+    from geodp.scenario.file import build_scenario
 
     scenario = build_scenario(job["scenario"], source=job["cell"], folder=Path.cwd(), trust_plugins=True)
     keep = set(job["keep"])

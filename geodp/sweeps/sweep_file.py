@@ -148,7 +148,11 @@ class Cell:
 
     def label(self) -> str:
         """Say the values in one line."""
-        return ", ".join(f"{path}={as_text(value)}" for path, value in self.values.items()) or "base"
+        return _combination(self.values)
+
+    def has(self, values: Mapping[str, Any]) -> bool:
+        """Tell whether the cell has these values, among others."""
+        return all(self.values.get(path) == value for path, value in values.items())
 
 
 @dataclass(frozen=True)
@@ -166,10 +170,7 @@ class LoadedSweep:
 
     def baseline(self) -> Cell:
         """Return the cell that others are compared with."""
-        wanted = self.sweep.baseline
-        return next(
-            cell for cell in self.cells if all(cell.values.get(path) == value for path, value in wanted.items())
-        )
+        return next(cell for cell in self.cells if cell.has(self.sweep.baseline))
 
 
 def load_sweep(path: str | Path, overrides: Mapping[str, Any] | None = None) -> LoadedSweep:
@@ -206,36 +207,29 @@ def _cells(sweep: Sweep, base: dict[str, Any], folder: Path) -> tuple[list[Cell]
         problems.append(("base", "the base compares arms by itself: vary the paths in 'grids', and drop 'compare'"))
         base = {key: value for key, value in base.items() if key != "compare"}
     varied = list(dict.fromkeys(path for grid in sweep.grids for path in grid))
-    cells: list[Cell] = []
-    seen: set[str] = set()
-    told: set[str] = set()
+    cells: dict[str, Cell] = {}  # by what they come to: the same combination may stand in two grids
+    faults: dict[str, tuple[str, str]] = {}  # by message: the same mistake of the base stands in every cell
     for number, grid in enumerate(sweep.grids):
-        for values in itertools.product(*grid.values()):
-            raw = copy.deepcopy(base)
+        for combination in itertools.product(*grid.values()):
+            raw, values = copy.deepcopy(base), dict(zip(grid, combination, strict=True))
             try:
-                for dotted, value in zip(grid, values, strict=True):
+                for dotted, value in values.items():
                     set_path(raw, dotted, copy.deepcopy(value))
                 scenario = build_scenario(raw, source=sweep.base, folder=folder, trust_plugins=True)
             except (ScenarioError, UsageError) as error:
                 found = error.problems if isinstance(error, ScenarioError) else [("", str(error))]
                 for where, text in found:
                     message = f"{where}: {text}" if where else text
-                    if message not in told:  # the same mistake of the base stands in every cell
-                        told.add(message)
-                        problems.append(
-                            (f"grids.{number}", f"{message} (first in the cell {_combination(grid, values)})")
-                        )
+                    said = f"{message} (first in the cell {_combination(values)})"
+                    faults.setdefault(message, (f"grids.{number}", said))
                 continue
-            key = json.dumps(dump(scenario), sort_keys=True)
-            if key not in seen:
-                seen.add(key)
-                row = {path: value_at(raw, path) for path in varied}
-                cells.append(Cell(len(cells), row, scenario))
-    return cells, problems
+            row = {path: value_at(raw, path) for path in varied}
+            cells.setdefault(json.dumps(dump(scenario), sort_keys=True), Cell(len(cells), row, scenario))
+    return list(cells.values()), [*problems, *faults.values()]
 
 
-def _combination(grid: dict[str, tuple[Any, ...]], values: tuple[Any, ...]) -> str:
-    return ", ".join(f"{path}={as_text(value)}" for path, value in zip(grid, values, strict=True)) or "base"
+def _combination(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{path}={as_text(value)}" for path, value in values.items()) or "base"
 
 
 def value_at(raw: dict[str, Any], dotted: str) -> Any:
@@ -259,11 +253,7 @@ def _sweep_problems(sweep: Sweep, cells: list[Cell]) -> list[tuple[str, str]]:
         for path in sweep.baseline
         if path not in varied
     ]
-    if (
-        cells
-        and not problems
-        and not any(all(cell.values.get(path) == value for path, value in sweep.baseline.items()) for cell in cells)
-    ):
+    if cells and not problems and not any(cell.has(sweep.baseline) for cell in cells):
         problems.append(("baseline", f"no cell has {sweep.baseline}"))
     for number, plot in enumerate(sweep.plot):
         if metric_of(plot.y) is None:
