@@ -168,8 +168,8 @@ def visits(
     venue_column: VenueColumns = None,
 ) -> Any:
     """Publish visits (columns user, venue): each moved to a random place of a public list of venues."""
+    from geodp.publish.private_visits import PARTS
     from geodp.publish.request import parse_columns
-    from geodp.publish.visit_reading import PARTS
     from geodp.publish.visits import PublicPlaces, publish_visits
     from geodp.tables.visits.hierarchy import AreaFile
     from geodp.tables.visits.venue_file import PARTS as LISTED
@@ -213,8 +213,8 @@ def counts(
 ) -> Any:
     """Publish how many users visited each venue of a public list (columns user, venue)."""
     from geodp.publish.counts import CountsOptions, publish_counts
+    from geodp.publish.private_visits import PARTS
     from geodp.publish.request import parse_columns
-    from geodp.publish.visit_reading import PARTS
     from geodp.tables.visits.venue_file import PARTS as LISTED
 
     listed = parse_columns(venue_column, LISTED, "--venue-column")

@@ -18,14 +18,14 @@ import numpy.typing as npt
 
 from geodp.errors import GeodpError, UsageError
 from geodp.privacy.keyed_choice import user_words
-from geodp.publish.request import nothing_done
-from geodp.publish.visit_reading import (
+from geodp.publish.private_visits import (
     PARTS,
     VisitCollector,
     require_visits,
     visit_batches,
     visit_files,
 )
+from geodp.publish.request import nothing_done
 from geodp.tables.reader import open_table
 from geodp.tables.visits.histories import Integers, Venues
 from geodp.tables.visits.visit_sets import VisitSets, visit_sets

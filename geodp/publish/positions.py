@@ -20,11 +20,10 @@ from geodp.public.guarantee import Guarantee, Trust, Unit
 from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import DEGREE_DIGITS, PublishedTable, degree_columns
 from geodp.publish.pipeline import Plan, Product, PublishResult, publish
+from geodp.publish.private_positions import UsedPositions, bounding_box, read_rows, used_positions
 from geodp.publish.public_inputs import PublicInputs
-from geodp.publish.reading import bounding_box, read_rows
 from geodp.publish.request import Request, require_positive
 from geodp.publish.statement import Accuracy
-from geodp.publish.used_positions import Positions, used_positions
 from geodp.registry import Plugin, PublicFacts, plugins
 
 if TYPE_CHECKING:
@@ -65,7 +64,13 @@ def _prepare(request: Request, inputs: PublicInputs, *, kind: str, expected_work
         if expected_workers is not None:
             raise UsageError(f"--expected-workers is for counts; {kind} reports every row by itself.")
         return ReportedPoints(mechanism, positions)
-    return CountedCells.prepared(mechanism, positions, inputs, expected_workers)
+    if not isinstance(mechanism, Mechanism):
+        raise TypeError(f"{mechanism.kind} is no mechanism of a curator")
+    bounded, guarantee = _for_cap(mechanism, positions.cap)
+    expected = _expected_workers(bounded, positions, inputs, expected_workers)
+    bounded = bounded.resolve(_facts(region, expected))
+    _require_sound_grid(bounded, region)
+    return CountedCells(bounded, positions, expected, guarantee)
 
 
 def build(kind: str, epsilon: float | None, settings: Mapping[str, Any]) -> Plugin:
@@ -91,19 +96,17 @@ _SAMPLES = 200_000  # the mean error is then known to 0.2 %
 class ReportedPoints(Plan):
     """One report per row. The publisher sees the true places: for these reports it is the trusted party."""
 
-    def __init__(self, device: Device, positions: Positions) -> None:
+    def __init__(self, device: Device, positions: UsedPositions) -> None:
         self.mechanism = device.kind
-        self.region = positions.region
+        self.region, self.remarks = positions.region, positions.remarks
         self.device, self.guarantee = _on_the_ground(device, positions.region)
-        self.per_person = self.guarantee.repeated(positions.cap or 1)
-        if (positions.cap or 1) > 1:
-            self.together = self.guarantee.together(
-                positions.cap or 1, f"All of a user's at most {positions.cap:,} rows"
-            )
+        most = positions.cap or 1
+        self.per_person = self.guarantee.repeated(most)
+        if most > 1:
+            self.together = self.guarantee.together(most, f"All of a user's at most {most:,} rows")
         whose = "whose they are (column user), " if positions.users is not None else ""
         self.not_hidden = (f"how many rows there are, {whose}and that each lies inside the region",)
         self.fields = self.device.settings_in_force()
-        self.remarks = positions.remarks
         self._positions = positions
 
     def rehearse(self, noise: Noise) -> None:
@@ -116,7 +119,7 @@ class ReportedPoints(Plan):
         A file may be sorted by place, and its order would then tell places. A release is shuffled, and sorted by user
         where there are users; a simulation keeps the order, so that reports can be held against the truth.
         """
-        positions = self._positions.drawn(noise)
+        positions = self._positions.choose(noise)
         x_m, y_m = self.device.report(positions.x_m, positions.y_m, rng=noise, region=self.region)
         users = positions.users
         if noise.releasable:
@@ -195,29 +198,13 @@ class CountedCells(Plan):
     """One snapshot: cells, each with a noisy count of the rows in it."""
 
     def __init__(
-        self, mechanism: Mechanism, positions: Positions, expected_workers: float, guarantee: Guarantee
+        self, mechanism: Mechanism, positions: UsedPositions, expected_workers: float, guarantee: Guarantee
     ) -> None:
-        self.mechanism = mechanism.kind
-        self.region = positions.region
-        self.fields = mechanism.settings_in_force()
+        self.mechanism, self.fields = mechanism.kind, mechanism.settings_in_force()
+        self.region, self.remarks = positions.region, positions.remarks
         self.guarantee = self.per_person = guarantee
-        self.remarks = positions.remarks
-        self._mechanism = mechanism
-        self._positions = positions
+        self._mechanism, self._positions = mechanism, positions
         self._nobody = Snapshot(0.0, np.empty(0), np.empty(0), positions.region, expected_workers)
-
-    @classmethod
-    def prepared(
-        cls, mechanism: Plugin, positions: Positions, inputs: PublicInputs, expected_workers: float | None
-    ) -> CountedCells:
-        """Settle the public number of people and the noise that hides all rows of one of them."""
-        if not isinstance(mechanism, Mechanism):
-            raise TypeError(f"{mechanism.kind} is no mechanism of a curator")
-        bounded, guarantee = _for_cap(mechanism, positions.cap)
-        expected = _expected_workers(bounded, positions, inputs, expected_workers)
-        bounded = bounded.resolve(_facts(positions, expected))
-        _require_sound_grid(bounded, positions)
-        return cls(bounded, positions, expected, guarantee)
 
     def rehearse(self, noise: Noise) -> None:
         """Count nobody."""
@@ -225,7 +212,7 @@ class CountedCells(Plan):
 
     def draw(self, noise: Noise) -> Product:
         """Count, with noise in every cell."""
-        used = self._positions.drawn(noise)
+        used = self._positions.choose(noise)
         cells = self._mechanism.release(replace(self._nobody, x_m=used.x_m, y_m=used.y_m), noise)
         accuracy = _accuracy(cells, self._positions)
         return Product(self._table(cells), accuracy, noise.releasable, lambda page: _draw_map(page, cells))
@@ -257,29 +244,26 @@ def _for_cap(mechanism: Mechanism, cap: int | None) -> tuple[Mechanism, Guarante
     return mechanism.model_copy(update={"epsilon": each}), replace(promise, unit=Unit.USER)
 
 
-def _expected_workers(mechanism: Mechanism, positions: Positions, inputs: PublicInputs, given: float | None) -> float:
+def _expected_workers(
+    mechanism: Mechanism, positions: UsedPositions, inputs: PublicInputs, given: float | None
+) -> float:
     """Return the public number of people, where the mechanism uses one (0 where it does not)."""
-    used = mechanism.resolve(_facts(positions, 1.0)) != mechanism
+    used = mechanism.resolve(_facts(positions.region, 1.0)) != mechanism
     if not used and given is None:
         return 0.0
     if not used and getattr(mechanism, "cell_m", None) is not None:
         raise UsageError(f"--expected-workers has no effect: the cells of {mechanism.kind} are set.")
     option = "--expected-workers N, or set the size of the cells (--set cell_m=300)"
-    return inputs.settle("expected workers", option, given, lambda: _one_figure(positions.x_m.size))
+    one_figure = float(f"{positions.x_m.size:.0e}")  # as scenarios round it
+    return inputs.settle("expected workers", option, given, lambda: one_figure)
 
 
-def _facts(positions: Positions, expected_workers: float) -> PublicFacts:
-    region = positions.region
+def _facts(region: Region, expected_workers: float) -> PublicFacts:
     return PublicFacts(expected_workers, 0.0, 1.0, 0.0, region.width_m, region.height_m)
 
 
-def _one_figure(count: int) -> float:
-    """Round to one significant figure, as scenarios do."""
-    return float(f"{count:.0e}")
-
-
-def _require_sound_grid(mechanism: Mechanism, positions: Positions) -> None:
-    region, cell_m = positions.region, getattr(mechanism, "cell_m", None)
+def _require_sound_grid(mechanism: Mechanism, region: Region) -> None:
+    cell_m = getattr(mechanism, "cell_m", None)
     if cell_m is None:
         return
     if cell_m > min(region.width_m, region.height_m):
@@ -292,7 +276,7 @@ def _require_sound_grid(mechanism: Mechanism, positions: Positions) -> None:
         raise DataError(f"cells of {cell_m:g} m make {size:,} cells, more than {MAX_CELLS:,}: use a larger cell_m.")
 
 
-def _accuracy(cells: Cells, positions: Positions) -> Accuracy:
+def _accuracy(cells: Cells, positions: UsedPositions) -> Accuracy:
     """E|Lap(b)| = b, and 95 % of the noise lies within b·ln 20; b is the public scale of each count.
 
     A sum of k Laplace variables with the variance of one has a mean of |x| between b and 1.13 b, and shorter tails.

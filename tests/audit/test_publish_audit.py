@@ -27,8 +27,8 @@ from geodp.publish.statement import Accuracy
 counts_file: Any = import_module("geodp.publish.counts")
 positions_file: Any = import_module("geodp.publish.positions")
 trajectories_file: Any = import_module("geodp.publish.trajectories")
-used_file: Any = import_module("geodp.publish.used_positions")
-visit_reading_file: Any = import_module("geodp.publish.visit_reading")
+used_file: Any = import_module("geodp.publish.private_positions")
+visit_reading_file: Any = import_module("geodp.publish.private_visits")
 visits_file: Any = import_module("geodp.publish.visits")
 Plant = Callable[[pytest.MonkeyPatch], None]
 

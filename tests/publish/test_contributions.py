@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geodp.errors import DataError, UsageError
-from geodp.publish.contributions import rows_beyond, settle_cap, within_cap
+from geodp.publish.private_positions import Rows, read_rows, rows_beyond, settle_cap, within_cap
 from geodp.publish.public_inputs import PublicInputs
-from geodp.publish.reading import Rows, read_rows
 from geodp.publish.request import Request
 from tests.publish.conftest import Make, places
 

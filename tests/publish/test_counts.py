@@ -12,7 +12,7 @@ import pytest
 
 from geodp.cli.main import main
 from geodp.errors import DataError
-from geodp.publish.visit_reading import UserNumbering, read_visit_sets, visit_files
+from geodp.publish.private_visits import UserNumbering, read_visit_sets, visit_files
 from geodp.tables.visits.generated_visits import Sizes, generated_histories
 from geodp.tables.visits.venue_file import read_venue_list
 from tests.publish.conftest import with_ledger
@@ -481,7 +481,7 @@ def test_a_long_file_is_read_in_batches_and_a_folder_file_by_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Repeated visits are thrown out along the way: memory follows who visited what, not the length of the file."""
-    from geodp.publish import visit_reading
+    from geodp.publish import private_visits
     from geodp.tables import formats
 
     rng = np.random.default_rng(0)
@@ -490,17 +490,17 @@ def test_a_long_file_is_read_in_batches_and_a_folder_file_by_file(
     (tmp_path / "venues.csv").write_text("venue\n" + "\n".join(str(n) for n in range(20)))
     venues = read_venue_list(tmp_path / "venues.csv")
     monkeypatch.setattr(formats, "_BLOCK_BYTES", 1 << 14)
-    monkeypatch.setattr(visit_reading, "_GATHER_ROWS", 1500)
-    monkeypatch.setattr(visit_reading, "_COMPACT_AT", 2000)
+    monkeypatch.setattr(private_visits, "_GATHER_ROWS", 1500)
+    monkeypatch.setattr(private_visits, "_COMPACT_AT", 2000)
     most = 0
-    compact = visit_reading.VisitCollector._compact
+    compact = private_visits.VisitCollector._compact
 
-    def watched(self: visit_reading.VisitCollector) -> None:
+    def watched(self: private_visits.VisitCollector) -> None:
         nonlocal most
         most = max(most, self._visits.size + sum(part.size for part in self._new))
         compact(self)
 
-    monkeypatch.setattr(visit_reading.VisitCollector, "_compact", watched)
+    monkeypatch.setattr(private_visits.VisitCollector, "_compact", watched)
     read = read_visit_sets(tmp_path / "in.csv", venues, releasing=False)
     assert read.rows == 60_000
     assert most < 5000, "60,000 visits, of which 1,000 differ"

@@ -14,7 +14,7 @@ import pytest
 from geodp.cli.main import main
 from geodp.errors import DataError, UsageError
 from geodp.publish.data_check import FOR_THE_HOLDER, check_data
-from geodp.publish.reading import read_rows
+from geodp.publish.private_positions import read_rows
 from geodp.tables.trajectories.files import read_points
 
 TOWN = "10.0,50.0,10.08,50.05"

@@ -5,8 +5,8 @@ import pytest
 from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.publish.positions import publish_positions
+from geodp.publish.private_positions import Rows, bounding_box, inside, read_rows
 from geodp.publish.public_inputs import parse_region
-from geodp.publish.reading import Rows, bounding_box, inside, read_rows
 from geodp.publish.request import Request
 from tests.publish.conftest import TOWN, Make, files, places
 

@@ -7,7 +7,7 @@ from geodp.geometry import Region
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.guarantee import Trust
 from geodp.publish.positions import ReportedPoints, publish_positions
-from geodp.publish.used_positions import Positions
+from geodp.publish.private_positions import UsedPositions
 from geodp.registry import plugin
 from tests.publish.conftest import Make, files
 
@@ -17,7 +17,9 @@ WIDE = Region(10.0, 49.9, 10.4, 50.15)
 
 
 def plan(region: Region, kind: str = "planar_geometric", **fields: object) -> ReportedPoints:
-    return ReportedPoints(plugin(kind, "device", **fields), Positions(region, np.zeros(3), np.zeros(3), None, None, ()))
+    return ReportedPoints(
+        plugin(kind, "device", **fields), UsedPositions(region, np.zeros(3), np.zeros(3), None, None, ())
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.0123456789, np.log(4) / 200])
@@ -58,7 +60,7 @@ def test_the_accuracy_is_simulated_at_public_places_and_never_at_true_ones(kind:
     west, south, _, _ = WIDE.box_m
     told = []
     for x_m, y_m in ((np.zeros(50), np.zeros(50)), (np.full(9, west + 1.0), np.full(9, south + 1.0))):
-        positions = Positions(WIDE, x_m, y_m, None, None, ())
+        positions = UsedPositions(WIDE, x_m, y_m, None, None, ())
         asked = ReportedPoints(plugin(kind, "device", epsilon_per_m=0.01), positions)
         told.append(asked.draw(SimulatedNoise(np.random.default_rng(0))).accuracy)
     assert told[0] == told[1]

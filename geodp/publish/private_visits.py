@@ -1,8 +1,11 @@
-"""Private visits read as sets: batch by batch, so that memory holds who visited what once, however long the file."""
+"""Private visits: for counts as sets, read batch by batch; for `geodp publish visits` as histories, visit by visit.
+
+Of sets, memory holds who visited what once, however long the file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +15,10 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.privacy.keyed_choice import user_words
-from geodp.publish.request import NOTHING_DONE
 from geodp.tables.formats import is_table
-from geodp.tables.reader import as_text, open_table
+from geodp.tables.reader import as_text, call_it, open_table, words_of
 from geodp.tables.row_checks import checked_batches
-from geodp.tables.visits.histories import Integers, Venues
+from geodp.tables.visits.histories import Histories, Integers, Names, Venues
 from geodp.tables.visits.visit_sets import VisitSets, distinct, sets_of_sorted
 
 PARTS = ("user", "venue")
@@ -132,7 +134,7 @@ def visit_files(path: Path) -> list[Path]:
         return [path]
     found = sorted(file for file in path.rglob("*") if file.is_file() and is_table(file))
     if not found:
-        raise DataError(f"{path}: the folder holds neither Parquet nor csv files, nor other tables. {NOTHING_DONE}")
+        raise DataError(f"{path}: the folder holds neither Parquet nor csv files, nor other tables.")
     return found
 
 
@@ -152,11 +154,9 @@ def read_visit_sets(
 def require_visits(path: Path, rows: int, listed: int) -> None:
     """Refuse data without a single visit to a venue of the list."""
     if not rows:
-        raise DataError(f"{path.name}: has column names but no visits. {NOTHING_DONE}")
+        raise DataError(f"{path.name}: has column names but no visits.")
     if not listed:
-        raise DataError(
-            f"{path.name}: no visit names a venue of the public list: do both files call venues alike? {NOTHING_DONE}"
-        )
+        raise DataError(f"{path.name}: no visit names a venue of the public list: do both files call venues alike?")
 
 
 def venues_of(path: Path, *, releasing: bool, called: Mapping[str, str] | None = None) -> Venues:
@@ -166,7 +166,7 @@ def venues_of(path: Path, *, releasing: bool, called: Mapping[str, str] | None =
         for _, venue in visit_batches(file, releasing=releasing, called=called):
             names.update(venue.unique().to_pylist())
     if not names:
-        raise DataError(f"{path.name}: has column names but no visits. {NOTHING_DONE}")
+        raise DataError(f"{path.name}: has column names but no visits.")
     listed = np.array(sorted(names), dtype=np.object_)
     return Venues(listed, *np.full((2, listed.size), np.nan))
 
@@ -179,3 +179,82 @@ def visit_batches(path: Path, *, releasing: bool, called: Mapping[str, str] | No
     table = open_table(path, PARTS, called=called, releasing=releasing)
     for part in checked_batches(table, total=releasing, what=None):
         yield as_text(part["user"]), as_text(part["venue"])
+
+
+def read_visits(
+    path: Path,
+    venues: Venues,
+    *,
+    releasing: bool,
+    columns: Mapping[str, str] | None = None,
+    users: Sequence[str] | None = None,
+) -> tuple[Histories, tuple[str, ...]]:
+    """Read private visits; those to venues that are not in the public list, or of people not in theirs, are left out.
+
+    A row that lacks a value is an error when simulating. A release leaves its visit out and keeps the name: whose
+    record is emptied stays among the people.
+
+    Parameters
+    ----------
+    path
+        The file (csv or Parquet).
+    venues
+        The public list of venues.
+    releasing
+        Whether rows are read as a total function.
+    columns
+        What the columns of user and venue are called where that differs.
+    users
+        The public list of people; None: those whom the file names.
+    """
+    table = open_table(path, PARTS, called=columns, releasing=releasing)
+    parts = list(table.batches(total=True) if releasing else checked_batches(table, what="visits"))
+    user, venue = (words_of(parts, name) for name in PARTS)
+    names = np.array(sorted(user.unique().drop_null().to_pylist() if users is None else users), dtype=np.object_)
+    person = _numbers(user, names)
+    place = venues.numbers_of(venue)
+    known = (person >= 0) & (place >= 0)
+    if not releasing and not (place >= 0).any():
+        raise DataError(f"{path.name}: no visit names a venue of the public list: do both files call venues alike?")
+    return Histories(names, person[known], place[known]), _left_out(person, place)
+
+
+def _numbers(column: Any, names: Names) -> Integers:
+    """Return the number of each name, -1 for those that have none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = pc.index_in(column, value_set=pa.array(names, pa.string()), skip_nulls=True)
+    return np.asarray(pc.fill_null(found, -1), dtype=np.int64)
+
+
+def _left_out(person: Integers, place: Integers) -> tuple[str, ...]:
+    """Say what was left out (private: told when simulating only)."""
+    unlisted, strangers = np.count_nonzero(place < 0), np.count_nonzero(person < 0)
+    told = (
+        (unlisted, f"{unlisted:,} of {place.size:,} visits are to venues not in the list, left out."),
+        (strangers, f"{strangers:,} of {person.size:,} visits are of people not in the list of users, left out."),
+    )
+    return tuple(text for number, text in told if number)
+
+
+def read_users(path: Path) -> list[str]:
+    """Read the public list of people (column user): each gets a record in the output, whatever is in the data."""
+    names = words_of(list(checked_batches(open_table(path, ["user"]), what="users")), "user").to_pylist()
+    if len(set(names)) != len(names):
+        raise DataError(f"{path.name}: names a user twice.")
+    return [str(name) for name in names]
+
+
+def read_personal_levels(path: Path) -> dict[str, str]:
+    """Read who wants which level (columns user, level); a user without one, or with an empty one, has the default.
+
+    The choices are public: they are published with the guarantee, and must not depend on where a person was.
+    """
+    table = open_table(path, ("user", "level"), gaps=("level",), name_it=call_it)
+    levels: dict[str, str] = {}
+    for part in checked_batches(table, what=None):
+        for user, level in zip(*(as_text(part[name]).to_pylist() for name in ("user", "level")), strict=True):
+            if level not in (None, "") and levels.setdefault(user, level) != level:
+                raise DataError(f"{path.name}: user '{user}' has two levels, '{levels[user]}' and '{level}'.")
+    return levels
