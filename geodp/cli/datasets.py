@@ -56,7 +56,7 @@ def make(
     from geodp.tables.visits.generated_visits import Sizes
 
     if trips:
-        from geodp.publish.public_inputs import parse_region, require_sound
+        from geodp.publish.request import parse_region, require_sound
         from geodp.tables.trajectories.generated_trips import TripSizes
 
         driven = TripSizes(people=people, trips=trips, points=trips * points, days=max(1, trips // people // 6))

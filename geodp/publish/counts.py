@@ -37,8 +37,7 @@ from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import PublishedTable, degree_columns, require_suffix
 from geodp.publish.pipeline import Plan, Product, PublicationPlan, PublishResult, publish
 from geodp.publish.private_visits import read_visit_sets, venues_of
-from geodp.publish.public_inputs import PublicInputs
-from geodp.publish.request import Request
+from geodp.publish.request import PublicInputs, Request
 from geodp.publish.statement import Accuracy
 from geodp.registry import plugins
 from geodp.tables.visits.histories import Venues

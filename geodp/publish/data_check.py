@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from geodp.errors import UsageError
 from geodp.geometry import Region
-from geodp.publish.public_inputs import parse_region, require_sound
+from geodp.publish.request import parse_region, require_sound
 from geodp.tables import total_rows
 from geodp.tables.formats import column_names, is_csv
 from geodp.tables.notices import gathered, notice

@@ -26,8 +26,7 @@ from geodp.privacy.ledger_file import LedgerFile
 from geodp.privacy.noise import Noise, SimulatedNoise, noise_source, require_releasable
 from geodp.public.guarantee import Guarantee
 from geodp.publish.outputs import PublishedTable, write_table
-from geodp.publish.public_inputs import PublicInputs
-from geodp.publish.request import NOTHING_DONE, Request, nothing_done
+from geodp.publish.request import NOTHING_DONE, PublicInputs, Request, nothing_done
 from geodp.publish.staging import Staging, put_right
 from geodp.publish.statement import Accuracy, Spent, Statement
 from geodp.storage.files import write_text_whole

@@ -21,8 +21,7 @@ from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import DEGREE_DIGITS, PublishedTable, degree_columns
 from geodp.publish.pipeline import Plan, Product, PublishResult, publish
 from geodp.publish.private_positions import UsedPositions, bounding_box, read_rows, used_positions
-from geodp.publish.public_inputs import PublicInputs
-from geodp.publish.request import Request, require_positive
+from geodp.publish.request import PublicInputs, Request, require_positive
 from geodp.publish.statement import Accuracy
 from geodp.registry import Plugin, PublicFacts, plugins
 

@@ -22,8 +22,7 @@ from geodp.errors import DataError, UsageError
 from geodp.geometry import Array, Region
 from geodp.privacy.keyed_choice import GOLDEN, draw_key, keyed, mixed, user_words
 from geodp.privacy.noise import Noise
-from geodp.publish.public_inputs import PublicInputs
-from geodp.publish.request import Request
+from geodp.publish.request import PublicInputs, Request
 from geodp.tables.reader import open_table, say_column
 from geodp.tables.row_checks import Mask, RegionCheck, checked_batches
 

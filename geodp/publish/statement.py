@@ -17,8 +17,7 @@ from geodp.storage.files import digest
 
 if TYPE_CHECKING:
     from geodp.publish.pipeline import Plan, Product
-    from geodp.publish.public_inputs import PublicInputs
-    from geodp.publish.request import Request
+    from geodp.publish.request import PublicInputs, Request
 
 SIMULATED = "SIMULATED, not releasable: its noise follows from the seed. Publish real data with --mode release."
 UNPROTECTED = "SIMULATED, not releasable and NOT PRIVATE: no guarantee holds for it."

@@ -18,8 +18,7 @@ from geodp.public.guarantee import Unit
 from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import PublishedTable, degree_columns
 from geodp.publish.pipeline import Plan, Product, PublicationPlan, PublishResult, publish
-from geodp.publish.public_inputs import PublicInputs
-from geodp.publish.request import Request
+from geodp.publish.request import PublicInputs, Request
 from geodp.publish.statement import Accuracy
 from geodp.registry import plugins
 from geodp.tables.formats import is_table

@@ -18,8 +18,7 @@ from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import PublishedTable, degree_columns
 from geodp.publish.pipeline import Plan, Product, PublicationPlan, PublishResult, publish
 from geodp.publish.private_visits import read_personal_levels, read_users, read_visits
-from geodp.publish.public_inputs import PublicInputs
-from geodp.publish.request import Request
+from geodp.publish.request import PublicInputs, Request
 from geodp.publish.statement import Accuracy
 from geodp.registry import plugins
 from geodp.tables.notices import notice_cap

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from geodp.errors import DataError, UsageError
 from geodp.publish.private_positions import Rows, read_rows, rows_beyond, settle_cap, within_cap
-from geodp.publish.public_inputs import PublicInputs
-from geodp.publish.request import Request
+from geodp.publish.request import PublicInputs, Request
 from tests.publish.conftest import Make, places
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from geodp.errors import DataError, UsageError
 from geodp.publish.positions import publish_positions
-from geodp.publish.public_inputs import parse_region
+from geodp.publish.request import parse_region
 from tests.publish.conftest import TOWN, Make, files, places
 
 

@@ -6,8 +6,7 @@ from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.publish.positions import publish_positions
 from geodp.publish.private_positions import Rows, bounding_box, inside, read_rows
-from geodp.publish.public_inputs import parse_region
-from geodp.publish.request import Request
+from geodp.publish.request import Request, parse_region
 from tests.publish.conftest import TOWN, Make, files, places
 
 

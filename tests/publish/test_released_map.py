@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from geodp.publish.positions import publish_positions
-from geodp.publish.public_inputs import parse_region
+from geodp.publish.request import parse_region
 from tests.display.conftest import Browser
 from tests.display.map_contents import contents
 from tests.publish.conftest import TOWN, Make, places
