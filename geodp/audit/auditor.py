@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,12 +15,14 @@ from geodp.audit.exact import ROUNDING_SLACK, exact_epsilon
 from geodp.audit.histogram import histogram_events
 from geodp.audit.lattice import TESTS as RAW_BIT_TESTS
 from geodp.audit.lattice import raw_bit_events
-from geodp.audit.transcript import CannotFollow, spent_along
+from geodp.audit.transcript import CannotFollow, follow, sampled_answers
 from geodp.errors import GeodpError, UsageError
 from geodp.privacy.audit_case import AuditCase, CheckedCase, ExactCase, TranscriptCase
 from geodp.privacy.noise import Noise
 
 LEAST_SAMPLES = 1000
+MOST_SAMPLED = 2
+"""Followed pairs whose answers are sampled."""
 _EVENT_TESTS = 5  # the stated event; two scanned thresholds; two held-out histograms
 
 
@@ -141,30 +143,45 @@ def audit_cases(
     for index, case in enumerate(cases):
         noise = noise_for(f"{kind}.{index}.{case.name}")
         number = samples if case.most is None else min(samples, case.most)
-        with_, without = (drawn(case, noise, present, number) for present in (True, False))
-        pairs.append(examine(case, with_, without, alpha=alpha, raw_bits_bind=noise.releasable))
+        with_, without = (draw_outputs(case, noise, present, number) for present in (True, False))
+        named = case if number == samples else replace(case, name=f"{case.name} (N = {number})")
+        pairs.append(examine(named, with_, without, alpha=alpha, raw_bits_bind=noise.releasable))
         bind = bind or noise.releasable
     return Audit(kind, samples, confidence, tuple(pairs), bind)
 
 
-def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor) -> tuple[list[PairAudit], list[TranscriptCase]]:
-    """Check pairs that need no samples, and no share of alpha: followed ones and exact laws.
+@dataclass(frozen=True)
+class Checked:
+    """What was found out without samples, and without a share of alpha."""
 
-    Returns what was found out, and the cases that could not be followed: their noise is drawn apart from what it hides.
-    """
+    pairs: tuple[PairAudit, ...]
+    not_followed: tuple[TranscriptCase, ...]
+    """Their noise is drawn apart from what it hides."""
+    to_sample: tuple[AuditCase, ...]
+    """The answers of those that asked for the largest share of what they claim."""
+
+
+def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiable: float = math.inf) -> Checked:
+    """Follow pairs, or compare their exact laws; answers are sampled where as much as is claimed can be certified."""
     pairs: list[PairAudit] = []
     apart: list[TranscriptCase] = []
+    sampled: list[tuple[tuple[float, int], AuditCase]] = []
     for index, case in enumerate(cases):
         if isinstance(case, ExactCase):
             pairs.append(PairAudit(case.name, case.claimed, (), (), exact_epsilon(*case.laws())))
             continue
         try:
-            spent = spent_along(case, noise_for(f"followed.{index}.{case.name}"))
+            followed = follow(case, noise_for(f"followed.{index}.{case.name}"))
         except CannotFollow:
             apart.append(case)
-        else:
-            pairs.append(PairAudit(case.name, case.claimed, (), (), None, spent))
-    return pairs, apart
+            continue
+        pair = PairAudit(case.name, case.claimed, (), (), None, followed.spent)
+        pairs.append(pair)
+        if followed.changes and 0 < case.claimed <= certifiable:
+            numbers = sum(change.columns for change in followed.changes)
+            sampled.append(((-round(pair.share_asked, 1), numbers), sampled_answers(case, followed)))
+    sampled.sort(key=lambda found: found[0])  # the fewer numbers tell it, the more of it samples can certify
+    return Checked(tuple(pairs), tuple(apart), tuple(case for _, case in sampled[:MOST_SAMPLED]))
 
 
 def require_sound(samples: int, confidence: float) -> None:
@@ -175,7 +192,7 @@ def require_sound(samples: int, confidence: float) -> None:
         raise UsageError(f"--confidence must lie between 0 and 1 (such as 0.95), got {confidence:g}")
 
 
-def drawn(case: AuditCase, noise: Noise, present: bool, samples: int) -> Array:
+def draw_outputs(case: AuditCase, noise: Noise, present: bool, samples: int) -> Array:
     """Draw outputs and check that there are as many as asked for."""
     outputs = np.asarray(case.draw(noise, present, samples), dtype=np.float64)
     if outputs.ndim not in (1, 2) or len(outputs) != samples:

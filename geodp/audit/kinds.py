@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import ValidationError
 
-from geodp.audit.auditor import Audit, NoiseFor, PairAudit, audit_cases, check_cases, require_sound
-from geodp.audit.pairs import drawn_pairs, named_pairs
-from geodp.audit.sampled import MOST_SAMPLED, sampled_release
+from geodp.audit.auditor import (
+    MOST_SAMPLED,
+    Audit,
+    Checked,
+    NoiseFor,
+    PairAudit,
+    audit_cases,
+    check_cases,
+    require_sound,
+)
+from geodp.audit.pairs import chosen_pairs, random_pairs
+from geodp.audit.sampled import sampled_release
 from geodp.errors import UsageError
 from geodp.model import did_you_mean
 from geodp.privacy.audit_case import AuditCase, CheckedCase
@@ -47,21 +57,61 @@ def audit_kind(
     from the seed, `release` is OpenDP's and has none.
     """
     plugin = build(kind, settings or {})
-    noise_for = noise_by_name(mode, seed)
+    variants = {"": plugin} if settings else None
+    return audit_plugin(
+        plugin,
+        noise_by_name(mode, seed),
+        samples=samples,
+        confidence=confidence,
+        drawn=random_pairs_of(plugin, variants, seed, neighbours),
+    )
+
+
+def audit_plugin(
+    plugin: Any,
+    noise_for: NoiseFor,
+    *,
+    samples: int = 100_000,
+    confidence: float = 0.95,
+    drawn: Sequence[CheckedCase] = (),
+) -> Audit:
+    """Audit a plug-in as it is set.
+
+    Parameters
+    ----------
+    plugin
+        What is audited: `release`, `publish`, `report` or `protect` is run on the chosen pairs of its family, and on
+        its own.
+    noise_for
+        Noise for each named part of the audit.
+    samples
+        Outputs drawn on each input of each pair that is sampled.
+    confidence
+        Probability, at least, with which a true claim survives.
+    drawn
+        More pairs to follow.
+    """
     require_sound(samples, confidence)
     if claims_nothing(plugin):
-        return Audit(kind, samples, confidence, ())
-    named = named_pairs(plugin)
-    chosen = [case for case in named if isinstance(case, AuditCase)]
-    checked = [case for case in named if not isinstance(case, AuditCase)]
-    checked += _random(plugin, settings, seed, neighbours)
-    pairs, apart = check_cases(checked, lambda name: noise_for(f"{kind}.{name}"))
-    sampled = [sampled_release(case, noise_for(f"{kind}.pilot.{case.name}")) for case in apart[:MOST_SAMPLED]]
-    audit = audit_cases(kind, [*chosen, *sampled], noise_for, samples=samples, confidence=confidence)
+        return Audit(plugin.kind, samples, confidence, ())
+    checked, sampled = pairs_of(plugin, noise_for, samples=samples)
+    more = check_cases(drawn, lambda name: noise_for(f"{plugin.kind}.drawn.{name}"))
+    apart = (*checked.not_followed, *more.not_followed)
+    pilots = [sampled_release(case, noise_for(f"{plugin.kind}.pilot.{case.name}")) for case in apart[:MOST_SAMPLED]]
+    audit = audit_cases(plugin.kind, [*sampled, *pilots], noise_for, samples=samples, confidence=confidence)
+    pairs = (*audit.pairs, *checked.pairs, *more.pairs)
     missing = [case.name for case in apart] if plugin.audited_by == "following" else []
-    if not any(_checked(plugin, pair) for pair in (*audit.pairs, *pairs)):
+    if not any(_checked(plugin, pair) for pair in pairs):
         missing.append(f"nothing of it: no pair is checked by {plugin.audited_by}")
-    return replace(audit, pairs=(*audit.pairs, *pairs), not_followed=tuple(missing))
+    return replace(audit, pairs=pairs, not_followed=tuple(missing))
+
+
+def pairs_of(plugin: Any, noise_for: NoiseFor, *, samples: int) -> tuple[Checked, list[AuditCase]]:
+    """Check the chosen pairs of a plug-in; return them, and those whose outputs are to be drawn."""
+    named = [*chosen_pairs(plugin), *plugin.audit_cases()]
+    to_check = [case for case in named if not isinstance(case, AuditCase)]
+    checked = check_cases(to_check, lambda name: noise_for(f"{plugin.kind}.{name}"), certifiable=math.log(samples))
+    return checked, [*(case for case in named if isinstance(case, AuditCase)), *checked.to_sample]
 
 
 def claims_nothing(plugin: Any) -> bool:
@@ -69,12 +119,14 @@ def claims_nothing(plugin: Any) -> bool:
     return bool(plugin.guarantee().unit is Unit.NOTHING)
 
 
-def _random(plugin: Any, settings: Mapping[str, Any] | None, seed: int, count: int) -> list[CheckedCase]:
-    """Return random neighbours of the plug-in as it is set or, with nothing set, of all its variants."""
+def random_pairs_of(plugin: Any, variants: Mapping[str, Any] | None, seed: int, count: int) -> list[CheckedCase]:
+    """Return random neighbours for every variant of a plug-in (None: for all whose promise holds)."""
+    if claims_nothing(plugin):
+        return []
     found: list[CheckedCase] = []
-    for name, variant in ({"": plugin} if settings else variants_of(plugin)).items():
+    for name, variant in (variants_of(plugin) if variants is None else variants).items():
         rng = Streams(seed).generator(f"audit.neighbours.{plugin.kind}.{name}")
-        cases = drawn_pairs(variant, rng, count)
+        cases = random_pairs(variant, rng, count)
         found += [replace(case, name=f"{name}: {case.name}" if name else case.name) for case in cases]
     return found
 

@@ -12,7 +12,7 @@ import numpy as np
 from geodp.audit.auditor import Audit, PairAudit, PairSamples, audit_cases, require_sound
 from geodp.audit.canaries import play
 from geodp.audit.certify import Array
-from geodp.audit.pairs import pairs_to_sample
+from geodp.audit.kinds import pairs_of
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.public.guarantee import Unit
@@ -32,10 +32,10 @@ def audit_releases(run: RunFolder, *, samples: int = 100_000, confidence: float 
     The releases are drawn anew with independent noise; the run's own seed plays no part.
     """
     require_sound(samples, confidence)
-    others = _other_cases(run)
+    streams = Streams(seed)
+    others = _other_cases(run, streams, samples)
     each = 1 - (1 - confidence) / (1 + len(others))  # all parts of one audit share its error probability
     parts = [_positions(run, samples, each, seed)]
-    streams = Streams(seed)
     for kind, cases in others:
         noise_for = _noise_of(streams, kind)
         parts.append(audit_cases(kind, cases, noise_for, samples=samples, confidence=each))
@@ -48,23 +48,21 @@ def _positions(run: RunFolder, samples: int, confidence: float, seed: int) -> Au
     """Audit what was released about where people are."""
     if any(isinstance(release, Cells) for release in run.releases):
         return _central(run, samples, confidence, seed)
-    if run.releases and pairs_to_sample(run.scenario.device.mechanism):
+    if run.releases and run.scenario.device.mechanism.guarantee().unit is not Unit.NOTHING:
         return _local(run, samples, confidence, seed)
     return Audit(_name(run), 0, confidence, ())
 
 
-def _other_cases(run: RunFolder) -> list[tuple[str, list[AuditCase]]]:
+def _other_cases(run: RunFolder, streams: Streams, samples: int) -> list[tuple[str, list[AuditCase]]]:
     """Return the worst pairs of what was published at the end, and of what phones told about histories."""
     made = [item.plugin for item in run.publications] + [report.device for report in run.history_reports[:1]]
-    named = [
-        (plugin.kind, [replace(case, name=f"{plugin.kind}: {case.name}") for case in _sampled(plugin)])
-        for plugin in made
-    ]
-    return [(kind, cases) for kind, cases in named if cases]
+    named = [(plugin.kind, _to_sample(plugin, streams, samples)) for plugin in made]
+    return [(kind, [replace(case, name=f"{kind}: {case.name}") for case in cases]) for kind, cases in named if cases]
 
 
-def _sampled(plugin: Any) -> list[AuditCase]:
-    return [] if plugin.guarantee().unit is Unit.NOTHING else pairs_to_sample(plugin)
+def _to_sample(plugin: Any, streams: Streams, samples: int) -> list[AuditCase]:
+    nothing = plugin.guarantee().unit is Unit.NOTHING
+    return [] if nothing else pairs_of(plugin, _noise_of(streams, plugin.kind), samples=samples)[1]
 
 
 def _noise_of(streams: Streams, kind: str) -> Callable[[str], Noise]:
@@ -113,9 +111,9 @@ def _local(run: RunFolder, samples: int, confidence: float, seed: int) -> Audit:
     if spent == 0:
         return Audit(_name(run), 0, confidence, ())
     per_report = device.guarantee(run.region).epsilon
-    cases = pairs_to_sample(device)
-    chosen = [cases[int(index)] for index in np.linspace(0, len(cases) - 1, min(len(cases), _MOST_PAIRS))]
     streams = Streams(seed)
+    cases = _to_sample(device, streams, samples)
+    chosen = [cases[int(index)] for index in np.linspace(0, len(cases) - 1, min(len(cases), _MOST_PAIRS))]
     return audit_cases(
         _name(run),
         [repeated(case, times, claimed=case.claimed * spent / per_report) for case in chosen],

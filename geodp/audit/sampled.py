@@ -9,8 +9,6 @@ from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase, TranscriptCase
 from geodp.privacy.noise import Noise
 
-MOST_SAMPLED = 3
-"""Releases that are sampled at most."""
 _PILOT = 40
 _DRAWN = 2000
 """Releases that are drawn at most: each is a whole one."""

@@ -18,14 +18,25 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from geodp.audit.certify import lower_bound
 from geodp.errors import GeodpError
-from geodp.privacy.audit_case import TranscriptCase
+from geodp.privacy.audit_case import AuditCase, TranscriptCase
 from geodp.privacy.noise import Array, Integers, Noise, checked_logits
-from geodp.privacy.primitives import planar_geometric_offsets
+from geodp.privacy.primitives import (
+    planar_geometric_offsets,
+    with_geometric,
+    with_laplace,
+    with_planar_geometric,
+)
+
+_COINS, _FALSE_ALARM = 100, 1e-9
+"""Releases by which a secret coin is tried, and the probability that a true one is taken for a false one."""
+_FEWEST_ANSWERS, _MOST_NUMBERS = 1000, 4_000_000
+"""Answers that are drawn at least, however many numbers each has; and numbers beyond which no more are drawn."""
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Question:
     """A question, and the answer that it got."""
 
     what: str
@@ -36,12 +47,133 @@ class Asked:
     answer: Any
 
 
+@dataclass(frozen=True, eq=False)
+class NumbersChanged:
+    """Numbers that differ between the two inputs, in answers with Laplace or two-sided geometric noise."""
+
+    true: Array
+    other: Array
+    scale: Array
+    whole: bool = False
+    """Whether the noise is geometric."""
+    taken_with: float = 1.0
+    """Everyone is counted with this probability only, by a coin that nobody sees."""
+
+    @property
+    def columns(self) -> int:
+        """Numbers per answer."""
+        return self.true.size
+
+    @property
+    def cost(self) -> float:
+        """The most that the answer may tell: Σ|change|/scale.
+
+        Where a secret coin takes the person with probability p only, odds change by 1 - p + p·e^cost at most.
+        """
+        return float(self._behind_coin((np.abs(self.true - self.other) / self.scale).sum()))
+
+    def answers(self, noise: Noise, present: bool, samples: int) -> Array:
+        """Draw answers, one per row."""
+        there = np.full((samples, 1), present)
+        if present and self.taken_with < 1:
+            there = noise.uniform(samples)[:, None] < self.taken_with
+        values = np.where(there, self.true, self.other)
+        if self.whole:
+            drawn = [
+                with_geometric(at.astype(np.int64), wide, noise) for at, wide in zip(values.T, self.scale, strict=True)
+            ]
+            return np.column_stack(drawn).astype(np.float64)
+        return with_laplace(values, np.broadcast_to(self.scale, values.shape), noise)
+
+    def evidence(self, answers: Array) -> Array:
+        """Return what each answer says for the first input, in nats."""
+        nearer = (np.abs(answers - self.other) - np.abs(answers - self.true)) / self.scale
+        return self._behind_coin(nearer.sum(axis=1))
+
+    def _behind_coin(self, nats: npt.ArrayLike) -> Array:
+        """Return ln(1 - p + p·e^nats)."""
+        if self.taken_with >= 1:
+            return np.asarray(nats)
+        if self.taken_with <= 0:
+            return np.zeros_like(nats)
+        return np.asarray(np.logaddexp(math.log1p(-self.taken_with), math.log(self.taken_with) + np.asarray(nats)))
+
+
+@dataclass(frozen=True, eq=False)
+class PlacesChanged:
+    """Places that differ, in answers with planar geometric noise: columns and rows of a grid."""
+
+    true: Array
+    """Two rows: columns, and rows."""
+    other: Array
+    step: float
+    """ε times the width of a cell."""
+
+    @property
+    def columns(self) -> int:
+        """Numbers per answer."""
+        return self.true.size
+
+    @property
+    def cost(self) -> float:
+        """The most that the answer may tell: ε times the distance on the grid."""
+        return self.step * float(np.hypot(*(self.true - self.other)).sum())
+
+    def answers(self, noise: Noise, present: bool, samples: int) -> Array:
+        """Draw answers, one per row: all columns, then all rows."""
+        east, north = (np.tile(part, samples) for part in (self.true if present else self.other))
+        moved = with_planar_geometric(east, north, epsilon_per_m=self.step, cell_m=1.0, noise=noise)
+        return np.column_stack([part.reshape(samples, -1) for part in moved])
+
+    def evidence(self, answers: Array) -> Array:
+        """Return what each answer says for the first input, in nats."""
+        told = answers.reshape(len(answers), 2, -1)
+        away, near = (np.hypot(*np.moveaxis(told - place, 1, 0)).sum(axis=1) for place in (self.other, self.true))
+        return np.asarray(self.step * (away - near))
+
+
+@dataclass(frozen=True, eq=False)
+class ChoicesChanged:
+    """Choices whose laws differ: one row of log-probabilities each."""
+
+    true: Array
+    other: Array
+
+    @property
+    def columns(self) -> int:
+        """Numbers per answer."""
+        return len(self.true)
+
+    @property
+    def cost(self) -> float:
+        """The most that the answer may tell: the largest change of a log-probability, of every choice."""
+        return float(np.abs(self.true - self.other).max(axis=-1, initial=0.0).sum())
+
+    def answers(self, noise: Noise, present: bool, samples: int) -> Array:
+        """Draw answers, one per row."""
+        laws = self.true if present else self.other
+        return np.column_stack([noise.choose(law, samples) for law in laws]).astype(np.float64)
+
+    def evidence(self, answers: Array) -> Array:
+        """Return what each answer says for the first input, in nats."""
+        said = self.true - self.other
+        return np.asarray(sum(row[told.astype(np.int64)] for row, told in zip(said, answers.T, strict=True)))
+
+
+Change = NumbersChanged | PlacesChanged | ChoicesChanged
+"""What a question hides differently on the two inputs."""
+
+
 class _ToldApart(Exception):
     """The two inputs ask different things: what is asked depends on data, unpaid."""
 
 
 class CannotFollow(GeodpError):
     """Noise was drawn apart from what it hides: only samples can tell what such a release gives away."""
+
+
+class _NotFollowed(CannotFollow, AttributeError):
+    """So that whoever asks whether there is such a thing is told no."""
 
 
 class _Followed:
@@ -60,13 +192,20 @@ class _Followed:
 
     geometric = gaussian = laplace
 
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse what a numpy generator has beside: what is drawn by it cannot be followed."""
+        if hasattr(np.random.Generator, name):
+            self.drawn_apart = True
+            raise _NotFollowed(f"'{name}' was drawn apart from what it hides: use laplace_counts or choose instead")
+        raise AttributeError(name)
+
 
 class Overheard(_Followed):
     """Passes questions on to real noise, and notes them with their answers."""
 
     def __init__(self, source: Noise) -> None:
         super().__init__(releasable=source.releasable, mode=source.mode)
-        self.asked: list[Asked] = []
+        self.asked: list[Question] = []
         self._source = source
 
     def laplace_answer(self, values: npt.NDArray[Any], scale: npt.ArrayLike, taken_with: float = 1.0) -> Array:  # noqa: ARG002
@@ -110,19 +249,26 @@ class Overheard(_Followed):
 
     def _noted(self, what: str, true: Any, scale: npt.NDArray[Any], answer: Any) -> Any:
         kept = answer if isinstance(answer, tuple) else answer.copy()  # the asker may change its own in place
-        self.asked.append(Asked(what, true, scale, kept))
+        self.asked.append(Question(what, true, scale, kept))
         return answer
 
 
 class Retold(_Followed):
-    """Gives the answers of an earlier run, and adds up how far they tell the two inputs apart."""
+    """Gives the answers of an earlier run, and notes how far they tell the two inputs apart."""
 
     def __init__(self, first: Overheard) -> None:
         super().__init__(releasable=first.releasable, mode=first.mode)
-        self.spent = 0.0
+        self.changes: list[Change] = []
+        self.coins: list[tuple[float, bool]] = []
+        """Of every question with a secret coin: its probability, and whether it took the person."""
         self.told_apart = False
         """Whether something else was asked than before."""
         self._left = list(first.asked)
+
+    @property
+    def spent(self) -> float:
+        """The most that all answers together may tell."""
+        return sum(change.cost for change in self.changes)
 
     @property
     def finished(self) -> bool:
@@ -130,38 +276,42 @@ class Retold(_Followed):
         return not self._left and not self.told_apart
 
     def laplace_answer(self, values: npt.NDArray[Any], scale: npt.ArrayLike, taken_with: float = 1.0) -> Array:
-        """Answer as before; |change|/scale is the most that an answer may tell.
-
-        Where a secret coin takes the person with probability p only, odds change by 1 - p + p·e^cost at most.
-        """
+        """Answer as before."""
         wide = np.broadcast_to(np.asarray(scale, dtype=np.float64), values.shape)
         earlier = self._earlier("laplace", values.shape, wide)
-        cost = float((np.abs(earlier.true - values) / wide).sum())
-        self.spent += cost if taken_with >= 1 else _cost_by_a_coin(cost, taken_with)
+        at = earlier.true != values
+        if taken_with < 1:
+            self.coins.append((taken_with, bool(at.any())))
+        if at.any():
+            self.changes.append(NumbersChanged(earlier.true[at], values[at] + 0.0, wide[at], taken_with=taken_with))
         return np.array(earlier.answer)
 
     def geometric_answer(self, values: Integers, scale: float) -> Integers:
-        """Answer as before; |change|/scale is the most that an answer may tell."""
+        """Answer as before."""
         earlier = self._earlier("geometric", values.shape, np.array(scale))
-        self.spent += float(np.abs(earlier.true - values).sum()) / scale
+        at = earlier.true != values
+        if at.any():
+            wide = np.full(np.count_nonzero(at), float(scale))
+            self.changes.append(NumbersChanged(earlier.true[at] + 0.0, values[at] + 0.0, wide, whole=True))
         return np.array(earlier.answer)
 
     def planar_answer(self, column: Array, row: Array, *, epsilon_per_m: float, cell_m: float) -> tuple[Array, Array]:
-        """Answer as before; ε times the distance on the grid is the most that an answer may tell."""
+        """Answer as before."""
         now, step = np.stack([column, row]), epsilon_per_m * cell_m
         earlier = self._earlier("planar", now.shape, np.array(step))
-        self.spent += step * float(np.hypot(*(earlier.true - now)).sum())
+        at = (earlier.true != now).any(axis=0)
+        if at.any():
+            self.changes.append(PlacesChanged(earlier.true[:, at], now[:, at], step))
         answer = np.array(earlier.answer)
         return answer[0], answer[1]
 
     def choose(self, logits: npt.ArrayLike, size: int | None = None) -> Integers:
-        """Choose as before; the most that a choice may tell is the largest change of a log-probability."""
+        """Choose as before."""
         now = _log_probabilities(logits)
         earlier = self._earlier("choose", now.shape, np.ones(1))
         draws = len(now) if now.ndim > 1 else 1 if size is None else size
         self._require(earlier.answer.size == draws)
-        most = np.abs(earlier.true - now).max(axis=-1)
-        self.spent += float(most.sum() if now.ndim > 1 else most * draws)
+        self._note_laws(*(np.broadcast_to(laws, (draws, now.shape[-1])) for laws in (earlier.true, now)))
         return np.array(earlier.answer)
 
     def bags_answer(self, groups: Iterable[tuple[Array, Integers]], bag: Integers) -> Integers:
@@ -173,12 +323,16 @@ class Retold(_Followed):
         for number, before in earlier.true.items():
             gone, come = list((before - now[number]).elements()), list((now[number] - before).elements())
             self._require(len(gone) == len(come) and len({len(law) for law in gone + come}) <= 1)
-            self.spent += sum(
-                float(np.abs(np.frombuffer(a) - np.frombuffer(b)).max()) for a, b in zip(gone, come, strict=True)
-            )
+            if gone:
+                self._note_laws(*(np.array([np.frombuffer(law) for law in laws]) for laws in (gone, come)))
         chosen = np.empty(bag.size, dtype=np.int64)
         chosen[order] = choices
         return chosen
+
+    def _note_laws(self, before: Array, now: Array) -> None:
+        at = (before != now).any(axis=-1)
+        if at.any():
+            self.changes.append(ChoicesChanged(before[at], now[at]))
 
     def uniform(self, size: int) -> Array:
         """Draw the same numbers."""
@@ -186,7 +340,7 @@ class Retold(_Followed):
         self._require(earlier.answer.size == size)
         return np.array(earlier.answer)
 
-    def _earlier(self, what: str, shape: tuple[int, ...] | None, scale: npt.NDArray[Any]) -> Asked:
+    def _earlier(self, what: str, shape: tuple[int, ...] | None, scale: npt.NDArray[Any]) -> Question:
         earlier = self._left.pop(0) if self._left else None
         same = earlier is not None and earlier.what == what and np.array_equal(earlier.scale, scale)
         self._require(same and (shape is None or earlier is None or earlier.true.shape == shape))
@@ -199,11 +353,6 @@ class Retold(_Followed):
             raise _ToldApart
 
 
-def _cost_by_a_coin(cost: float, taken_with: float) -> float:
-    """Return ln(1 - p + p·e^cost)."""
-    return float(np.logaddexp(math.log1p(-taken_with), math.log(taken_with) + cost)) if taken_with > 0 else 0.0
-
-
 def _laws_by_bag(groups: Sequence[tuple[Array, Integers]], bag: Integers) -> dict[int, Counter[bytes]]:
     """Return how many slots of every bag choose by which law (its log-probabilities as bytes)."""
     found: dict[int, Counter[bytes]] = {int(number): Counter() for number in np.unique(bag)}
@@ -214,12 +363,34 @@ def _laws_by_bag(groups: Sequence[tuple[Array, Integers]], bag: Integers) -> dic
     return found
 
 
-def spent_along(case: TranscriptCase, noise: Noise) -> float:
-    """Return the most that a few releases asked of a pair of inputs, either of them first (infinite: told apart)."""
-    return max(_spent_once(case, noise, first) for _ in range(case.runs) for first in (True, False))
+@dataclass(frozen=True)
+class Followed:
+    """What a release asked of a pair of inputs."""
+
+    spent: float
+    """The most that all its answers together may tell (infinite: something else tells the inputs apart)."""
+    changes: tuple[Change, ...] = ()
+    coins: tuple[tuple[float, bool], ...] = ()
 
 
-def _spent_once(case: TranscriptCase, noise: Noise, first: bool) -> float:
+def follow(case: TranscriptCase, noise: Noise) -> Followed:
+    """Follow a few releases on a pair of inputs, either of them first, and return the one that asked most.
+
+    Secret coins are tried more often: one that takes the person more often than it says is no such coin.
+    """
+    found = [_follow_once(case, noise, first) for _ in range(case.runs) for first in (True, False)]
+    most = max(found, key=lambda followed: followed.spent)
+    if not most.coins or most.spent == math.inf:
+        return most
+    tried = [once for once in (_follow_once(case, noise, True) for _ in range(_COINS)) if once.coins]
+    for said, *taken in zip([chance for chance, _ in most.coins], *(once.coins for once in tried), strict=False):
+        hits = sum(took for _, took in taken)
+        if lower_bound(hits, len(taken), _FALSE_ALARM) > said:
+            return Followed(math.inf)
+    return most
+
+
+def _follow_once(case: TranscriptCase, noise: Noise, first: bool) -> Followed:
     overheard = Overheard(noise)
     try:
         told = case.release(overheard, first)
@@ -227,13 +398,34 @@ def _spent_once(case: TranscriptCase, noise: Noise, first: bool) -> float:
         raise
     except Exception:  # noqa: BLE001 - as below
         case.release(Overheard(noise), not first)  # raises where it fails on both: then nothing is told apart
-        return math.inf
+        return Followed(math.inf)
     retold = Retold(overheard)
     try:
         again = case.release(retold, not first)
     except Exception:  # noqa: BLE001 - whatever it is, it happens on one input only, which tells the two apart
-        return math.inf
-    return retold.spent if retold.finished and _same(told, again) else math.inf
+        return Followed(math.inf)
+    if not retold.finished or not _same(told, again):
+        return Followed(math.inf)
+    return Followed(retold.spent, tuple(retold.changes), tuple(retold.coins))
+
+
+def sampled_answers(case: TranscriptCase, followed: Followed) -> AuditCase:
+    """Return a followed pair with answers to draw: its questions, with what they hide on either input.
+
+    Following believes that the noise has the law it is said to have; samples do not.
+    """
+    changes = followed.changes
+    ends = np.cumsum([change.columns for change in changes])
+
+    def draw(noise: Noise, present: bool, samples: int) -> Array:
+        return np.column_stack([change.answers(noise, present, samples) for change in changes])
+
+    def score(answers: Array) -> Array:
+        parts = np.split(answers.reshape(len(answers), -1), ends[:-1], axis=1)
+        return np.asarray(sum(change.evidence(part) for change, part in zip(changes, parts, strict=True)))
+
+    most = max(_FEWEST_ANSWERS, _MOST_NUMBERS // int(ends[-1]))
+    return AuditCase(f"sampled: {case.name}", case.claimed, draw, score, threshold=0.9 * followed.spent, most=most)
 
 
 def _same(one: Sequence[npt.ArrayLike], other: Sequence[npt.ArrayLike]) -> bool:

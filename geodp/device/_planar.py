@@ -1,4 +1,4 @@
-"""What the planar mechanisms on the phone share: their epsilon, their checks, their promise, their audit."""
+"""What the planar mechanisms on the phone share: their epsilon, their checks, their promise."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from pydantic import Field, model_validator
 
 from geodp.device import Device
 from geodp.errors import DataError, UsageError
-from geodp.geometry import Array, Grid, Region
-from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.noise import Noise
+from geodp.geometry import Array, Region
 from geodp.privacy.primitives import DEFAULT_PLANAR_EPSILON_PER_M
 from geodp.public.channels import Channel
 from geodp.public.guarantee import Guarantee
@@ -23,10 +21,6 @@ from geodp.public.guarantee import Guarantee
 if TYPE_CHECKING:
     from geodp.device._remap import Remap
 
-AUDITED_EPSILON = 2.0
-"""ε·d of the audited pairs: large enough to tell them apart, small enough for the rare side to be seen."""
-EVENT_SHARE = 0.9
-"""The audited event is {|z - x'| - |z - x| ≥ 0.9 d}: nearly all that the triangle inequality allows, yet not rare."""
 _OUTSIDE_M = 1.0  # a place this far beyond the edge is rounding, not a mistake
 
 
@@ -110,41 +104,6 @@ class PlanarDevice(Device):
         stretch = 1.0 if region is None else region.stretch
         return Guarantee.per_metre(self.epsilon_per_m * stretch, extra_m=extra_m)
 
-    def _cases(self, pairs: list[tuple[str, Place, Place, float]], region: Region) -> list[AuditCase]:
-        """Return an audit case per pair of places: name, x, x', and the ε claimed between them."""
-        return [self._case(name, here, there, claimed, region) for name, here, there, claimed in pairs]
-
-    def _case(self, name: str, here: Place, there: Place, claimed: float, region: Region) -> AuditCase:
-        def draw(noise: Noise, present: bool, samples: int) -> Array:
-            x_m, y_m = here if present else there
-            return np.column_stack(self.report(np.full(samples, x_m), np.full(samples, y_m), rng=noise, region=region))
-
-        def score(reports: Array) -> Array:
-            from_there = np.hypot(reports[:, 0] - there[0], reports[:, 1] - there[1])
-            return np.asarray(from_there - np.hypot(reports[:, 0] - here[0], reports[:, 1] - here[1]))
-
-        def raw(reports: Array) -> Array:
-            distances = [np.hypot(reports[:, 0] - x_m, reports[:, 1] - y_m) for x_m, y_m in (here, there)]
-            return np.column_stack([reports, *distances])
-
-        def exact() -> tuple[Array, Array]:
-            return self.exact_row(here, region), self.exact_row(there, region)
-
-        threshold = EVENT_SHARE * math.dist(here, there)
-        return AuditCase(name, claimed, draw, score, threshold, exact=exact, raw=raw)
-
-    def exact_row(self, place: Place, region: Region) -> Array:
-        """Return the exact probability of a report in each of up to 61 × 61 cells of the region."""
-        west, south, east, north = region.box_m
-        cell_m = getattr(self, "cell_m", None) or 0.0
-        lines = min(61, max(1, round((east - west) / cell_m))) if cell_m else 61
-        reports = Grid(west, south, (east - west) / lines, (north - south) / lines, lines, lines)
-        here = Grid(place[0] - 0.5, place[1] - 0.5, 1.0, 1.0, 1, 1)
-        return np.asarray(self.law(region).matrix(here, reports)[0])
-
-
-Place = tuple[float, float]
-
 
 def checked_places(x_m: npt.ArrayLike, y_m: npt.ArrayLike, region: Region | None) -> tuple[Array, Array]:
     """Return true places as arrays of one shape, or refuse them before anything is drawn."""
@@ -163,35 +122,3 @@ def checked_places(x_m: npt.ArrayLike, y_m: npt.ArrayLike, region: Region | None
                 "does not measure distances rightly. Drop them or enlarge the region. Nothing was reported."
             )
     return x, y
-
-
-def pairs_around(
-    epsilon_per_m: float, half_side_m: float, *, on_lattice_of_m: float | None = None
-) -> list[tuple[str, Place, Place]]:
-    """Return pairs of places at ε·d = 2 on eight bearings, from the centre, an edge and a corner of a box."""
-    apart = AUDITED_EPSILON / epsilon_per_m
-    starts = {"centre": (0.0, 0.0), "edge": (half_side_m, 0.0), "corner": (half_side_m, half_side_m)}
-    found = []
-    for name, start in starts.items():
-        for eighth in range(8):
-            bearing = math.radians(45 * eighth)
-            end = (start[0] + apart * math.sin(bearing), start[1] + apart * math.cos(bearing))
-            if max(map(abs, end)) > half_side_m * (1 + 1e-9):
-                continue  # only places inside the region are true places
-            here, there = start, end
-            if on_lattice_of_m is not None:
-                here, there = _on_lattice(here, on_lattice_of_m), _on_lattice(there, on_lattice_of_m)
-            found.append((f"{name}, bearing {45 * eighth}°", here, there))
-    return found
-
-
-def _on_lattice(place: Place, step_m: float) -> Place:
-    return round(place[0] / step_m) * step_m, round(place[1] / step_m) * step_m
-
-
-def audit_region(half_side_m: float) -> Region:
-    """Return a box on the equator with sides of twice `half_side_m`, where the projection is nearly exact."""
-    from geodp.geometry import EARTH_RADIUS_M
-
-    half = math.degrees(half_side_m / EARTH_RADIUS_M)
-    return Region(-half, -half, half, half)

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from geodp.device._planar import PlanarDevice, audit_region, checked_places, pairs_around
+from geodp.device._planar import PlanarDevice, checked_places
 from geodp.geometry import Array, Region
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise, as_noise
 from geodp.privacy.primitives import with_planar_geometric
 from geodp.public.channels import Channel, PlanarGeometricChannel
@@ -67,14 +66,3 @@ class PlanarGeometric(PlanarDevice):
     def law(self, region: Region | None = None) -> Channel:
         """Return the law of a report before the remap."""
         return PlanarGeometricChannel(self.epsilon_per_m, self.cell_m, self._box(region))
-
-    def audit_cases(self) -> list[AuditCase]:
-        """Pairs of grid points at ε·d near 2, and two places a hair apart that round to different grid points."""
-        half_m = math.ceil(10 / self.epsilon_per_m / self.cell_m) * self.cell_m
-        pairs = pairs_around(self.epsilon_per_m, half_m, on_lattice_of_m=self.cell_m)
-        distinct = [pair for pair in pairs if pair[1] != pair[2]]
-        claimed = [(name, x, z, self.epsilon_per_m * math.dist(x, z)) for name, x, z in distinct]
-        before, after = 0.499 * self.cell_m, 0.501 * self.cell_m
-        apart = math.sqrt(2) * (after - before)
-        hair = ("a hair apart", (before, before), (after, after), self.guarantee().at_distance(apart))
-        return self._cases([*claimed, hair], audit_region(half_m))

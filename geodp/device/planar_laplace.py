@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from geodp.device._planar import PlanarDevice, audit_region, checked_places, pairs_around
+from geodp.device._planar import PlanarDevice, checked_places
 from geodp.errors import NotReleasable, UsageError
 from geodp.geometry import Array, Region
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise, SimulatedNoise, as_noise
 from geodp.privacy.primitives import planar_laplace_offsets
 from geodp.public.channels import Channel, PlanarLaplaceChannel
@@ -78,10 +76,3 @@ class PlanarLaplace(PlanarDevice):
     def law(self, region: Region | None = None) -> Channel:
         """Return the law of a report before the remap."""
         return PlanarLaplaceChannel(self.epsilon_per_m, self.cell_m, self._box(region))
-
-    def audit_cases(self) -> list[AuditCase]:
-        """Pairs at ε·d = 2 on eight bearings, from the centre, an edge and a corner of a region that clamps."""
-        half_m = 10 / self.epsilon_per_m
-        pairs = pairs_around(self.epsilon_per_m, half_m)
-        claimed = [(name, x, z, self.guarantee().at_distance(math.dist(x, z))) for name, x, z in pairs]
-        return self._cases(claimed, audit_region(half_m))

@@ -54,7 +54,10 @@ def test_a_sound_kind_is_not_refuted(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert 0.9 < written["certified"] <= 1.0
     assert written["refuted"] is False
     assert (written["samples"], written["confidence"]) == (20000, 0.95)
-    assert [pair["name"] for pair in written["pairs"]] == ["one worker in a cell"]
+    assert [pair["name"] for pair in written["pairs"]] == [
+        "sampled: a worker in the crowd",
+        "sampled: a worker in an empty corner",
+    ]
     assert written["followed"][0]["asked"] == pytest.approx(1.0), "the release itself asks for all of ε"
     assert not any(pair["refuted"] for pair in written["followed"])
 
@@ -99,7 +102,7 @@ def test_what_nobody_can_follow_is_a_finding(apart: type[Contour], capsys: pytes
 def test_whole_releases_that_nobody_can_follow_are_sampled(
     apart: type[Contour], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Its own audit case speaks of other noise than its release draws: the release itself is sampled."""
+    """Nobody sees what its noise hides: the release itself is sampled."""
     monkeypatch.setattr(apart, "scale", 0.001)
     file = tmp_path / "audit.json"
     assert audit(apart.kind, "--samples", "1000", "--sampled-only", "--json", str(file)) == 1

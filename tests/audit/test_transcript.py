@@ -11,7 +11,7 @@ import pytest
 
 from geodp.audit.auditor import Audit, audit_cases, check_cases
 from geodp.audit.report import as_dict, text_of
-from geodp.audit.transcript import spent_along
+from geodp.audit.transcript import follow
 from geodp.errors import DataError, GeodpError
 from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.noise import Noise, SimulatedNoise
@@ -42,7 +42,7 @@ def two_steps(noise: Noise, people: int) -> list[np.ndarray]:
 
 def spent(release: Release, *, people: int = 3) -> float:
     case = TranscriptCase("one more", 1.0, lambda noise, present: release(noise, people + present), runs=5)
-    return spent_along(case, simulated())
+    return follow(case, simulated()).spent
 
 
 def test_a_release_costs_what_its_questions_cost_together() -> None:
@@ -120,9 +120,9 @@ def test_transcripts_refute_in_an_audit_and_say_so() -> None:
     nothing = audit_cases("mine", [], lambda _: simulated(), samples=1000)
 
     def followed(*cases: TranscriptCase) -> Audit:
-        pairs, apart = check_cases(cases, lambda _: simulated())
-        assert not apart
-        return replace(nothing, pairs=tuple(pairs))
+        checked = check_cases(cases, lambda _: simulated())
+        assert not checked.not_followed
+        return replace(nothing, pairs=checked.pairs)
 
     sound, broken = (
         TranscriptCase(name, claimed, lambda noise, present: two_steps(noise, 3 + present))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
-from geodp.privacy.audit_case import AnyCase, AuditCase, CheckedCase
+from geodp.privacy.audit_case import AnyCase
 
 Namer = TypeVar("Namer", bound=Callable[..., Sequence[AnyCase]])
 
@@ -43,21 +43,6 @@ chosen_pairs = PairsByClass()
 """The worst pairs that are known: `(plugin) -> cases` of any sort."""
 random_pairs = PairsByClass()
 """Random pairs: `(plugin, rng, count) -> cases` that are checked without samples."""
-
-
-def named_pairs(plugin: Any) -> list[AnyCase]:
-    """Return the chosen pairs of a plug-in: those of its class, and its own."""
-    return [*chosen_pairs(plugin), *plugin.audit_cases()]
-
-
-def pairs_to_sample(plugin: Any) -> list[AuditCase]:
-    """Return those of the chosen pairs whose outputs are drawn."""
-    return [case for case in named_pairs(plugin) if isinstance(case, AuditCase)]
-
-
-def drawn_pairs(plugin: Any, rng: Any, count: int) -> list[CheckedCase]:
-    """Return random pairs of a plug-in."""
-    return list(random_pairs(plugin, rng, count))
 
 
 @cache

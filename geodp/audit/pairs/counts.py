@@ -1,176 +1,108 @@
-"""Pairs to audit for publications of counts: many small lists of venues side by side, each a trial of its own."""
+"""Small tables of visits on which whole releases of counts are followed, with one user more who changes most."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from geodp.audit.pairs import chosen_pairs
-from geodp.audit.pairs.counts_followed import followed_releases
-from geodp.curator.publications.fourier_counts import FourierCounts
-from geodp.curator.publications.laplace_counts import LaplaceCounts
-from geodp.curator.publications.uniform import Uniform
-from geodp.geometry import Array
-from geodp.privacy.audit_case import AnyCase, AuditCase
+from geodp.audit.pairs import chosen_pairs, random_pairs
+from geodp.curator.counts_publication import CountsPublication
+from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
+from geodp.privacy.keyed_choice import user_words
 from geodp.privacy.noise import Noise
 from geodp.tables.visits.visit_sets import VisitSets, visit_sets
 
-if TYPE_CHECKING:
-    from geodp.curator.counts_publication import CappedCounts
-
-MOST = 8
-"""Venues of a small list."""
+Rows = dict[str, range | list[int]]
+_SMALL_CAP, _FEW, _MANY = 2, 8, 60
+"""Venues of a short list; fewest and most venues of the others."""
 
 
-def side_by_side(rows: Sequence[Sequence[int]], venues: int, trials: int) -> VisitSets:
-    """Return `trials` copies of a small table (venues of each user), each with venues and users of its own."""
-    number = np.concatenate([np.full(len(row), index) for index, row in enumerate(rows)] or [np.empty(0)])
-    venue = np.concatenate([np.asarray(row) for row in rows] or [np.empty(0)]).astype(np.int64)
-    trial = np.arange(trials)[:, None]
-    users = np.arange(trials * len(rows), dtype=np.uint64)
-    return visit_sets(
-        users,
-        (trial * len(rows) + number).reshape(-1).astype(np.int64),
-        (trial * venues + venue).reshape(-1),
-        venues * trials,
-    )
+@chosen_pairs.of(CountsPublication)
+def followed_releases(mechanism: CountsPublication) -> list[TranscriptCase]:
+    """Return pairs of tables: a user at every venue (beyond the cap), at a venue of their own, or the only one.
 
-
-def everyone_or_one_more(mechanism: CappedCounts, epsilon: float) -> AuditCase:
-    """Return the pair of an empty table and one user with as many venues as the cap, for noise on every count."""
-    cap = min(mechanism.cap, 2)
-    small = mechanism.model_copy(update={"cap": cap, "nonnegative": False})
-
-    def draw(noise: Noise, present: bool, samples: int) -> Array:
-        table = side_by_side([range(cap)] if present else [], cap, samples)
-        return small.count_venues(table, noise).count.reshape(samples, cap)
-
-    def score(counts: Array) -> Array:
-        return np.asarray((np.abs(counts) - np.abs(counts - 1)).sum(axis=1) * epsilon / cap)
-
-    return AuditCase("a user with as many venues as the cap", epsilon, draw, score, threshold=0.6 * epsilon)
-
-
-def observed_cap_case(mechanism: LaplaceCounts) -> AuditCase:
-    """Return the pair that an observed cap gives away: everyone has one venue, or one user has them all."""
-    small = mechanism.model_copy(update={"nonnegative": False})
-
-    def draw(noise: Noise, present: bool, samples: int) -> Array:
-        table = side_by_side([[0], *([range(MOST)] if present else [])], MOST, samples)
-        return small.count_venues(table, noise).count.reshape(samples, MOST)
-
-    # Without the user the noise has scale 1/ε, with them MOST/ε: large noise speaks for the user.
-    return AuditCase(
-        "a user with more venues than anyone else",
-        mechanism.epsilon,
-        draw,
-        lambda counts: np.abs(counts).sum(axis=1),
-        threshold=3 * MOST / mechanism.epsilon,
-    )
-
-
-def one_total(mechanism: Any) -> AuditCase:
-    """Return the pair of an empty table and one user with as many venues as the cap, for one noisy total."""
-    from geodp.privacy.primitives import laplace_counts
-
-    cap, epsilon = min(mechanism.cap, MOST), mechanism.counting_epsilon
-
-    def draw(noise: Noise, present: bool, samples: int) -> Array:
-        totals = np.full(samples, cap if present else 0)
-        return laplace_counts(totals, epsilon=epsilon, sensitivity=cap, noise=noise)
-
-    return AuditCase("a user with as many venues as the cap", epsilon, draw, lambda total: total, threshold=float(cap))
-
-
-def fourier_cases(mechanism: FourierCounts) -> list[AuditCase]:
-    """Return the pairs of the coefficients, and of their number where it is chosen."""
-    if mechanism.variant == "literal":
-        return [_observed_coefficients(mechanism)]
-    whole = _one_coefficient(mechanism)
-    return [whole] if mechanism.coefficients is not None else [whole, _number_of_coefficients(mechanism)]
-
-
-def _one_coefficient(mechanism: FourierCounts) -> AuditCase:
-    """Return the pair with the largest change of the first coefficient: a user at every venue moves it by √d."""
-    epsilon = mechanism.budgets()[1]
-    change = math.sqrt(MOST)
-
-    def draw(noise: Noise, present: bool, samples: int) -> Array:
-        values = np.full(samples, change if present else 0.0)
-        # One trial per coefficient: each is a release of its own, with the noise of a single coefficient.
-        single = mechanism.model_copy(update={"epsilon": mechanism.epsilon * math.sqrt(samples)})
-        return single.noisy(values, MOST, noise)
-
-    return AuditCase("a user at every venue", epsilon, draw, lambda value: value, threshold=change)
-
-
-def _number_of_coefficients(mechanism: FourierCounts) -> AuditCase:
-    """Return the exact law of the number of coefficients, with one user at the first half of the venues or without."""
-    from geodp.curator.publications.fourier_counts import transformed
-    from geodp.privacy.primitives import exponential_probabilities
-
-    epsilon, _ = mechanism.budgets()
-    tried = np.arange(1, 2 * MOST + 1)
-
-    def law(present: bool) -> Array:
-        counts = np.repeat([3 + int(present), 1], MOST)
-        loss = mechanism.losses(transformed(counts), tried, MOST)
-        return exponential_probabilities(-loss, epsilon=epsilon, sensitivity=math.sqrt(MOST))
-
-    def draw(noise: Noise, present: bool, samples: int) -> Array:
-        return noise.choose(np.log(law(present)), samples).astype(np.float64)
-
-    ratio = np.log(law(True) / law(False))
-    return AuditCase(
-        "the number of coefficients",
-        epsilon,
-        draw,
-        lambda chosen: ratio[chosen.astype(np.int64)],
-        threshold=float(ratio.max()),
-        exact=lambda: (law(True), law(False)),
-    )
-
-
-def _observed_coefficients(mechanism: FourierCounts) -> AuditCase:
-    """Return the pair that an observed cap gives away in the first coefficient."""
-
-    def draw(noise: Noise, present: bool, samples: int) -> Array:
-        cap = MOST if present else 1
-        scale = math.sqrt(cap) / mechanism.epsilon
-        return noise.laplace(scale, samples) + (1 + (MOST if present else 0)) / math.sqrt(MOST)
-
-    return AuditCase(
-        "a user with more venues than anyone else",
-        mechanism.epsilon,
-        draw,
-        lambda value: -value,
-        threshold=4 / mechanism.epsilon,
-    )
-
-
-@chosen_pairs.of(FourierCounts)
-def pairs_of_fourier_counts(publication: FourierCounts) -> list[AnyCase]:
-    """Return pairs to sample, and whole releases to follow."""
-    return [*fourier_cases(publication), *followed_releases(publication)]
-
-
-@chosen_pairs.of(LaplaceCounts)
-def pairs_of_laplace_counts(publication: LaplaceCounts) -> list[AnyCase]:
-    """Return pairs to sample, and whole releases to follow."""
-    return [
-        *(
-            observed_cap_case(publication)
-            if publication.variant == "literal"
-            else everyone_or_one_more(publication, publication.counting_epsilon),
-        ),
-        *followed_releases(publication),
+    Two of the others have more venues than the cap, too, and the user comes between them: whose visits are left out
+    must not depend on who else is there, before or after. Where everybody else is at one venue, a user at all of them
+    moves the scores of DPSense-S both ways, as far as they go.
+    """
+    cap = int(getattr(mechanism, "cap", _FEW))
+    venues = int(np.clip(2 * cap + 3, _FEW, _MANY))
+    others: Rows = {
+        "a": [0],
+        "b": range(venues),
+        "m": range(4),
+        "n": range(venues),
+        "x": range(2, 5),
+        "z": range(1, _FEW, 2),
+    }
+    singles: Rows = {f"s{number}": [number % venues] for number in range(2 * venues)}
+    short = min(cap, _MANY)
+    pairs: dict[str, tuple[Rows, range | list[int], int]] = {
+        "a user at every venue": (others, range(venues), venues),
+        "a user where nobody else is": (others, [venues - 1], venues),
+        "a user at every venue, everybody else at one": (singles, range(venues), venues),
+        "the only user": ({}, range(venues), venues),
+        "the only user of a short list": ({}, range(short), short),
+    }
+    tried = {"": mechanism}
+    if "epsilon" in type(mechanism).model_fields:
+        tried[f" (ε = {LARGE_EPSILON:g})"] = mechanism.model_copy(update={"epsilon": LARGE_EPSILON})
+    found = [
+        TranscriptCase(name + at, method.guarantee().epsilon, partial(_released, method, rows, more, listed))
+        for at, method in tried.items()
+        for name, (rows, more, listed) in pairs.items()
     ]
+    if cap > _SMALL_CAP and "cap" in type(mechanism).model_fields:  # few numbers: samples certify more of it
+        small = mechanism.model_copy(update={"cap": _SMALL_CAP})
+        release = partial(_released, small, {}, range(_SMALL_CAP), _SMALL_CAP)
+        found.append(TranscriptCase("the only user, at two venues", small.guarantee().epsilon, release))
+    return found
 
 
-@chosen_pairs.of(Uniform)
-def pairs_of_uniform(publication: Uniform) -> list[AnyCase]:
-    """Return pairs to sample, and whole releases to follow."""
-    return [*(one_total(publication),), *followed_releases(publication)]
+@random_pairs.of(CountsPublication)
+def random_releases(mechanism: CountsPublication, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
+    """Return random tables with one user more, whose name comes anywhere; any cap, any ε."""
+    found = []
+    for number in range(count):
+        venues, users = int(rng.integers(1, 15)), int(rng.choice([0, 1, 3, 12]))
+        others: Rows = {f"u{rng.integers(10**6)}": _some(rng, venues) for _ in range(users)}
+        epsilon = float(rng.choice([0.69, LARGE_EPSILON, 10 ** rng.uniform(-2, 1)]))
+        drawn = {"epsilon": epsilon, "cap": int(rng.integers(1, 6)), "max_theta": int(rng.integers(1, 20))}
+        kept = {"epsilon", *(name for name in ("cap", "max_theta") if rng.random() < 0.7)}
+        fields = {name: value for name, value in drawn.items() if name in kept & set(type(mechanism).model_fields)}
+        method = mechanism.model_copy(update=fields)
+        called = str(rng.choice(["", "0", "u5", "zz"])) + str(rng.integers(100))
+        release = partial(_released, method, others, _some(rng, venues), venues, called=called)
+        name = f"random table {number + 1}: {users} users, {venues} venues, one user more"
+        found.append(TranscriptCase(name, method.guarantee().epsilon, release, runs=1))
+    return found
+
+
+def _some(rng: np.random.Generator, venues: int) -> list[int]:
+    """Return some venues: one, a few, or all of them."""
+    size = int(rng.choice([1, int(rng.integers(1, venues + 1)), venues]))
+    return sorted(int(venue) for venue in rng.choice(venues, size, replace=False))
+
+
+def _released(
+    mechanism: CountsPublication,
+    others: Rows,
+    more: range | list[int],
+    venues: int,
+    noise: Noise,
+    present: bool,
+    *,
+    called: str = "canary",
+) -> list[Any]:
+    table = _table({**others, **({called: more} if present else {})}, venues)
+    released = mechanism.release(table, noise, np.arange(venues))
+    return [released.count, sorted(released.facts), [released.facts[name] for name in sorted(released.facts)]]
+
+
+def _table(rows: Rows, venues: int) -> VisitSets:
+    names = sorted(rows)
+    number = np.repeat(np.arange(len(names)), [len(rows[name]) for name in names])
+    venue = np.concatenate([np.empty(0, np.int64), *(np.asarray(rows[name], np.int64) for name in names)])
+    return visit_sets(user_words(names), number.astype(np.int64), venue, venues)

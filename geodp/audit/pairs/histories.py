@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +12,8 @@ import numpy.typing as npt
 from geodp.audit.pairs import chosen_pairs, random_pairs
 from geodp.device.history_reports import Flags, HistoryDevice
 from geodp.privacy.audit_case import TranscriptCase
-from geodp.privacy.noise import Noise
-from geodp.tables.visits.catalogue import Catalogue
+from geodp.privacy.noise import Noise, SimulatedNoise
+from geodp.tables.visits.catalogue import Catalogue, golden_catalogue
 
 _LEVELS = ("no", "perturbed", "all")
 _SEARCHED = 2
@@ -20,18 +21,27 @@ _SEARCHED = 2
 
 
 @chosen_pairs.of(HistoryDevice)
-def four_reports(device: HistoryDevice) -> list[TranscriptCase]:
-    """Return four histories."""
-    return random_reports(device, np.random.default_rng(0), 4)
+def chosen_histories(device: HistoryDevice) -> list[TranscriptCase]:
+    """Return an item of the catalogue of a paper's figure more or less, and items with mixed levels of consent."""
+    fixed = {"consent": {}, "default_level": "perturbed", "budget_rule": "fixed"}
+    plain = _with(device, fixed)
+    mixed = _with(plain, {"consent": {"0": "all", "1": "perturbed", "2": "no"}})
+    levels = Catalogue(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]))
+    pairs = {
+        "an item of figure 4": (plain, golden_catalogue(), 3),
+        "an item that is both all-release and perturbed": (mixed, levels, 0),
+        "an item that is both perturbed and no-release": (mixed, levels, 1),
+    }
+    found = [
+        _pair(name, method, catalogue, np.zeros(catalogue.items, dtype=np.bool_), item)
+        for name, (method, catalogue, item) in pairs.items()
+    ]
+    return [case for case in found if case is not None]
 
 
 @random_pairs.of(HistoryDevice)
-def random_reports(device: HistoryDevice, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
-    """Return random catalogues, choices and histories; the item that comes and goes is one that is promised something.
-
-    An item with a `no` category must change nothing at all; one with a `perturbed` category is hidden at ε; nothing is
-    promised about items that are all `all`.
-    """
+def random_histories(device: HistoryDevice, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
+    """Return random catalogues, choices and histories; something is promised about the item that comes and goes."""
     found: list[TranscriptCase] = []
     if getattr(device, "budget_rule", "fixed") != "fixed":
         count = min(count, _SEARCHED)
@@ -39,19 +49,33 @@ def random_reports(device: HistoryDevice, rng: np.random.Generator, count: int) 
         if len(found) == count:
             break
         catalogue = _random_catalogue(rng)
-        method = device
-        if "consent" in type(device).model_fields:
-            chosen = {name: str(rng.choice(_LEVELS)) for name in catalogue.categories if rng.random() < 0.7}
-            method = device.model_copy(update={"consent": chosen})
+        chosen = {name: str(rng.choice(_LEVELS)) for name in catalogue.categories if rng.random() < 0.7}
+        method = _with(device, {"consent": chosen})
         item = int(rng.integers(catalogue.items))
-        told = {method.levels(catalogue)[catalogue.categories[at]] for at in np.flatnonzero(catalogue.membership[item])}
-        if not told - {"all"}:
-            continue
-        claimed = 0.0 if "no" in told else method.guarantee().epsilon
         history = rng.random(catalogue.items) < 0.4
-        name = f"random history {len(found) + 1}, one item more ({', '.join(sorted(told))})"
-        found.append(TranscriptCase(name, claimed, partial(_told, method, catalogue, history, item), runs=1))
+        case = _pair(f"random history {len(found) + 1}, one item more", method, catalogue, history, item)
+        found += [] if case is None else [case]
     return found
+
+
+def _with(device: HistoryDevice, update: dict[str, Any]) -> HistoryDevice:
+    """Return the device with those of the fields that it has."""
+    return device.model_copy(update={name: update[name] for name in update if name in type(device).model_fields})
+
+
+def _pair(name: str, device: HistoryDevice, catalogue: Catalogue, history: Flags, item: int) -> TranscriptCase | None:
+    """Return a history with and without an item (None: nothing is promised about it).
+
+    An item with a `no` category must change nothing at all; one with a `perturbed` category is hidden at ε; nothing is
+    promised about items that are all `all`.
+    """
+    levels = device.levels(catalogue)
+    told = {levels[catalogue.categories[at]] for at in np.flatnonzero(catalogue.membership[item])}
+    if not told - {"all"}:
+        return None
+    claimed = 0.0 if "no" in told else device.guarantee().epsilon
+    release = partial(_told, device, catalogue, history, item)
+    return TranscriptCase(f"{name} ({', '.join(sorted(told))})", claimed, release, runs=1)
 
 
 def _random_catalogue(rng: np.random.Generator) -> Catalogue:
@@ -66,5 +90,6 @@ def _told(
 ) -> Sequence[npt.ArrayLike]:
     owned = history.copy()
     owned[item] = present
-    told = device.protect(owned, catalogue, rng=noise)
+    source = noise.rng if isinstance(noise, SimulatedNoise) and not noise.releasable else noise
+    told = device.protect(owned, catalogue, rng=source)
     return [told.items, np.nan_to_num(told.aggregates, nan=-1e9), told.guarantee.epsilon]

@@ -1,4 +1,4 @@
-"""Places on which reports of a phone are followed, or their laws compared, with one place moved."""
+"""Places for whatever runs on a phone: reports of two places are sampled, followed, or their exact laws compared."""
 
 from __future__ import annotations
 
@@ -9,35 +9,68 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from geodp.audit.pairs import random_pairs
+from geodp.audit.pairs import chosen_pairs, random_pairs
 from geodp.device import Device
-from geodp.device._planar import PlanarDevice, audit_region
-from geodp.geometry import Array, Region
-from geodp.privacy.audit_case import CheckedCase, ExactCase, TranscriptCase
-from geodp.privacy.noise import Noise
+from geodp.device._planar import PlanarDevice
+from geodp.device.planar_geometric import PlanarGeometric
+from geodp.geometry import EARTH_RADIUS_M, Array, Grid, Region
+from geodp.privacy.audit_case import AnyCase, AuditCase, CheckedCase, ExactCase, TranscriptCase
+from geodp.privacy.noise import Noise, SimulatedNoise
+from geodp.public.guarantee import Guarantee, Unit
 
-Places = npt.NDArray[np.float64]
+Place = tuple[float, float]
 _HALF_SIDE_M = 3000.0
-_EXACT = 3
-"""Pairs of laws that are compared at most: each takes as long as many followed reports."""
+_MOST_EXACT = 3
+"""Random pairs of laws that are compared at most: each takes as long as many followed reports."""
+_AUDITED_EPSILON = 2.0
+"""ε·d of the chosen pairs: large enough to tell them apart, small enough for the rare side to be seen."""
+_EVENT_SHARE = 0.9
+"""The audited event is {|z - x'| - |z - x| ≥ 0.9 d}: nearly all that the triangle inequality allows, yet not rare."""
+_LINES = 61
+"""Cells per side of the region in which exact laws are compared."""
+
+
+@chosen_pairs.of(Device)
+def chosen_places(device: Device) -> list[AnyCase]:
+    """Return pairs at ε·d = 2 on eight bearings, from the centre, an edge and a corner of a region that clamps."""
+    promise = device.guarantee()
+    metric = promise.unit is Unit.POINT
+    half_m = 10 / promise.epsilon if metric else _HALF_SIDE_M
+    around = _around(_AUDITED_EPSILON / promise.epsilon if metric else half_m / 2, half_m)
+    pairs = {name: (here, there, _between(promise, math.dist(here, there))) for name, (here, there) in around.items()}
+    return _cases(device, pairs, _box(half_m))
+
+
+@chosen_pairs.of(PlanarGeometric)
+def chosen_grid_points(device: PlanarGeometric) -> list[AnyCase]:
+    """Return pairs of grid points at ε·d near 2, and two places a hair apart that round to different grid points."""
+    step_m, rate = device.cell_m, device.epsilon_per_m
+    half_m = math.ceil(10 / rate / step_m) * step_m
+    pairs = {}
+    for name, ends in _around(_AUDITED_EPSILON / rate, half_m).items():
+        here, there = ((round(x / step_m) * step_m, round(y / step_m) * step_m) for x, y in ends)
+        if here != there:
+            pairs[name] = (here, there, rate * math.dist(here, there))
+    before, after = 0.499 * step_m, 0.501 * step_m
+    hair = device.guarantee().at_distance(math.sqrt(2) * (after - before))
+    return _cases(device, {**pairs, "a hair apart": ((before, before), (after, after), hair)}, _box(half_m))
 
 
 @random_pairs.of(Device)
-def random_reports(device: Device, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
+def random_places(device: Device, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
     """Return random places of a few phones, one of which is elsewhere: a hair, a step or a town away."""
-    region = audit_region(_HALF_SIDE_M)
-    exact = isinstance(device, PlanarDevice) and device.audited_by == "channel"
-    found: list[CheckedCase] = []
-    for number in range(min(count, _EXACT) if exact else count):
+    region, found = _box(_HALF_SIDE_M), list[CheckedCase]()
+    exact = device.audited_by == "channel"
+    for number in range(min(count, _MOST_EXACT) if exact else count):
         places = rng.uniform(-_HALF_SIDE_M, _HALF_SIDE_M, (int(rng.integers(1, 4)), 2))
         far = rng.normal(0.0, float(rng.choice([0.01, 50.0, 2000.0])), 2)
         moved = places.copy()
         which = int(rng.integers(len(places)))
         moved[which] = np.clip(places[which] + far, -_HALF_SIDE_M, _HALF_SIDE_M)
         apart = float(math.dist(places[which], moved[which]))
-        claimed = device.guarantee().at_distance(apart)
+        claimed = _between(device.guarantee(), apart)
         name = f"random places {number + 1}, one of them {apart:.3g} m away"
-        if exact and isinstance(device, PlanarDevice):
+        if exact and device.channel(region) is not None:
             here, there = ((float(at[which, 0]), float(at[which, 1])) for at in (places, moved))
             found.append(ExactCase(name, claimed, partial(_laws, device, here, there, region)))
         else:
@@ -45,17 +78,79 @@ def random_reports(device: Device, rng: np.random.Generator, count: int) -> Sequ
     return found
 
 
-def _laws(
-    device: PlanarDevice, here: tuple[float, float], there: tuple[float, float], region: Region
-) -> tuple[Array, Array]:
-    one, other = (device.exact_row(place, region) for place in (here, there))
-    if device.clamp:
-        return one, other
-    return np.append(one, 1 - one.sum()), np.append(other, 1 - other.sum())  # outside: an output of its own
+def _between(promise: Guarantee, apart_m: float) -> float:
+    """Return what is claimed for two places so far apart."""
+    return promise.at_distance(apart_m) if promise.unit is Unit.POINT else promise.epsilon
+
+
+def _cases(device: Device, pairs: dict[str, tuple[Place, Place, float]], region: Region) -> list[AnyCase]:
+    """Return every pair of places (and the ε claimed between them) to sample and, without an exact law, to follow."""
+    sampled = [_sampled(device, name, here, there, claimed, region) for name, (here, there, claimed) in pairs.items()]
+    if device.audited_by == "channel":
+        return list(sampled)
+    followed = [
+        TranscriptCase(name, claimed, partial(_reported, device, np.array([here]), np.array([there]), region))
+        for name, (here, there, claimed) in pairs.items()
+    ]
+    return [*sampled, *followed]
+
+
+def _sampled(device: Device, name: str, here: Place, there: Place, claimed: float, region: Region) -> AuditCase:
+    def draw(noise: Noise, present: bool, samples: int) -> Array:
+        places = np.full((samples, 2), here if present else there)
+        return np.column_stack(_reported(device, places, places, region, noise, present))
+
+    def away(reports: Array, place: Place) -> Array:
+        return np.asarray(np.hypot(reports[:, 0] - place[0], reports[:, 1] - place[1]))
+
+    return AuditCase(
+        name,
+        claimed,
+        draw,
+        lambda reports: away(reports, there) - away(reports, here),
+        threshold=_EVENT_SHARE * math.dist(here, there),
+        exact=None if device.channel(region) is None else partial(_laws, device, here, there, region),
+        raw=lambda reports: np.column_stack([reports, away(reports, here), away(reports, there)]),
+    )
+
+
+def _laws(device: Device, here: Place, there: Place, region: Region) -> tuple[Array, Array]:
+    """Return the exact probability of a report in every cell of the region, and outside of it, on either place."""
+    law = device.law(region) if isinstance(device, PlanarDevice) else device.channel(region)
+    assert law is not None  # noqa: S101 - for the type checker
+    west, south, east, north = region.box_m
+    cell_m = getattr(device, "cell_m", None)
+    lines = min(_LINES, max(1, round((east - west) / cell_m))) if cell_m else _LINES
+    reports = Grid(west, south, (east - west) / lines, (north - south) / lines, lines, lines)
+    rows = [law.matrix(Grid(x - 0.5, y - 0.5, 1.0, 1.0, 1, 1), reports)[0] for x, y in (here, there)]
+    outside = [1 - float(row.sum()) for row in rows]
+    if max(outside) > 1e-9:  # an output of its own, unless reports are clamped
+        rows = [np.append(row, max(rest, 0.0)) for row, rest in zip(rows, outside, strict=True)]
+    return rows[0], rows[1]
 
 
 def _reported(
-    device: Device, places: Places, moved: Places, region: Region, noise: Noise, present: bool
-) -> Sequence[npt.ArrayLike]:
+    device: Device, places: Array, moved: Array, region: Region, noise: Noise, present: bool
+) -> tuple[npt.ArrayLike, npt.ArrayLike]:
     true = places if present else moved
-    return device.report(true[:, 0], true[:, 1], rng=noise, region=region)
+    source = noise.rng if isinstance(noise, SimulatedNoise) and not noise.releasable else noise
+    return device.report(true[:, 0], true[:, 1], rng=source, region=region)
+
+
+def _around(apart_m: float, half_side_m: float) -> dict[str, tuple[Place, Place]]:
+    """Return pairs of places on eight bearings, from the centre, an edge and a corner of a box."""
+    starts = {"centre": (0.0, 0.0), "edge": (half_side_m, 0.0), "corner": (half_side_m, half_side_m)}
+    found = {}
+    for name, (x, y) in starts.items():
+        for bearing in range(0, 360, 45):
+            turn = math.radians(bearing)
+            end = (x + apart_m * math.sin(turn), y + apart_m * math.cos(turn))
+            if max(map(abs, end)) <= half_side_m * (1 + 1e-9):  # only places inside the region are true places
+                found[f"{name}, bearing {bearing}°"] = ((x, y), end)
+    return found
+
+
+def _box(half_side_m: float) -> Region:
+    """Return a box on the equator with sides of twice `half_side_m`, where the projection is nearly exact."""
+    half = math.degrees(half_side_m / EARTH_RADIUS_M)
+    return Region(-half, -half, half, half)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.audit.pairs import chosen_pairs, random_pairs
-from geodp.audit.pairs.trips_followed import TimedTrip, random_trips, world_of
+from geodp.audit.pairs.trips import TimedTrip, random_trips, world_of
 from geodp.audit.pairs.visits import town
 from geodp.curator.publications import Publication
 from geodp.geometry import Region

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 
 import numpy as np
@@ -18,12 +18,17 @@ from geodp.public.guarantee import Neighbours
 
 _TOWN = Region(-0.02, -0.02, 0.02, 0.02)
 _EXPECTED = 60.0
+_SERIES, _EVERY_S = 5, 600.0
+"""Releases of a series, where later ones are made otherwise than the first, and the time between them."""
 Place = tuple[float, float]
 
 
 @chosen_pairs.of(Mechanism)
 def followed_releases(mechanism: Mechanism) -> list[TranscriptCase]:
-    """Return pairs of snapshots: a worker in the crowd, one in an empty corner, the only one, and one who moved."""
+    """Return pairs of snapshots: a worker in the crowd, one in an empty corner, the only one, and one who moved.
+
+    Where later releases of a series are made otherwise than the first, a series is followed, too.
+    """
     rng = np.random.default_rng(0)
     crowd = [(float(x), float(y)) for x, y in rng.normal((-400.0, 300.0), 250.0, (40, 2))]
     corner: Place = (_TOWN.box_m[2] - 1.0, _TOWN.box_m[1] + 1.0)
@@ -34,13 +39,18 @@ def followed_releases(mechanism: Mechanism) -> list[TranscriptCase]:
         "a worker who moved": ([*crowd, crowd[0]], [*crowd, corner], Neighbours.REPLACE),
     }
     tried = {"": mechanism, f" (ε = {LARGE_EPSILON:g})": mechanism.with_epsilon(LARGE_EPSILON)}
-    return [
+    found = [
         TranscriptCase(
             name + at, method.guarantee(neighbours).epsilon, partial(_released, method, with_, without, neighbours)
         )
         for at, method in tried.items()
         for name, (with_, without, neighbours) in pairs.items()
     ]
+    if type(mechanism).following is Mechanism.following:
+        return found
+    paid = sum(mechanism.measures(number) for number in range(_SERIES)) * mechanism.guarantee().epsilon
+    release = partial(_released, mechanism, [crowd[0], *crowd], crowd, Neighbours.ADD_REMOVE, releases=_SERIES)
+    return [*found, TranscriptCase(f"a worker over {_SERIES} releases", paid, release, runs=2)]
 
 
 @random_pairs.of(Mechanism)
@@ -93,9 +103,15 @@ def _released(
     present: bool,
     *,
     expected: float = _EXPECTED,
+    releases: int = 1,
 ) -> list[npt.ArrayLike]:
     places = np.array(with_ if present else without).reshape(-1, 2)
     snapshot = Snapshot(0.0, places[:, 0], places[:, 1], _TOWN, expected, neighbours)
     released = mechanism.release(snapshot, noise)
-    values = [getattr(released, field.name) for field in fields(released)]
+    series = [released]
+    for number in range(1, releases):
+        later = replace(snapshot, time_s=_EVERY_S * number)
+        released = mechanism.following(released, later, noise, number=number)
+        series.append(released)
+    values = [getattr(each, field.name) for each in series for field in fields(each)]
     return [value for value in values if isinstance(value, np.ndarray | float | int | tuple)]

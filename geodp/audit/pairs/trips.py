@@ -1,102 +1,121 @@
-"""Canary trips for the auditor: a small world in which one person's trips change the counts as much as they can."""
+"""Small worlds of trips on which whole releases are followed, with one person, or one trip, more or less."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from geodp.curator.synthesis.epsilon_parts import EpsilonParts
+from geodp.audit.pairs import chosen_pairs, random_pairs
+from geodp.curator.trips_publication import TripModelPublication
 from geodp.geometry import Array, Region
-from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
 from geodp.privacy.noise import Noise
 from geodp.tables.trajectories.table import Trajectories
 
-if TYPE_CHECKING:
-    from geodp.curator.trips_publication import TripModelPublication
-
+TimedTrip = tuple[str, Array, float]
+"""Person, places (m) and time of the first of them (s)."""
 _TOWN = Region(-0.02, -0.02, 0.02, 0.02)
-_EVERYTHING_STANDS_OUT = 1e9
-_CROWD = 3
+_CANARY = "canary"
+_DRAWN = 100
+"""Most synthetic trips that are drawn: at a small ε there may be very many, and these tell as much."""
 
 
-@dataclass
-class Witness(EpsilonParts):
-    """Parts of ε that note the true counts and let everything stand out, so that all that is ever counted is seen."""
+@chosen_pairs.of(TripModelPublication)
+def followed_releases(publication: TripModelPublication) -> list[TranscriptCase]:
+    """Return pairs of small worlds on which the whole release is followed, down to the synthetic trips.
 
-    seen: dict[str, Array] = field(default_factory=dict)
-    scales: dict[str, float] = field(default_factory=dict)
-
-    def add_noise(self, part: str, values: npt.NDArray[Any], sensitivity: float = 1.0) -> Array:
-        """Note the counts and the noise that they would get."""
-        self.seen[part] = np.asarray(values, dtype=np.float64).ravel()
-        self.scales[part] = self.scale(part, sensitivity)
-        return np.full(np.shape(values), _EVERYTHING_STANDS_OUT)
-
-
-def canary_cases(publication: TripModelPublication) -> list[AuditCase]:
-    """Return one pair per canary: a handful of others, with and without the canary's trips.
-
-    Outputs are the noisy counts from which everything else follows, with exactly the noise that the release would draw.
-    The canary has as many trips as the promise covers.
+    The person (or trip) that comes and goes is more extreme than all others: the longest trip, the farthest places, the
+    latest time, more trips than count; or it stands still in a corner. It comes first in the table, and one of the
+    others has more trips than count, too: whose trips are left out must not depend on who else is there. Under a cap
+    on trips one trip more pushes another one out.
     """
-    most = int(publication.cap or 1) if publication.unit == "person" else 1
-    long = publication.most_points  # a trip so long reaches every bound
-    corner = (-1500.0, 1500.0)
-    still = [_trip(corner, corner, long) for _ in range(most)]
-    across = [_trip((-1500.0, -1500.0), (1500.0, 1500.0), long) for _ in range(most)]
-    return [
-        _case("a person who waits in a corner", publication, still),
-        _case("a person who crosses the town", publication, across),
+    west, south, east, north = _TOWN.box_m
+    cap = publication.cap
+    others = [
+        (f"p{who}", _trip((-700.0 + 150 * who, -300.0), (100.0 * who, 900.0 - 90 * (trip % 20)), 3 + who), 600.0 * trip)
+        for who in range(6)
+        for trip in range(2 if who != 3 or cap is None else min(cap, 50) + 3)
     ]
+    across = _trip((west + 1, south + 1), (east - 1, north - 1), publication.most_points + 10)
+    corner = _trip((east - 5, south + 5), (east - 5, south + 5), 2)
+    many = int(cap or 1) + 2 if publication.unit == "person" else 1
+    beyond = [(_CANARY, across, 9e6 + 86_000.0 * trip) for trip in range(many)]
+    pairs = {
+        "a person beyond all others": (others, beyond),
+        "a person who stands still in a corner": (others, [(_CANARY, corner, 50.0 * trip) for trip in range(many)]),
+        "the only person": ([], beyond),
+    }
+    if publication.unit == "trajectory" and cap is not None:
+        busy = [(_CANARY, _trip((0.0, 0.0), (500.0, 80.0 * (n % 20)), 4), 500.0 + n) for n in range(cap)]
+        pairs["a trip that pushes another one out"] = ([*others, *busy], [(_CANARY, across, -1000.0)])
+    tried = {"": publication}
+    tried[f" (ε = {LARGE_EPSILON:g})"] = publication.model_copy(update={"epsilon": LARGE_EPSILON})
+    return [
+        TranscriptCase(name + at, method.epsilon, partial(_released, method, rest, more), runs=2)
+        for at, method in tried.items()
+        for name, (rest, more) in pairs.items()
+    ]
+
+
+@random_pairs.of(TripModelPublication)
+def random_releases(publication: TripModelPublication, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
+    """Return random worlds with one person, or one trip, more; any cap, any ε."""
+    found = []
+    for number in range(math.ceil(count / 4)):  # a release takes longer than others do
+        epsilon = float(rng.choice([publication.epsilon, LARGE_EPSILON, 10 ** rng.uniform(0, 1)]))
+        cap = None if publication.trajectories_per_person is None and rng.random() < 0.5 else int(rng.integers(1, 4))
+        method = publication.model_copy(update={"epsilon": epsilon, "trajectories_per_person": cap})
+        people = int(rng.choice([0, 1, 5]))
+        others = [trip for who in range(people) for trip in random_trips(rng, f"p{who}", int(rng.integers(1, 5)))]
+        who = str(rng.choice(["", "p0", "q"] if method.unit == "trajectory" else ["", "oo", "q"]))
+        more = random_trips(rng, who, int(rng.integers(1, 6)) if method.unit == "person" else 1)
+        name = f"random world {number + 1} of {len(others)} trips, one {method.unit} more (ε = {epsilon:.3g})"
+        found.append(TranscriptCase(name, method.epsilon, partial(_released, method, others, more), runs=1))
+    return found
+
+
+def random_trips(rng: np.random.Generator, who: str, count: int) -> list[TimedTrip]:
+    """Return trips of any length, standing still or crossing the town, at any time."""
+    west, south, east, north = _TOWN.box_m
+    low, high = (west + 1, south + 1), (east - 1, north - 1)
+    trips = []
+    for _ in range(count):
+        begin, end = rng.uniform(low, high), rng.uniform(low, high)
+        end = begin if rng.random() < 0.2 else end
+        points = int(rng.choice([2, int(rng.integers(2, 12)), 200]))
+        when = float(rng.choice([0.0, rng.uniform(0, 90_000), 9e8, -5.0]))
+        trips.append((who, _trip((begin[0], begin[1]), (end[0], end[1]), points), when))
+    return trips
 
 
 def _trip(begin: tuple[float, float], end: tuple[float, float], points: int) -> Array:
     return np.column_stack([np.linspace(begin[0], end[0], points), np.linspace(begin[1], end[1], points)])
 
 
-def _case(name: str, publication: TripModelPublication, canary: Sequence[Array]) -> AuditCase:
-    others = [_trip((-800.0 + 400 * number, 0.0), (0.0, 900.0), 6) for number in range(_CROWD)]
-    with_, scale = _counted(publication, [*((0, trip) for trip in others), *((1, trip) for trip in canary)])
-    without, _ = _counted(publication, [(0, trip) for trip in others])
-    if with_.size != without.size:
-        return _told_by_numbers(name, publication.epsilon, with_.size, without.size)
-    changed = np.flatnonzero(with_ != without)  # all other counts have the same law on both sides
-    with_, without, scale = with_[changed], without[changed], scale[changed]
-
-    def draw(noise: Noise, present: bool, samples: int) -> Array:
-        noisy = noise.laplace(np.tile(scale, samples), samples * scale.size).reshape(samples, -1)
-        return np.asarray(noisy + (with_ if present else without))
-
-    def score(outputs: Array) -> Array:
-        return np.asarray(((np.abs(outputs - without) - np.abs(outputs - with_)) / scale).sum(axis=1))
-
-    most = float((np.abs(with_ - without) / scale).sum())
-    return AuditCase(name, publication.epsilon, draw, score, threshold=most / 2)
+def _released(
+    publication: TripModelPublication,
+    others: Sequence[TimedTrip],
+    more: Sequence[TimedTrip],
+    noise: Noise,
+    present: bool,
+) -> list[npt.ArrayLike]:
+    model = publication.fit_model(world_of([*more, *others] if present else others), _TOWN, noise)
+    told = model.draw(min(model.number, _DRAWN))
+    receipts = [(receipt.part, receipt.epsilon, receipt.sensitivity, receipt.size) for receipt in model.receipts]
+    names = np.array([] if told.names is None else told.names, dtype=str)
+    people = told.people[told.person].astype(str)
+    return [model.number, np.array(receipts, dtype=str), told.first, told.time_s, told.x_m, told.y_m, people, names]
 
 
-def _told_by_numbers(name: str, claimed: float, with_: int, without: int) -> AuditCase:
-    """Return the pair of worlds in which different numbers of counts are published: nothing else is needed."""
-
-    def draw(noise: Noise, present: bool, samples: int) -> Array:  # noqa: ARG001 - no noise hides it
-        return np.full(samples, float(with_ if present else without))
-
-    return AuditCase(name, claimed, draw, lambda size: (size == with_).astype(np.float64), threshold=1.0)
-
-
-def _counted(publication: TripModelPublication, trips: Sequence[tuple[int, Array]]) -> tuple[Array, Array]:
-    """Return all true counts of a small world, and the scale of the noise on each."""
-    first = np.append(0, np.cumsum([len(trip) for _, trip in trips]))
-    places = np.concatenate([trip for _, trip in trips])
-    time_s = np.concatenate([60.0 * np.arange(len(trip)) for _, trip in trips])
-    people = np.array(["the others", "the canary"], dtype=np.object_)
-    person = np.array([who for who, _ in trips])
-    world = Trajectories(people, first, person, time_s, places[:, 0], places[:, 1])
-    nothing: Any = None  # whoever draws here fails
-    witness = Witness(noise=nothing, epsilons=publication.parts(), crowd=publication.crowd())
-    publication.fit(publication.cap_trips(world, _TOWN), _TOWN, witness)
-    scale = np.concatenate([np.full(values.size, witness.scales[part]) for part, values in witness.seen.items()])
-    return np.concatenate(list(witness.seen.values())), scale
+def world_of(trips: Sequence[TimedTrip]) -> Trajectories:
+    """Return trips as a table."""
+    first = np.append(0, np.cumsum([len(places) for _, places, _ in trips])).astype(np.int64)
+    places = np.concatenate([np.empty((0, 2)), *(places for _, places, _ in trips)])
+    time_s = np.concatenate([np.empty(0), *(begin + 60.0 * np.arange(len(places)) for _, places, begin in trips)])
+    people = sorted({who for who, _, _ in trips})
+    person = np.array([people.index(who) for who, _, _ in trips], dtype=np.int64)
+    return Trajectories(np.array(people, dtype=np.object_), first, person, time_s, places[:, 0], places[:, 1])

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from geodp.curator.mechanisms import Mechanism, Snapshot
-from geodp.geometry import Array, Region
+from geodp.geometry import Array
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
@@ -74,22 +74,3 @@ def sensitivity(neighbours: Neighbours) -> float:
 def equal_noise(square_sum: Array, fourth_sum: Array) -> tuple[Array, Array]:
     """Return scale and effective number of terms of sums of Laplace variables, from Σ(w b)² and Σ(w b)⁴."""
     return np.sqrt(square_sum), square_sum**2 / fourth_sum
-
-
-def laplace_evidence(noisy: Array, scale: float) -> Array:
-    """Return ln f(noisy | one worker) / f(noisy | none) of a count with Laplace noise."""
-    return np.asarray((np.abs(noisy) - np.abs(noisy - 1.0)) / scale)
-
-
-def audit_ground(samples: int) -> tuple[Region, int, Array, Array]:
-    """Return a region, how many cells per side it is to have for so many trials, and a place in each of them.
-
-    The places lie near the south-western corner of their cell, so that they fall into its first part however it is
-    divided; every cell is an independent trial.
-    """
-    side = int(np.ceil(np.sqrt(samples)))
-    region = Region(0.0, 0.0, 0.1, 0.1)
-    west, south, _, _ = region.box_m
-    place = (np.arange(side) + 1e-3) / side
-    x, y = np.meshgrid(west + place * region.width_m, south + place * region.height_m)
-    return region, side, x.ravel(), y.ravel()

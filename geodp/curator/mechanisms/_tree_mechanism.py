@@ -13,7 +13,7 @@ from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms._decomposition import GUIDELINE, Decomposition, sensitivity
 from geodp.curator.mechanisms._lattice_table import Boxes, LatticeTable, Whole
 from geodp.curator.mechanisms._tree_counts import Level, consistent, lattice_cells, pruned
-from geodp.geometry import Array, Grid, Region
+from geodp.geometry import Grid, Region
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
 from geodp.public.guarantee import Neighbours
@@ -120,18 +120,3 @@ def _quarters(boxes: Boxes, column: Whole, west_row: Whole, east_row: Whole) -> 
 def middles(low: Whole, high: Whole) -> Whole:
     """Return the lattice line in the middle; one square wide boxes are not cut."""
     return (low + high) // 2
-
-
-def path_evidence(levels: list[Level], column: Whole, row: Whole, others: LatticeTable) -> tuple[Array, Array]:
-    """Return per level the noisy counts of the nodes that hold one square of each root, less the others in them.
-
-    Also the scale of each level. Roots are independent trials of an audit.
-    """
-    rows = []
-    root = np.arange(levels[0].count.size)
-    for depth, level in enumerate(levels):
-        root = root if depth == 0 else root[level.parent]
-        boxes, at_column, at_row = level.boxes, column[root], row[root]
-        here = (boxes.west <= at_column) & (at_column < boxes.east) & (boxes.south <= at_row) & (at_row < boxes.north)
-        rows.append((level.count - others.within(boxes))[here])
-    return np.column_stack(rows), np.array([level.scale for level in levels])

@@ -15,14 +15,11 @@ from geodp.curator.mechanisms._decomposition import (
     GUIDELINE,
     MAX_CELLS,
     Decomposition,
-    audit_ground,
     equal_noise,
-    laplace_evidence,
     sensitivity,
 )
 from geodp.errors import DataError
 from geodp.geometry import Array, Grid
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
 from geodp.public.guarantee import Neighbours
@@ -168,58 +165,6 @@ class AdaptiveGrid(Decomposition):
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return the scale of a second-level count; agreement with the first level makes it a little smaller."""
         return sensitivity(neighbours) / self._split()[1]
-
-    def audit_cases(self) -> list[AuditCase]:
-        """One worker more in a coarse cell, every coarse cell of one large release being an independent trial."""
-        first, second = self._split()
-        crowd = round(2.25 * _PEOPLE_PER_CELL[self.granularity] / second)  # where one cell becomes two by two
-
-        def evidence(rows: Array) -> Array:
-            return laplace_evidence(rows[:, 0], 1 / first) + laplace_evidence(rows[:, 1], 1 / second)
-
-        def measured(others: int) -> AuditCase:
-            return AuditCase(
-                f"one worker in a cell with {others} others: both levels as measured",
-                first + second,
-                lambda noise, present, samples: self._trials(noise, present, samples, others)[:, :2],
-                evidence,
-                0.999 * (first + second),
-            )
-
-        def released(name: str, claimed: float, column: int, threshold: float) -> AuditCase:
-            return AuditCase(
-                f"one worker in an empty cell: {name}",
-                claimed,
-                lambda noise, present, samples: self._trials(noise, present, samples, 0)[:, column],
-                lambda values: values,
-                threshold,
-            )
-
-        return [
-            measured(0),
-            measured(crowd),
-            released("whether it is divided", first, 2, 2.0),
-            released("the released count", first + second, 3, 1.0),
-        ]
-
-    def _trials(self, noise: Noise, present: bool, samples: int, others: int) -> Array:
-        """Return what is measured where she may be (both levels, less the others), parts per side, released count."""
-        region, side, x, y = audit_ground(samples)
-        people = others + int(present)
-        snapshot = Snapshot(0.0, np.repeat(x, people), np.repeat(y, people), region, float(samples))
-        plain = self.model_copy(
-            update={
-                "epsilon": self._counts_epsilon(),
-                "count_share": 0.0,
-                "first_level": side,
-                "least_cell_m": 1e-9,
-            }
-        )
-        levels = plain._measure(snapshot, noise)
-        own = levels.first[:-1]
-        released = levels.consistent()[0] if self.consistency else levels.fine_count
-        rows = [levels.coarse_count - others, levels.fine_count[own] - others, levels.per_side, released[own] - others]
-        return np.asarray(np.column_stack(rows)[:samples], dtype=np.float64)
 
 
 def _edges(levels: TwoLevels) -> tuple[Array, Array, Array, Array]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms._contour_plot import ContourPlot
-from geodp.geometry import Array, Region
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
@@ -53,23 +50,6 @@ class Contour(ContourPlot):
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return E|Lap(b)| = b."""
         return self._scale(neighbours)
-
-    def audit_cases(self) -> list[AuditCase]:
-        """One worker more in a cell; every cell of one large release is an independent trial."""
-
-        def draw(noise: Noise, present: bool, samples: int) -> Array:
-            side = int(np.ceil(np.sqrt(samples)))
-            region = Region(0.0, 0.0, 0.1, 0.1)
-            west, south, east, north = region.box_m
-            centres = (np.arange(side) + 0.5) / side
-            x, y = np.meshgrid(west + centres * (east - west), south + centres * (north - south))
-            people = slice(None) if present else slice(0)
-            snapshot = Snapshot(0.0, x.ravel()[people], y.ravel()[people], region, float(samples))
-            cell_m = region.width_m / side
-            plain = self.model_copy(update={"cell_m": cell_m, "sigma_cells": 0.0, "levels": 1})
-            return plain.release(snapshot, noise).count[:samples]
-
-        return [AuditCase("one worker in a cell", self.epsilon, draw, lambda counts: counts, threshold=1.0)]
 
     def _scale(self, neighbours: Neighbours) -> float:
         return (2.0 if neighbours is Neighbours.REPLACE else 1.0) / self.epsilon

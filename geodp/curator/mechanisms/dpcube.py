@@ -16,13 +16,11 @@ from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms._decomposition import (
     Decomposition,
     guideline_cell_m,
-    laplace_evidence,
     sensitivity,
 )
 from geodp.curator.mechanisms._lattice_table import Boxes, LatticeTable
 from geodp.curator.mechanisms._tree_counts import Estimates, lattice_cells
 from geodp.geometry import Array, Grid
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
 from geodp.public.guarantee import Neighbours
@@ -137,27 +135,6 @@ class DpCube(Decomposition):
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return the scale of a part's count; averaging with the fine grid makes it smaller."""
         return sensitivity(neighbours) / self._split()[1]
-
-    def audit_cases(self) -> list[AuditCase]:
-        """One worker more in the first of two fine cells that are cut or not; many pairs are measured at once."""
-        first, second = self._split()
-        whole = first + second
-        often = self.model_copy(update={"detail": min(self.detail, 1.0)})
-
-        def draw(noise: Noise, present: bool, samples: int) -> Array:
-            true = np.zeros((samples, 2), dtype=np.int64)
-            true[:, 0] = int(present)
-            pairs = [(0, row, 2, row + 1) for row in range(samples)]
-            noisy, boxes, again = often._measure(true, pairs, 1.0, noise)
-            hers = np.flatnonzero(boxes.west == 0)
-            part = np.empty((samples, 2))
-            part[boxes.south[hers]] = np.column_stack([again.value, boxes.east])[hers]
-            return np.column_stack([noisy.count, part])
-
-        def score(rows: Array) -> Array:
-            return laplace_evidence(rows[:, 0], 1 / first) + laplace_evidence(rows[:, 2], 1 / second)
-
-        return [AuditCase("one worker: her cell, whether it is cut off, her part", whole, draw, score, 0.999 * whole)]
 
 
 @dataclass(frozen=True)

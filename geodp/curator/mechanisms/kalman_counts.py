@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Self
 
@@ -12,7 +11,6 @@ from pydantic import Field, SerializeAsAny, model_validator
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.curator.mechanisms._decomposition import equal_noise
 from geodp.curator.mechanisms._tree_counts import Estimates
-from geodp.privacy.audit_case import AnyCase
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours
 from geodp.public.release import Cells
@@ -114,10 +112,6 @@ class KalmanCounts(Mechanism):
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float | None:
         """Return the noise of a measured count; filtering lowers it, predicting raises it."""
         return self._measuring().expected_noise(neighbours)
-
-    def audit_cases(self) -> Sequence[AnyCase]:
-        """Audit a measured release: the rest is post-processing."""
-        return self._measuring().audit_cases()
 
 
 def _terms(release: Cells) -> Any:

@@ -8,9 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from geodp.curator.mechanisms import Snapshot
-from geodp.curator.mechanisms._decomposition import Decomposition, audit_ground, guideline_cell_m, sensitivity
-from geodp.geometry import Array, Grid
-from geodp.privacy.audit_case import AuditCase
+from geodp.curator.mechanisms._decomposition import Decomposition, guideline_cell_m, sensitivity
+from geodp.geometry import Grid
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
 from geodp.public.guarantee import Neighbours
@@ -64,16 +63,3 @@ class UniformGrid(Decomposition):
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return E|Lap(b)| = b."""
         return sensitivity(neighbours) / self._counts_epsilon()
-
-    def audit_cases(self) -> list[AuditCase]:
-        """One worker more in a cell; every cell of one large release is an independent trial."""
-        part = self._counts_epsilon()
-
-        def draw(noise: Noise, present: bool, samples: int) -> Array:
-            region, side, x, y = audit_ground(samples)
-            people = slice(None) if present else slice(0)
-            snapshot = Snapshot(0.0, x[people], y[people], region, float(samples))
-            plain = self.model_copy(update={"cell_m": region.width_m / side})
-            return plain.release(snapshot, noise).count[:samples]
-
-        return [AuditCase("one worker in a cell", part, draw, lambda counts: counts, threshold=1.0)]

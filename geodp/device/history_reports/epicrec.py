@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -15,11 +15,10 @@ from geodp.device.history_reports import Flags, HistoryDevice, ProtectedHistory
 from geodp.device.history_reports._consent import Consent, ConsentGroup, Level, consent_of
 from geodp.errors import DataError, NotReleasable
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise, as_noise
 from geodp.privacy.primitives import positive, with_laplace
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
-from geodp.tables.visits.catalogue import Catalogue, checked_membership, golden_catalogue
+from geodp.tables.visits.catalogue import Catalogue, checked_membership
 
 _LEAK = (
     "counts of all-release categories are told exactly and contain items that carry a protected category as well: one "
@@ -164,13 +163,8 @@ class EpicRec(HistoryDevice):
         told = self._told(owned, aggregates, catalogue, consent, noise)
         return ProtectedHistory(told, aggregates, settled.guarantee())
 
-    def noisy_aggregates(
-        self, owned: Flags, catalogue: Catalogue, noise: Noise, consent: Consent, copies: int | None = None
-    ) -> Array:
-        """Return the counts per category with their noise; NaN for categories about which nothing is told.
-
-        With `copies`, that many independent draws, one per row: what an audit needs.
-        """
+    def noisy_aggregates(self, owned: Flags, catalogue: Catalogue, noise: Noise, consent: Consent) -> Array:
+        """Return the counts per category with their noise; NaN for categories about which nothing is told."""
         counts = np.full(consent.none.shape, np.nan)
         if self.method != "nothing":
             literal = self.variant == "literal"
@@ -178,12 +172,11 @@ class EpicRec(HistoryDevice):
             hidden = owned if literal else owned & consent.protected_items
             counts[consent.full] = catalogue.membership[:, consent.full].T @ exact
             counts[consent.perturbed] = catalogue.membership[:, consent.perturbed].T @ hidden
-        table = np.tile(counts, (1 if copies is None else copies, 1))
         scales = self._scales(catalogue, consent)
         noisy = np.flatnonzero(scales > 0)
         if noisy.size:
-            table[:, noisy] = with_laplace(table[:, noisy], scales[noisy], noise)
-        return table[0] if copies is None else table
+            counts[noisy] = with_laplace(counts[noisy], scales[noisy], noise)
+        return counts
 
     def _scales(self, catalogue: Catalogue, consent: Consent) -> Array:
         """Return noise for the perturbed columns, calibrated for the items that reach them; 0 elsewhere."""
@@ -206,41 +199,8 @@ class EpicRec(HistoryDevice):
         fitted = fit_history(target, catalogue, consent.protected_items.astype(np.float64), noise)
         return np.asarray((fitted > 0) | (owned & consent.open_items))
 
-    def audit_cases(self) -> list[AuditCase]:
-        """One item of the paper's own figure 4 more or less, and an item with mixed levels of consent."""
-        figure = golden_catalogue()
-        mixed = Catalogue(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]))
-        plain = self.model_copy(update={"consent": {}, "default_level": "perturbed", "budget_rule": "fixed"})
-        levels = plain.model_copy(update={"consent": {"0": "all", "1": "perturbed", "2": "no"}})
-        if self.method == "nothing":
-            return []
-        return [
-            _toggled("an item of figure 4", plain, figure, 3),
-            _toggled("an item that is both all-release and perturbed", levels, mixed, 0),
-            _toggled("an item that is both perturbed and no-release", levels, mixed, 1),
-        ]
-
 
 def _told(who: str, levels: Mapping[str, str], others: str | None) -> str:
     named = [f"{category}: {level}" for category, level in levels.items()]
     rest = "all other categories" if named else "all categories"
     return f"{who}: " + ", ".join([*named, *([] if others is None else [f"{rest}: {others}"])])
-
-
-def _toggled(name: str, device: EpicRec, catalogue: Catalogue, item: int) -> AuditCase:
-    """Return the pair: a history with and without one item."""
-    consent = consent_of(device.consent, device.default_level, catalogue)
-    scales = device._scales(catalogue, consent)
-
-    def draw(noise: Noise, present: bool, samples: int) -> Array:
-        owned = np.zeros(catalogue.items, dtype=np.bool_)
-        owned[item] = present
-        return np.nan_to_num(device.noisy_aggregates(owned, catalogue, noise, consent, samples))
-
-    return AuditCase(name, device.epsilon, draw, _likelihood(scales, catalogue.membership[item]), 0.5 * device.epsilon)
-
-
-def _likelihood(scales: Array, row: Array) -> Callable[[Array], Array]:
-    """Return ln P(output | with) - ln P(output | without) over noisy columns; exact ones speak for themselves."""
-    rate = np.divide(1.0, scales, out=np.full(scales.size, 1e3), where=scales > 0)
-    return lambda table: np.asarray((np.abs(table) - np.abs(table - row)) @ rate)

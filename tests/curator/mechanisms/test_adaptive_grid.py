@@ -168,9 +168,10 @@ def test_too_many_cells_are_refused_with_advice() -> None:
 def test_an_empty_and_a_one_person_cell_are_divided_alike() -> None:
     """The audited decision alone; a sound mechanism survives with probability 0.95, and with this seed for certain."""
     from geodp.audit.auditor import audit_cases
+    from tests.audit.zoo import divided_case
 
     mechanism = AdaptiveGrid(epsilon=0.4)
-    case = next(case for case in mechanism.audit_cases() if "whether it is divided" in case.name)
+    case = divided_case(mechanism)
     audit = audit_cases("adaptive_grid", [case], lambda _: noise(7))
     assert case.claimed == pytest.approx(0.2)
     assert not audit.refuted

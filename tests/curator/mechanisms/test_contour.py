@@ -3,6 +3,7 @@ import pytest
 from scipy import stats
 
 from geodp import plugin
+from geodp.audit.kinds import pairs_of
 from geodp.curator.mechanisms import Snapshot
 from geodp.geometry import Region
 from geodp.privacy.noise import SimulatedNoise
@@ -67,12 +68,15 @@ def test_the_guarantee_is_for_one_snapshot_position() -> None:
     assert (promise.epsilon, promise.unit, promise.holds) == (0.7, Unit.SNAPSHOT, True)
 
 
-def test_the_audit_case_draws_from_the_real_release() -> None:
+def test_the_audit_samples_what_the_real_release_asks() -> None:
     """P(count >= 1) is 1/2 with the worker and e^-ε/2 without: the claimed ratio, attained. False alarm 1e-6."""
     contour = plugin("contour", epsilon=1.0)
-    (case,) = contour.audit_cases()
     noise = SimulatedNoise(np.random.default_rng(0))
-    share = [(case.score(case.draw(noise, present, 40_000)) >= case.threshold).mean() for present in (True, False)]
+    case = pairs_of(contour, lambda _: noise, samples=40_000)[1][0]
+    assert case.name == "sampled: a worker in the crowd"
+    sides = [case.score(case.draw(noise, present, 40_000)) for present in (True, False)]
+    assert max(abs(side).max() for side in sides) == pytest.approx(1.0)
+    share = [(side >= 1 - 1e-9).mean() for side in sides]
     assert share[0] == pytest.approx(0.5, abs=4.9 * 0.5 / 200)
     assert share[1] == pytest.approx(np.exp(-1) / 2, abs=4.9 * 0.5 / 200)
 
@@ -83,4 +87,4 @@ def test_no_privacy_publishes_exact_counts_and_promises_nothing() -> None:
     release = exact.release(taken, SimulatedNoise(np.random.default_rng(0)))
     assert np.array_equal(release.count, release.grid.count(taken.x_m, taken.y_m))
     assert not release.guarantee.holds
-    assert exact.audit_cases() == []
+    assert exact.audit_cases() == [], "nothing is promised, so there is nothing to audit"

@@ -6,13 +6,26 @@ import numpy as np
 import pytest
 
 from geodp.audit.kinds import audit_kind
-from geodp.audit.pairs.dpsense import law_of_theta, sizes_of
 from geodp.curator.grouping import count_kept_visits, normalise_rows, quality, thresholds
 from geodp.curator.publications.dpsense import FACTORS, DPSense
 from geodp.privacy.noise import SimulatedNoise
 from tests.tables.visits.tables import long_tailed, table
 
+VENUES = 3
+THETA = np.arange(1, VENUES + 1)
 SUBSETS = [row for many in range(4) for row in combinations(range(3), many)]
+
+
+def sizes_of(*rows: int) -> np.ndarray:
+    """Return how many users have 0, 1, 2 and 3 venues."""
+    return np.bincount(np.array(rows, dtype=np.int64), minlength=VENUES + 1)
+
+
+def law_of_theta(mechanism: DPSense, sizes: np.ndarray) -> np.ndarray:
+    """Return the exact probability of every threshold."""
+    logits = mechanism.logits(sizes, THETA, VENUES)
+    weight = np.exp(logits - logits.max())
+    return np.asarray(weight / weight.sum())
 
 
 def noise(seed: int = 0, *, releasable: bool = False) -> SimulatedNoise:

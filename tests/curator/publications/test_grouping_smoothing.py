@@ -170,12 +170,11 @@ def test_all_budgets_add_up_to_epsilon(settings: dict[str, str]) -> None:
             assert min(parts.sample, parts.scale, parts.choice) >= 0
 
 
-def test_the_sample_of_columns_is_audited_at_half_of_epsilon() -> None:
+def test_the_sample_and_the_groups_ask_for_all_of_epsilon() -> None:
     audit = audit_kind("grouping_smoothing", {"scale": "literal", "epsilon": 1.0, "accuracy_share": 0}, samples=40_000)
     assert not audit.refuted
-    sample = next(pair for pair in audit.pairs if "sample" in pair.name)
-    assert sample.claimed == 0.5
-    assert sample.certified > 0.3
+    assert max(pair.share_asked for pair in audit.pairs) == pytest.approx(1.0, abs=0.02)
+    assert max(pair.certified for pair in audit.pairs if pair.findings) > 0.6
 
 
 @pytest.mark.parametrize(

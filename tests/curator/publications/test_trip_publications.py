@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from geodp.audit.auditor import audit_cases
 from geodp.audit.certify import certified_epsilon
-from geodp.audit.pairs import pairs_to_sample
-from geodp.audit.pairs.trips import Witness
+from geodp.audit.kinds import audit_plugin
 from geodp.curator.publications.dpt import Dpt
 from geodp.curator.publications.exact_trips import ExactTrips
 from geodp.curator.publications.synthetic_trips import SyntheticTrips
@@ -24,6 +22,7 @@ from geodp.public.guarantee import Unit
 from geodp.registry import Slot, plugin, plugins
 from geodp.tables.trajectories.table import Trajectories, nobody
 from tests.curator.synthesis.small_town import TOWN, polyline, trips
+from tests.curator.synthesis.witness import Witness
 
 METHODS = ("synthetic_trips", "dpt", "grid_markov", "ngram")
 
@@ -266,9 +265,9 @@ def test_points_outside_the_region_are_refused() -> None:
 @pytest.mark.parametrize("kind", METHODS)
 @pytest.mark.parametrize("unit", ["person", "trajectory"])
 def test_the_canary_audit_does_not_refute_it(kind: str, unit: Any) -> None:
-    cases = pairs_to_sample(plugin(kind, unit=unit))
-    audit = audit_cases(kind, cases, lambda _: simulated(1), samples=5_000)
+    audit = audit_plugin(plugin(kind, unit=unit), lambda _: simulated(1), samples=5_000)
     assert not audit.refuted
+    assert any(pair.findings for pair in audit.pairs)
 
 
 class Unpaid(SyntheticTrips):
@@ -279,7 +278,7 @@ class Unpaid(SyntheticTrips):
 
 
 def test_a_release_that_does_not_pay_for_all_trips_of_a_person_is_refuted() -> None:
-    assert audit_cases("unpaid", pairs_to_sample(Unpaid()), lambda _: simulated(1), samples=5_000).refuted
+    assert audit_plugin(Unpaid(), lambda _: simulated(1), samples=5_000).refuted
 
 
 @pytest.mark.slow

@@ -1,24 +1,19 @@
-"""A town of six places in two clusters: PriLocation's exact law on it, and the pairs of histories to audit."""
+"""A town of six places in two clusters, and PriLocation's exact law on it: the code is compared with its formula."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import combinations_with_replacement
 
 import numpy as np
 
-from geodp.audit.pairs import chosen_pairs
-from geodp.audit.pairs.prilocation_steps import larger_town, noisy_centres, plain_centres, two_places
-from geodp.audit.pairs.visits import followed_releases
 from geodp.curator.publications.prilocation import PriLocation
 from geodp.curator.venue_clusters import Clusters, Slots, cluster_around
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AnyCase, AuditCase
-from geodp.privacy.noise import Noise
 from geodp.tables.visits.hierarchy import Hierarchy
-from geodp.tables.visits.histories import Histories, Integers
+from geodp.tables.visits.histories import Histories
 
 PLACES = 3
 """Places of each of the two towns: 0, 1, 2 and 3, 4, 5."""
@@ -139,109 +134,3 @@ def worst_visit(mechanism: PriLocation, most: int = 3) -> tuple[float, Profile, 
             longer = (place, *profile)
             found = max(found, (spent_on(mechanism, longer, profile), profile, longer), key=lambda pair: pair[0])
     return found
-
-
-def prilocation_cases(mechanism: PriLocation) -> list[AuditCase]:
-    """Return the pairs to audit for a mechanism as it is set."""
-    cap = None if mechanism.cap is None else min(mechanism.cap, 3 if mechanism.unit == "user" else 2)
-    town = mechanism.model_copy(update={"level": "street", "personal_levels": {}, "level_shares": {}, "cap": cap})
-    if mechanism.variant == "geoind_em":
-        return [two_places(town)]
-    _, for_weights, for_selection = town.budgets()
-    pairs: list[tuple[str, Profile, Profile]]
-    if town.unit == "user":
-        pairs = [("a person with as many visits as the cap", (), (1,) * (town.cap or 1))]
-    else:
-        free = town.model_copy(update={"cap": None})
-        pairs = [("one visit more", *worst_visit(free, 1)[1:]), ("one visit more, far out", (2,), (1, 2))]
-    if town.unit == "event" and town.cap is not None:
-        pairs.append(("one visit more, which the cap makes push out another", *worst_visit(town, town.cap)[1:]))
-    cases = [_pair(name, town, longer, shorter, for_weights + for_selection) for name, shorter, longer in pairs]
-    if mechanism.variant != "literal":
-        cases.append(larger_town(mechanism))
-    centres = {"dplloyd": [noisy_centres], "literal": [plain_centres]}.get(mechanism.clustering, [])
-    return [*cases, *(case(town) for case in centres)]
-
-
-def _pair(name: str, mechanism: PriLocation, longer: Profile, shorter: Profile, claimed: float) -> AuditCase:
-    """Audit two histories: the score of an output is its log-likelihood ratio, added up over the towns.
-
-    The event is named beforehand, from the exact laws: the one of which 100,000 samples can tell the most. Where it
-    speaks for the shorter history, the two change places.
-    """
-    laws = [(exact_law(mechanism, longer, town), exact_law(mechanism, shorter, town)) for town in (0, 1)]
-    (for_longer, _), (for_shorter, _) = _best_event(*_jointly(laws)), _best_event(*_jointly(laws)[::-1])
-    if for_shorter > for_longer:
-        longer, shorter, laws = shorter, longer, [(without, with_) for with_, without in laws]
-    least = 1e-300  # outputs that one input alone can give are worth more than any other
-    ratios = [
-        np.clip(np.log(np.maximum(with_, least)) - np.log(np.maximum(without, least)), -50, 50)
-        for with_, without in laws
-    ]
-    lookups = [_by_counts(ratio) for ratio in ratios]
-
-    def score(counts: Array) -> Array:
-        total = np.zeros(len(counts))
-        for town, lookup in enumerate(lookups):
-            here = counts[:, PLACES * town : PLACES * (town + 1)]
-            many = here.sum(axis=1) > MOST
-            first, second, third = np.minimum(here, MOST).astype(np.int64).T
-            total += np.where(many, lookup[MOST, MOST, MOST], lookup[first, second, third])
-        return total
-
-    with_, without = _jointly(laws)
-    threshold = _best_event(with_, without)[1]
-    return AuditCase(
-        name, claimed, _drawing(mechanism, longer, shorter), score, threshold, exact=lambda: (with_, without)
-    )
-
-
-def _jointly(laws: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Return the two laws of the outputs of both towns together."""
-    with_, without = (np.outer(laws[0][side], laws[1][side]).reshape(-1) for side in (0, 1))
-    return with_, without
-
-
-def _best_event(with_: Array, without: Array, samples: int = 100_000, deviations: float = 3.0) -> tuple[float, float]:
-    """Return the log-ratio that so many samples can be expected to certify, and the threshold of the event.
-
-    A rare event has a larger ratio and a wider interval: the best one balances both.
-    """
-    ratio = np.clip(np.log(np.maximum(with_, 1e-300)) - np.log(np.maximum(without, 1e-300)), -50, 50)
-    order = np.argsort(-ratio)
-    hits, false = np.cumsum(with_[order]), np.cumsum(without[order])
-    least = np.maximum(hits - deviations * np.sqrt(hits / samples), 1e-300)
-    certified = np.log(least) - np.log(false + deviations * np.sqrt(false / samples) + 1 / samples)
-    best = int(np.argmax(certified))
-    return float(certified[best]), float(ratio[order[best]]) - 1e-9  # sums of logarithms differ in the last digits
-
-
-def _by_counts(ratio: Array) -> Array:
-    """Return the log-ratio of every output by its counts; more places than `MOST` share the last one."""
-    lookup = np.full((MOST + 1, MOST + 1, MOST + 1), ratio[-1])
-    vectors = [vector for n in range(MOST + 1) for vector in count_vectors(n)]
-    for value, vector in zip(ratio, vectors, strict=False):
-        lookup[vector] = value
-    return lookup
-
-
-def _drawing(mechanism: PriLocation, longer: Profile, shorter: Profile) -> Callable[[Noise, bool, int], Array]:
-    """Draw the release of many people with the same history: each is a trial of its own."""
-
-    def draw(noise: Noise, present: bool, samples: int) -> Array:
-        hierarchy, clusters = toy_town()
-        profile = longer if present else shorter
-        person = np.repeat(np.arange(samples), len(profile))
-        venue: Integers = np.tile(np.array(profile, dtype=np.int64), samples)
-        everyone = Histories(np.arange(samples).astype(np.object_), person, venue)
-        released, _ = mechanism.moved(mechanism.cap_visits(everyone), clusters, hierarchy, noise)
-        counts = np.bincount(released.person * 6 + released.venue, minlength=6 * samples).reshape(samples, 6)
-        return counts.astype(np.float64)
-
-    return draw
-
-
-@chosen_pairs.of(PriLocation)
-def pairs_of_prilocation(publication: PriLocation) -> list[AnyCase]:
-    """Return pairs to sample, and whole releases to follow."""
-    return [*prilocation_cases(publication), *followed_releases(publication)]
