@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from geodp.audit.auditor import Audit, audit_cases, check_cases
 from geodp.audit.report import as_dict, text_of
-from geodp.audit.transcript import follow
+from geodp.audit.transcript import follow, sampled_answers
 from geodp.errors import DataError, GeodpError
 from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.noise import Noise, SimulatedNoise
@@ -166,10 +168,63 @@ def test_a_place_costs_its_distance_on_the_grid() -> None:
 
 
 def test_a_secret_coin_makes_a_question_cheaper() -> None:
-    def release(noise: Noise, people: int) -> list[np.ndarray]:
-        return [laplace_counts(np.array([people]), epsilon=2.0, sensitivity=1, noise=noise, taken_with=0.25)]
+    def release(noise: Noise, people: int, real: float = 0.25) -> list[np.ndarray]:
+        taken = np.array([int((noise.uniform(9)[:people] < real).sum())])
+        return [laplace_counts(taken, epsilon=2.0, sensitivity=1, noise=noise, taken_with=0.25)]
 
     assert spent(release) == pytest.approx(math.log(0.75 + 0.25 * math.exp(2.0)))
+    assert spent(partial(release, real=0.9)) == math.inf, "a coin that takes nearly everyone is not the one it is said"
+
+
+def test_answers_are_drawn_with_what_they_hide_on_either_input() -> None:
+    """E[e^evidence] = 1 on the other input, of every kind of question; six standard errors of 40,000 (2e-9)."""
+
+    def release(noise: Noise, people: int) -> list[npt.ArrayLike]:
+        counts = with_laplace(np.array([people, 2 * people, 7]), np.array([4.0, 9.0, 1.0]), noise)
+        whole = with_geometric(np.array([people, 5]), 3.0, noise)
+        place = with_planar_geometric(
+            np.array([1.0 * people]), np.zeros(1), epsilon_per_m=0.01, cell_m=20.0, noise=noise
+        )
+        chosen = noise.choose(np.array([0.2 * people, 0.0, 0.0]), 2)
+        return [counts, whole, *place, chosen, _bags([[0.1 * people, 0.0], [0.0, 0.0]], [0, 1])(noise)]
+
+    case = TranscriptCase("one more", 2.0, lambda noise, present: release(noise, 3 + present))
+    followed = follow(case, simulated())
+    assert {type(change).__name__ for change in followed.changes} == {
+        "NumbersChanged",
+        "PlacesChanged",
+        "ChoicesChanged",
+    }
+    sampled = sampled_answers(case, followed)
+    evidence = {present: sampled.score(sampled.draw(simulated(1), present, 40_000)) for present in (True, False)}
+    assert max(np.abs(side).max() for side in evidence.values()) <= followed.spent + 1e-9
+    for odds in (np.exp(evidence[False]), np.exp(-evidence[True])):
+        assert abs(odds.mean() - 1) < 6 * odds.std() / 200
+    assert not audit_cases("sound", [sampled], lambda _: simulated(2), samples=20_000).refuted
+    lied = replace(sampled, claimed=0.5 * followed.spent)
+    assert audit_cases("lied", [lied], lambda _: simulated(2), samples=20_000).refuted
+
+
+class ShortNoise(SimulatedNoise):
+    """Noise a third as wide as asked for."""
+
+    def laplace(self, scale: npt.ArrayLike, size: int) -> np.ndarray:
+        return super().laplace(np.asarray(scale) / 3, size)
+
+
+def test_samples_refute_noise_that_has_not_the_law_it_is_asked_for() -> None:
+    """Questions are sound, so that following finds nothing; their answers are not."""
+    noise = ShortNoise(np.random.default_rng(1))
+    checked = check_cases(
+        [TranscriptCase("one more", 1.0, lambda noise, present: two_steps(noise, 3 + present))], lambda _: noise
+    )
+    assert not any(pair.refuted for pair in checked.pairs)
+    assert audit_cases("short", checked.to_sample, lambda _: noise, samples=20_000).refuted
+
+
+def test_what_a_generator_draws_beside_the_questions_cannot_be_followed() -> None:
+    with pytest.raises(GeodpError, match="'normal' was drawn apart"):
+        spent(lambda noise, people: [people + noise.normal(0.0, 1.0, 1)])  # type: ignore[attr-defined]
 
 
 def _bags(laws: list[list[float]], bag: list[int]) -> Callable[[Noise], np.ndarray]:
