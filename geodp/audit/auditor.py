@@ -16,7 +16,7 @@ from geodp.audit.histogram import histogram_events
 from geodp.audit.lattice import TESTS as RAW_BIT_TESTS
 from geodp.audit.lattice import raw_bit_events
 from geodp.audit.transcript import CannotFollow, follow, sampled_answers
-from geodp.errors import GeodpError, UsageError
+from geodp.errors import GeodpError, NotReleasable, UsageError
 from geodp.privacy.audit_case import AuditCase, CheckedCase, ExactCase, TranscriptCase
 from geodp.privacy.noise import Noise
 
@@ -157,6 +157,8 @@ class Checked:
     pairs: tuple[PairAudit, ...]
     not_followed: tuple[TranscriptCase, ...]
     """Their noise is drawn apart from what it hides."""
+    failed: tuple[str, ...]
+    """Those on which nothing could be released, with what it said."""
     to_sample: tuple[AuditCase, ...]
     """The answers of those that asked for the largest share of what they claim."""
 
@@ -165,6 +167,7 @@ def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiabl
     """Follow pairs, or compare their exact laws; answers are sampled where as much as is claimed can be certified."""
     pairs: list[PairAudit] = []
     apart: list[TranscriptCase] = []
+    failed: list[str] = []
     sampled: list[tuple[tuple[float, int], AuditCase]] = []
     for index, case in enumerate(cases):
         if isinstance(case, ExactCase):
@@ -175,13 +178,18 @@ def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiabl
         except CannotFollow:
             apart.append(case)
             continue
+        except NotReleasable:
+            raise
+        except Exception as error:  # noqa: BLE001 - it fails on both inputs: nobody has followed it
+            failed.append(f"{case.name}: {error}")
+            continue
         pair = PairAudit(case.name, case.claimed, (), (), None, followed.spent)
         pairs.append(pair)
         if followed.changes and 0 < case.claimed <= certifiable:
             numbers = sum(change.columns for change in followed.changes)
             sampled.append(((-round(pair.share_asked, 1), numbers), sampled_answers(case, followed)))
     sampled.sort(key=lambda found: found[0])  # the fewer numbers tell it, the more of it samples can certify
-    return Checked(tuple(pairs), tuple(apart), tuple(case for _, case in sampled[:MOST_SAMPLED]))
+    return Checked(tuple(pairs), tuple(apart), tuple(failed), tuple(case for _, case in sampled[:MOST_SAMPLED]))
 
 
 def require_sound(samples: int, confidence: float) -> None:

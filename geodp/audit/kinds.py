@@ -100,7 +100,9 @@ def audit_plugin(
     pilots = [sampled_release(case, noise_for(f"{plugin.kind}.pilot.{case.name}")) for case in apart[:MOST_SAMPLED]]
     audit = audit_cases(plugin.kind, [*sampled, *pilots], noise_for, samples=samples, confidence=confidence)
     pairs = (*audit.pairs, *checked.pairs, *more.pairs)
-    missing = [case.name for case in apart] if plugin.audited_by == "following" else []
+    missing = (
+        [*(case.name for case in apart), *checked.failed, *more.failed] if plugin.audited_by == "following" else []
+    )
     if not any(_checked(plugin, pair) for pair in pairs):
         missing.append(f"nothing of it: no pair is checked by {plugin.audited_by}")
     return replace(audit, pairs=pairs, not_followed=tuple(missing))

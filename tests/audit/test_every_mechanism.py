@@ -27,6 +27,7 @@ def test_it_is_not_refuted_at_100_000_samples(kind: str) -> None:
     """A sound mechanism survives with probability 0.95 at least, and with this seed for certain."""
     audit = audit_kind(kind)
     assert not audit.refuted, text_of(audit)
+    assert not audit.not_followed
     assert bool(audit.pairs) == claims(kind), "whoever promises something names audit cases, and nobody else does"
     shares = [max(pair.certified / pair.claimed, pair.share_asked) for pair in audit.pairs if pair.claimed > 0]
     assert not shares or max(shares) > 0.5, "the audit has no power: choose worse neighbours"

@@ -104,6 +104,13 @@ def test_what_fails_on_both_inputs_is_an_error() -> None:
         spent(_refused_to_many, people=7)
 
 
+def test_what_fails_on_both_inputs_is_a_finding_of_an_audit() -> None:
+    case = TranscriptCase("many", 1.0, lambda noise, present: _refused_to_many(noise, 7 + present))
+    checked = check_cases([case], lambda _: simulated())
+    assert checked.failed == ("many: too many",)
+    assert not checked.pairs
+
+
 def test_choices_from_shared_scores_cost_each_time() -> None:
     def release(noise: Noise, people: int) -> list[np.ndarray]:
         return [noise.choose(np.array([0.1 * people, 0.0]), 7)]
