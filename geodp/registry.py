@@ -35,7 +35,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 
 from geodp.errors import BrokenPlugin, UsageError
 from geodp.model import Model, did_you_mean
-from geodp.storage.files import is_regular
+from geodp.storage.files import anchored_path, is_regular
 
 
 class StandInMaker(Protocol):
@@ -184,6 +184,22 @@ class Plugin(Model):
         doc = inspect.getdoc(cls) or ""
         found = re.search(rf"^{title}\n-+\n(.*?)(?=\n\n[A-Z][\w ]*\n-+\n|\Z)", doc, re.S | re.M)
         return " ".join(found.group(1).split()) if found else ""
+
+
+class FilePlugin(Plugin):
+    """Plug-ins of a scenario, which may read files; those that do name the fields in which the files stand."""
+
+    file_fields: ClassVar[tuple[str, ...]] = ()
+    """Fields that hold the names of files."""
+
+    def files(self) -> list[Path]:
+        """Return the files that it reads, for checks and checksums."""
+        return [Path(name) for field in self.file_fields if (name := getattr(self, field))]
+
+    def anchored(self, folder: Path) -> Self:
+        """Return a copy whose files are found from the given folder."""
+        named = {field: name for field in self.file_fields if (name := getattr(self, field))}
+        return self.model_copy(update={field: anchored_path(name, folder) for field, name in named.items()})
 
 
 P = TypeVar("P", bound=Plugin)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from pydantic import Field
 
 from geodp.geometry import Array, Region
 from geodp.public.release import Cells, Points
-from geodp.registry import Plugin
+from geodp.registry import FilePlugin
 
 ANYONE = ""
 """The name in a guess that holds for whoever it may be: counts name nobody."""
@@ -100,7 +99,7 @@ class Guesses:
         )
 
 
-class Attack(Plugin):
+class Attack(FilePlugin):
     """Family of attacks.
 
     A subclass says where people are (`guess`), from the server's view alone.
@@ -124,7 +123,3 @@ class Attack(Plugin):
     @abstractmethod
     def guess(self, view: AttackView) -> Guesses:
         """Say where people are, from the server's view alone."""
-
-    def files(self) -> list[Path]:
-        """Return the public files that the attack reads."""
-        return []

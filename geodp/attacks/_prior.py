@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -59,20 +59,12 @@ class Prior:
 class AttackWithPrior(Attack):
     """The half that attacks on places share: what they believe beforehand."""
 
+    file_fields: ClassVar[tuple[str, ...]] = ("prior_file",)
+
     prior: Literal["uniform", "released"] = "uniform"
     """`uniform` over the region, or `released`: where people are according to all that was released."""
     prior_file: str | None = None
     """Table (csv or Parquet) of public counts with columns lon, lat, count, used as the prior instead."""
-
-    def files(self) -> list[Path]:
-        """Return the file of public counts, where there is one."""
-        return [] if self.prior_file is None else [Path(self.prior_file)]
-
-    def anchored(self, folder: Path) -> Self:
-        """Return the attack with its file taken from a folder."""
-        if self.prior_file is None:
-            return self
-        return self.model_copy(update={"prior_file": str((folder / self.prior_file).resolve())})
 
     def blind(self, region: Region) -> Prior:
         """Return what the adversary believes before anything is released."""

@@ -14,10 +14,10 @@ from geodp.privacy.audit_case import AnyCase
 from geodp.privacy.noise import Noise
 from geodp.public.channels import Channel
 from geodp.public.guarantee import Guarantee
-from geodp.registry import Plugin
+from geodp.registry import FilePlugin
 
 
-class Device(Plugin):
+class Device(FilePlugin):
     """Family of mechanisms that run on the phone.
 
     A subclass moves places (`report`) and says what one report guarantees (`guarantee`).

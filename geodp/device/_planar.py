@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -26,6 +25,8 @@ _OUTSIDE_M = 1.0  # a place this far beyond the edge is rounding, not a mistake
 
 class PlanarDevice(Device):
     """A mechanism whose report depends on the true place through its distance alone."""
+
+    file_fields: ClassVar[tuple[str, ...]] = ("prior_file",)
 
     releases: ClassVar[frozenset[str]] = frozenset({"points"})
 
@@ -78,12 +79,6 @@ class PlanarDevice(Device):
     def channel(self, region: Region | None = None) -> Channel:
         """Return the law of the finished report (without a region, that before clamping and remap)."""
         return self.law(region) if region is None or not self.remap else self._remap(region).channel
-
-    def anchored(self, folder: Path) -> Self:
-        """Return a copy whose prior file is found from the given folder."""
-        if self.prior_file is None:
-            return self
-        return self.model_copy(update={"prior_file": str((folder / self.prior_file).resolve())})
 
     def _box(self, region: Region | None) -> tuple[float, float, float, float] | None:
         return region.box_m if region is not None and self.clamp else None

@@ -39,19 +39,10 @@ def cross_check(scenario: Scenario) -> list[Finding]:
 
 
 def _files(scenario: Scenario) -> Iterator[Finding]:
-    named = [("workers.source.path", file) for file in scenario.workers.source.files()]
-    named += [("workers.mobility.path", file) for file in scenario.workers.mobility.files()]
-    named += [("tasks.demand.path", file) for file in scenario.tasks.demand.files()]
-    if scenario.workers.visit_source is not None:
-        named += [("workers.visit_source", file) for file in scenario.workers.visit_source.files()]
-    for index, item in enumerate(scenario.publish):
-        named += [(f"publish.{index}", file) for file in item.files()]
-    for index, attack in enumerate(scenario.attacks):
-        named += [(f"attacks.{index}.prior_file", file) for file in attack.files()]
-    prior = getattr(scenario.device.mechanism, "prior_file", None)
-    named += [("device.mechanism.prior_file", Path(prior))] if prior is not None else []
-    if scenario.map.basemap not in ("none", "osm"):
-        named.append(("map.basemap", Path(scenario.map.basemap)))
+    named = [("map.basemap", Path(scenario.map.basemap))] if scenario.map.basemap not in ("none", "osm") else []
+    for path, part in scenario.file_plugins():
+        fields = {Path(str(getattr(part, field))): f"{path}.{field}" for field in part.file_fields}
+        named += [(fields.get(file, path), file) for file in part.files()]
     for path, file in named:
         if not is_regular(file):
             yield (path,), path, f"{why_not_regular(file)}: {str(file)[:200]}"

@@ -7,18 +7,15 @@ within a factor of three: enough to know whether to wait, and whether it fits.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from geodp.errors import GeodpError
+from geodp.geometry import Region
+from geodp.scenario.schema import WORLD_PATHS, Scenario
 from geodp.storage.files import is_regular
 from geodp.tables.positions import FirstRows
 from geodp.world.bounds import MOST_CELLS
-
-if TYPE_CHECKING:
-    from geodp.geometry import Region
-    from geodp.scenario.schema import Scenario
 
 _START_S, _START_BYTES = 2.0, 230e6  # libraries, map, summary
 _PER_WORKER_S, _PER_WORKER_BYTES = 1e-6, 100.0
@@ -125,28 +122,24 @@ _looked_at: dict[str, tuple[list[FirstRows], list[tuple[str, str]]]] = {}
 """What was seen of the world that was looked at last, by its settings and the state of its files."""
 
 
+def _world_plugins(scenario: Scenario) -> dict[str, Any]:
+    """Return what the world is made from."""
+    return {path: part for path, part in scenario.file_plugins() if path in WORLD_PATHS}
+
+
 def _world_state(scenario: Scenario) -> str:
-    workers = scenario.workers
-    parts = (scenario.region, workers.source, workers.mobility, workers.visit_source, scenario.tasks.demand)
-    files = [*workers.source.files(), *workers.mobility.files(), *scenario.tasks.demand.files()]
-    files += [] if workers.visit_source is None else workers.visit_source.files()
+    world = _world_plugins(scenario)
+    files = [file for part in world.values() for file in part.files()]
     states = [(file.stat().st_mtime_ns, file.stat().st_size) if is_regular(file) else None for file in files]
-    return repr((parts, states))
+    return repr((scenario.region, world, states))
 
 
 def _look(scenario: Scenario, region: Region) -> tuple[list[FirstRows], list[tuple[str, str]]]:
     found: list[FirstRows] = []
     problems: list[tuple[str, str]] = []
-    workers = scenario.workers
-    looks: dict[str, Callable[[], FirstRows | None]] = {
-        "workers.source": lambda: workers.source.look(region),
-        "workers.mobility": lambda: workers.mobility.look(region),
-        "workers.visit_source": lambda: None if workers.visit_source is None else workers.visit_source.look(region),
-        "tasks.demand": lambda: scenario.tasks.demand.look(region),
-    }
-    for path, look in looks.items():
+    for path, part in _world_plugins(scenario).items():
         try:
-            rows = look()
+            rows = part.look(region)
         except GeodpError as error:
             problems.append((path, str(error)))
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import copy
+import operator
 import os
 import stat
 import warnings
@@ -17,11 +18,11 @@ import yaml
 from pydantic import ValidationError
 
 from geodp.errors import DataError, OldName, ScenarioError, UsageError
-from geodp.model import problems_of
-from geodp.registry import Plugin, given_files, load_file, require_file
+from geodp.model import Model, problems_of
+from geodp.registry import FilePlugin, Plugin, given_files, load_file, require_file
 from geodp.scenario.checks import cross_check
-from geodp.scenario.schema import Scenario, anchored
-from geodp.scenario.sections import Box, Workers
+from geodp.scenario.schema import WORLD_PATHS, Scenario
+from geodp.scenario.sections import Box
 from geodp.scenario.stand_ins import StandIns, not_loaded
 from geodp.scenario.yaml_text import MOST_BYTES, MOST_DEPTH, YamlProblem, parse_yaml
 from geodp.storage.folders import put_back
@@ -332,8 +333,6 @@ def _arm_problems(
 
 def arm_raw(raw: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the raw scenario of one arm of a comparison."""
-    from geodp.scenario.schema import WORLD_PATHS
-
     arm = copy.deepcopy({key: value for key, value in raw.items() if key != "compare"})
     changes = copy.deepcopy(raw["compare"][name]) or {}
     if not isinstance(changes, dict):
@@ -350,30 +349,28 @@ def arm_raw(raw: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _with_absolute_paths(scenario: Scenario, folder: Path) -> Scenario:
     """Return the scenario with every path made absolute, so that its resolved file runs from anywhere."""
-    workers, tasks = scenario.workers, scenario.tasks
-    updates: dict[str, Any] = {
-        "plugins": tuple(str((folder / name).resolve()) for name in scenario.plugins),
-        "workers": workers.model_copy(update=_anchored_workers(workers, folder)),
-        "tasks": tasks.model_copy(update={"demand": anchored(tasks.demand, folder)}),
-        "device": scenario.device.model_copy(update={"mechanism": anchored(scenario.device.mechanism, folder)}),
-        "publish": tuple(anchored(item, folder) for item in scenario.publish),
-        "attacks": tuple(anchored(item, folder) for item in scenario.attacks),
-    }
+    updates: dict[str, Any] = {"plugins": tuple(str((folder / name).resolve()) for name in scenario.plugins)}
     if scenario.region.file is not None:
         updates["region"] = Box(file=str((folder / scenario.region.file).resolve()))
     if scenario.map.basemap not in ("none", "osm"):
         path = str((folder / scenario.map.basemap).resolve())
         updates["map"] = scenario.map.model_copy(update={"basemap": path})
-    return scenario.model_copy(update=updates)
+    found: Scenario = _anchored(scenario, folder)
+    return found.model_copy(update=updates)
 
 
-def _anchored_workers(workers: Workers, folder: Path) -> dict[str, Plugin | None]:
-    histories = workers.visit_source
-    return {
-        "source": anchored(workers.source, folder),
-        "mobility": anchored(workers.mobility, folder),
-        "visit_source": None if histories is None else anchored(histories, folder),
-    }
+def _anchored(value: Any, folder: Path) -> Any:
+    """Return a section, or a list of plug-ins, whose plug-ins find their files from the given folder."""
+    if isinstance(value, FilePlugin):
+        return value.anchored(folder) if value.files() else value
+    if isinstance(value, tuple):
+        parts = tuple(_anchored(part, folder) for part in value)
+        return value if all(map(operator.is_, parts, value)) else parts
+    if not isinstance(value, Model) or isinstance(value, Plugin):
+        return value
+    fields = {name: getattr(value, name) for name in type(value).model_fields}
+    changed = {name: new for name, old in fields.items() if (new := _anchored(old, folder)) is not old}
+    return value.model_copy(update=changed) if changed else value
 
 
 def arms(scenario: Scenario, *, trust_plugins: bool = False) -> dict[str, Scenario]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,7 +16,7 @@ from geodp.device.memory import memoised
 from geodp.geometry import Region
 from geodp.model import Model, bounded
 from geodp.public.guarantee import Guarantee, Neighbours, plus
-from geodp.registry import Plugin, PublicFacts, Slot
+from geodp.registry import FilePlugin, PublicFacts, Slot
 from geodp.scenario.sections import (
     Box,
     CuratorSection,
@@ -132,6 +132,16 @@ class Scenario(Model):
     def area(self) -> Region:
         """The region, read once from its file where it has one."""
         return self.region.area
+
+    def file_plugins(self) -> Iterator[tuple[str, FilePlugin]]:
+        """Yield the plug-ins that may read files, each with its dotted path."""
+        sections = [("", self), ("workers", self.workers), ("tasks", self.tasks), ("device", self.device)]
+        for section, values in sections:
+            for name in type(values).model_fields:
+                value, path = getattr(values, name), f"{section}.{name}".lstrip(".")
+                many = value if isinstance(value, tuple) else ()
+                found = [(f"{path}.{index}", part) for index, part in enumerate(many)] or [(path, value)]
+                yield from ((where, part) for where, part in found if isinstance(part, FilePlugin))
 
     def expected_tasks(self) -> float:
         """Return E|T|: how many tasks the public demand settings lead one to expect."""
@@ -314,9 +324,3 @@ def load_scenario(
     from geodp.scenario.file import read_scenario
 
     return read_scenario(Path(path), dict(overrides or {}), trust_plugins=trust_plugins)
-
-
-def anchored(plugin: Plugin, folder: Path) -> Plugin:
-    """Return the plug-in with its relative paths taken from a folder, where it has any."""
-    method = getattr(plugin, "anchored", None)
-    return plugin if method is None else method(folder)

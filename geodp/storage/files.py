@@ -175,6 +175,16 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
+def anchored_path(path: str, folder: Path) -> str:
+    """Return the path as seen from the folder of the file that names it ('' stays '')."""
+    if not path:
+        return ""
+    try:
+        return str(folder.resolve() / Path(path).expanduser())
+    except RuntimeError:  # '~somebody' who has no home here
+        return str(folder.resolve() / path)
+
+
 def is_regular(path: Path) -> bool:
     """Tell whether there is a plain file of that name; a name that no file can have is none."""
     try:

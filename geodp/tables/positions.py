@@ -61,16 +61,6 @@ class Fixes:
     """The file's own name of each worker number (a pyarrow array)."""
 
 
-def anchored_path(path: str, folder: Path) -> str:
-    """Return the path as seen from the folder of the file that names it ('' stays '')."""
-    if not path:
-        return ""
-    try:
-        return str(folder.resolve() / Path(path).expanduser())
-    except RuntimeError:  # '~somebody' who has no home here
-        return str(folder.resolve() / path)
-
-
 def given_path(path: str, kind: str) -> Path:
     """Return the path, or say that none was given."""
     if not path:

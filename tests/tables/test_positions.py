@@ -5,8 +5,9 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.geometry import Region
+from geodp.storage.files import anchored_path
 from geodp.tables.notices import gathered
-from geodp.tables.positions import anchored_path, read_fixes
+from geodp.tables.positions import read_fixes
 from geodp.tables.reader import PLACE, open_table
 from tests.world.places import angle_shaped
 

@@ -6,14 +6,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from geodp.geometry import Region
 from geodp.privacy.audit_case import AnyCase
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Unit
-from geodp.registry import Plugin
+from geodp.registry import FilePlugin
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +87,7 @@ class Published:
     """Public: what a reader of the table must know, as plain JSON values (public settings, or paid for)."""
 
 
-class Publication(Plugin):
+class Publication(FilePlugin):
     """Family of publications: made from histories, once, at the end of a run.
 
     `reads` names what they are made from (`visits`, `trajectories`), `releases` what comes out (`visits`, `counts`,
@@ -172,7 +171,3 @@ class Publication(Plugin):
 
     def check_records(self, records: Records) -> None:
         """Refuse what cannot be published, before anything is charged or drawn."""
-
-    def files(self) -> list[Path]:
-        """Return the data files it reads, for checksums."""
-        return []

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from geodp.geometry import Array, Region
-from geodp.registry import Plugin
+from geodp.registry import FilePlugin
 from geodp.tables.positions import FirstRows
 from geodp.world.population import Population
 
@@ -24,7 +23,7 @@ class Arrivals:
     y_m: Array
 
 
-class Demand(Plugin):
+class Demand(FilePlugin):
     """Family of demand models."""
 
     family: ClassVar[str] = "demand"
@@ -42,7 +41,3 @@ class Demand(Plugin):
     def look(self, region: Region) -> FirstRows | None:  # noqa: ARG002 - random tasks come from no file
         """Look at the first rows of the data file, refusing what could not be read (None: there is no file)."""
         return None
-
-    def files(self) -> list[Path]:
-        """Return the data files this demand reads, for checksums."""
-        return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -15,7 +15,7 @@ from geodp.geometry import Array, Region
 from geodp.storage.published_file import require_as_published
 from geodp.tables.formats import row_count
 from geodp.tables.notices import notice
-from geodp.tables.positions import FirstRows, anchored_path, given_path, look_at_positions, read_fixes, read_times
+from geodp.tables.positions import FirstRows, given_path, look_at_positions, read_fixes, read_times
 from geodp.tables.reader import PLACE, TableReader, open_fields
 from geodp.tables.time_columns import DAY_S, counts_from_1970, day_of, midnight_of
 from geodp.world.bounds import MOST_TASKS
@@ -32,6 +32,7 @@ class Trace(Demand):
     """
 
     kind: ClassVar[str] = "trace"
+    file_fields: ClassVar[tuple[str, ...]] = ("path",)
 
     path: str = ""
     """A csv (also .csv.gz), Parquet, GeoPackage or GeoJSON file; a relative path starts at the file that names it."""
@@ -43,14 +44,6 @@ class Trace(Demand):
     """Column of arrival times: seconds from the start of the run, or dates (also seconds since 1970)."""
     first_day: date | None = None
     """Day on which the run begins, where times are dates; null: the first day of the file."""
-
-    def anchored(self, folder: Path) -> Self:
-        """Return a copy whose path starts at the given folder."""
-        return self.model_copy(update={"path": anchored_path(self.path, folder)})
-
-    def files(self) -> list[Path]:
-        """Return the data file."""
-        return [Path(self.path)] if self.path else []
 
     def look(self, region: Region) -> FirstRows:
         """Look at the columns and the first rows."""

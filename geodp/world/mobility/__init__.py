@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from geodp.geometry import Region
-from geodp.registry import Plugin
+from geodp.registry import FilePlugin
 from geodp.tables.positions import FirstRows
 from geodp.world.motion import Motion
 from geodp.world.population import Population
 
 
-class Mobility(Plugin):
+class Mobility(FilePlugin):
     """Family of mobility models."""
 
     family: ClassVar[str] = "mobility"
@@ -33,7 +32,3 @@ class Mobility(Plugin):
     def turns(self, region: Region, duration_s: float) -> float:  # noqa: ARG002 - who stands still has none
         """Return about how many points a worker's way has, for an estimate of memory and time."""
         return 2.0
-
-    def files(self) -> list[Path]:
-        """Return the data files this mobility reads, for checksums."""
-        return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -12,7 +12,7 @@ from pydantic import Field
 from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.tables.notices import notice
-from geodp.tables.positions import FirstRows, anchored_path, look_at_positions
+from geodp.tables.positions import FirstRows, look_at_positions
 from geodp.tables.reader import call_it, open_table
 from geodp.tables.time_columns import DAY_S, day_of, midnight_of, usual_midnight
 from geodp.tables.trajectories.cleaning import applied, without_jumps
@@ -34,6 +34,7 @@ class Replay(Mobility):
     """
 
     kind: ClassVar[str] = "replay"
+    file_fields: ClassVar[tuple[str, ...]] = ("path",)
 
     path: str = ""
     """A file of trajectories (csv, Parquet, GeoParquet, GeoPackage, GeoJSON); '' for the trips of the source."""
@@ -54,19 +55,11 @@ class Replay(Mobility):
         found = {} if self.times == "clock" else {"first_day": f"with times: {self.times}"}
         return found if self.path else found | {"stagger_s": "with the trips of the source: everyone has their own"}
 
-    def anchored(self, folder: Path) -> Self:
-        """Return a copy whose path starts at the given folder."""
-        return self.model_copy(update={"path": anchored_path(self.path, folder)})
-
     def look(self, region: Region) -> FirstRows | None:
         """Look at the columns and the first rows."""
         if not self.path:
             return None
         return look_at_positions(open_table(Path(self.path), COLUMNS, name_it=call_it), region)
-
-    def files(self) -> list[Path]:
-        """Return the data file."""
-        return [Path(self.path)] if self.path else []
 
     def move(
         self, population: Population, region: Region, *, start_s: float, duration_s: float, rng: np.random.Generator

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from geodp.geometry import Region
-from geodp.registry import Plugin
+from geodp.registry import FilePlugin
 from geodp.tables.positions import FirstRows
 from geodp.world.population import Population
 
 
-class Source(Plugin):
+class Source(FilePlugin):
     """Family of worker sources."""
 
     family: ClassVar[str] = "source"
@@ -38,7 +37,3 @@ class Source(Plugin):
     def look(self, region: Region) -> FirstRows | None:  # noqa: ARG002 - made-up workers come from no file
         """Look at the first rows of the data file, refusing what could not be read (None: there is no file)."""
         return None
-
-    def files(self) -> list[Path]:
-        """Return the data files this source reads, for checksums."""
-        return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -14,7 +14,7 @@ from geodp.geometry import Array, Region
 from geodp.storage.published_file import require_as_published
 from geodp.tables.formats import column_names
 from geodp.tables.notices import notice
-from geodp.tables.positions import FirstRows, Fixes, anchored_path, given_path, look_at_positions, read_fixes
+from geodp.tables.positions import FirstRows, Fixes, given_path, look_at_positions, read_fixes
 from geodp.tables.reader import MOST_LOOKED_AT, PLACE, TableReader, open_fields
 from geodp.tables.time_columns import counts_from_1970, day_of, midnight_of, usual_midnight, wall_clock
 from geodp.tables.usual_columns import candidates
@@ -35,6 +35,7 @@ class Table(Source):
     """
 
     kind: ClassVar[str] = "table"
+    file_fields: ClassVar[tuple[str, ...]] = ("path",)
 
     path: str = ""
     """A csv (also .csv.gz), Parquet, GeoPackage or GeoJSON file; a relative path starts at the file that names it."""
@@ -65,14 +66,6 @@ class Table(Source):
         if self.time_column is None:
             return dict.fromkeys(("first_day", "time_zone"), "without times")
         return {} if self.keep == "all" else dict.fromkeys(("first_day", "time_zone"), f"with keep: {self.keep}")
-
-    def anchored(self, folder: Path) -> Self:
-        """Return a copy whose path starts at the given folder."""
-        return self.model_copy(update={"path": anchored_path(self.path, folder)})
-
-    def files(self) -> list[Path]:
-        """Return the data file."""
-        return [Path(self.path)] if self.path else []
 
     def has_times(self) -> bool:
         """Tell whether rows are fixes over time."""

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from geodp.geometry import Region
-from geodp.registry import Plugin
+from geodp.registry import FilePlugin
 from geodp.tables.positions import FirstRows
 from geodp.tables.visits.histories import Histories, Venues
 from geodp.world.population import Population
 
 
-class VisitSource(Plugin):
+class VisitSource(FilePlugin):
     """Family of sources of visits: what publications of visits, and phones that tell about them, start from."""
 
     family: ClassVar[str] = "visit_source"
@@ -44,7 +43,3 @@ class VisitSource(Plugin):
     def look(self, region: Region) -> FirstRows | None:  # noqa: ARG002 - made-up visits come from no file
         """Look at the size of the data file, refusing what could not be read (None: there is no file)."""
         return None
-
-    def files(self) -> list[Path]:
-        """Return the data files read, for checksums."""
-        return []

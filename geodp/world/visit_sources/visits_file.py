@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -13,7 +13,7 @@ from geodp.geometry import Array, Region
 from geodp.storage.published_file import require_as_published
 from geodp.tables.formats import row_count
 from geodp.tables.notices import notice
-from geodp.tables.positions import FirstRows, anchored_path, given_path
+from geodp.tables.positions import FirstRows, given_path
 from geodp.tables.reader import TableReader, open_fields, words_of
 from geodp.tables.row_checks import checked_batches
 from geodp.tables.visits.histories import CATEGORY_MARK, Histories, Venues
@@ -30,6 +30,7 @@ class VisitsFile(VisitSource):
     """
 
     kind: ClassVar[str] = "visits_file"
+    file_fields: ClassVar[tuple[str, ...]] = ("path", "venues")
 
     path: str = ""
     """A file of visits (csv, Parquet, GeoPackage, GeoJSON); a relative path starts at the file that names it."""
@@ -49,15 +50,6 @@ class VisitsFile(VisitSource):
     def idle_fields(self) -> dict[str, str]:
         """Return the end where no times are read."""
         return {} if self.time_column is not None else {"end_s": "without times"}
-
-    def anchored(self, folder: Path) -> Self:
-        """Return a copy whose paths start at the given folder."""
-        paths = {name: anchored_path(getattr(self, name), folder) for name in ("path", "venues") if getattr(self, name)}
-        return self.model_copy(update=paths)
-
-    def files(self) -> list[Path]:
-        """Return both files."""
-        return [Path(name) for name in (self.path, self.venues) if name]
 
     def look(self, region: Region) -> FirstRows:
         """Look at the columns, at how many rows there are, and whether a venue of the list lies in the region."""
