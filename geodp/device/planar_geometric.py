@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from geodp.device._planar import PlanarDevice, checked_places
+from geodp.device.planar import PlanarDevice, checked_places
 from geodp.geometry import Array, Region
 from geodp.privacy.noise import Noise, as_noise
 from geodp.privacy.primitives import with_planar_geometric

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from geodp.device._planar import PlanarDevice, checked_places
+from geodp.device.planar import PlanarDevice, checked_places
 from geodp.errors import NotReleasable, UsageError
 from geodp.geometry import Array, Region
 from geodp.privacy.noise import Noise, SimulatedNoise, as_noise

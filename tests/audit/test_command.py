@@ -32,8 +32,8 @@ def liar() -> Iterator[str]:
 
         kind: ClassVar[str] = "short_noise"
 
-        def _scale(self, neighbours: Neighbours) -> float:
-            return super()._scale(neighbours) / 3
+        def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
+            return super().expected_noise(neighbours) / 3
 
     yield ShortNoise.kind
     del _registered[ShortNoise.kind]
@@ -85,7 +85,7 @@ def apart() -> Iterator[type[Contour]]:
             grid = self._grid(snapshot)
             wide = 2 * self.scale if snapshot.neighbours is Neighbours.REPLACE else self.scale
             counts = grid.count(snapshot.x_m, snapshot.y_m) + noise.laplace(wide, grid.size)
-            return self._plot(snapshot, grid, counts, wide, self.guarantee(snapshot.neighbours))
+            return self._plot(snapshot, grid, counts, wide)
 
     yield DrawnApart
     del _registered[DrawnApart.kind]

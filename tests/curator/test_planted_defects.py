@@ -28,7 +28,6 @@ import geodp.device.planar_geometric as geometric_file
 from geodp.audit.kinds import audit_kind
 from geodp.curator.counts_publication import count_capped
 from geodp.curator.mechanisms import Snapshot
-from geodp.curator.mechanisms._tree_mechanism import TreeMechanism
 from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 from geodp.curator.publications.prilocation import PriLocation
 from geodp.curator.publications.zeros import Zeros
@@ -37,6 +36,7 @@ from geodp.curator.synthesis.paths import count_density
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, count_trip_ends
 from geodp.curator.synthesis.trip_model import NUMBER
 from geodp.curator.synthesis.trip_shapes import count_shapes, count_timing
+from geodp.curator.tree_mechanism import TreeMechanism
 from geodp.curator.trips_publication import TripModelPublication
 from geodp.errors import DataError
 from geodp.privacy.primitives import (

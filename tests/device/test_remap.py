@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodp.device._remap import Remap, prior_from_file, remap_grid
+from geodp.device.planar import Remap, prior_from_file, remap_grid
 from geodp.device.planar_geometric import PlanarGeometric
 from geodp.device.planar_laplace import PlanarLaplace
 from geodp.errors import DataError

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from geodp.audit.pairs import chosen_pairs, random_pairs
 from geodp.device import Device
-from geodp.device._planar import PlanarDevice
+from geodp.device.planar import PlanarDevice
 from geodp.device.planar_geometric import PlanarGeometric
 from geodp.geometry import EARTH_RADIUS_M, Array, Grid, Region
 from geodp.privacy.audit_case import AnyCase, AuditCase, CheckedCase, ExactCase, TranscriptCase

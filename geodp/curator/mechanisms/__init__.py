@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from geodp.geometry import Array, Region
 from geodp.privacy.audit_case import AnyCase
@@ -104,6 +104,24 @@ class Mechanism(Plugin):
     def with_counts(self, release: Cells, count: Array, noise_scale: Array, noise_terms: Array) -> Cells:
         """Return one of its releases with other counts, for those who work on what was released."""
         return replace(release, count=count, noise_scale=noise_scale, noise_terms=noise_terms)
+
+    def release_fields(self, snapshot: Snapshot, edges_m: tuple[Array, Array, Array, Array]) -> dict[str, Any]:
+        """Return the fields that all releases have: when, by what, at what promise, and the edges of the cells.
+
+        Parameters
+        ----------
+        snapshot
+            What is released.
+        edges_m
+            West, south, east and north of every cell, metres.
+        """
+        return {
+            "time_s": snapshot.time_s,
+            "mechanism": self.kind,
+            "guarantee": self.guarantee(snapshot.neighbours, snapshot.counts),
+            "floor_per_m2": snapshot.floor_per_m2,
+            **dict(zip(("west_m", "south_m", "east_m", "north_m"), edges_m, strict=True)),
+        }
 
     @abstractmethod
     def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:

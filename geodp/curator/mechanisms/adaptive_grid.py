@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from geodp.curator.mechanisms import Snapshot
-from geodp.curator.mechanisms._decomposition import (
+from geodp.curator.decomposition import (
     GUIDELINE,
     MAX_CELLS,
     Decomposition,
     equal_noise,
     sensitivity,
 )
+from geodp.curator.mechanisms import Snapshot
 from geodp.errors import DataError
 from geodp.geometry import Array, Grid
 from geodp.privacy.noise import Noise
@@ -84,6 +84,7 @@ class AdaptiveGrid(Decomposition):
     """
 
     kind: ClassVar[str] = "adaptive_grid"
+    size: ClassVar[str] = "first_level"
 
     alpha: float = Field(default=0.5, gt=0, lt=1)
     """Share of ε for the first level."""
@@ -97,13 +98,7 @@ class AdaptiveGrid(Decomposition):
     consistency: bool = True
     """Whether the two levels are made to agree, which costs nothing and lowers the error."""
 
-    def resolve(self, facts: PublicFacts) -> Self:
-        """Write out the size of the first level, where it follows from public facts."""
-        if self.first_level is not None or self.count_share > 0:
-            return self
-        return self.model_copy(update={"first_level": self._first_level(facts)})
-
-    def _first_level(self, facts: PublicFacts) -> int:
+    def _guideline_size(self, facts: PublicFacts) -> int:
         """Return m1 = max(10, ceil(sqrt(N ε / 10) / 4)), but no cell narrower than the least one."""
         people = facts.expected_workers * self._counts_epsilon() / facts.sensitivity
         asked = max(_LEAST_PER_SIDE, math.ceil(_COARSER * math.sqrt(people / GUIDELINE)))
@@ -115,23 +110,18 @@ class AdaptiveGrid(Decomposition):
         count, scale, terms = levels.fine_count, np.full(levels.fine_count.size, levels.fine_scale), None
         if self.consistency:
             count, scale, terms = levels.consistent()
-        west_m, south_m, east_m, north_m = _edges(levels)
         return AdaptiveCells(
-            west_m=west_m,
-            south_m=south_m,
-            east_m=east_m,
-            north_m=north_m,
             count=count,
             noise_scale=scale,
             noise_terms=terms,
             coarse=levels.coarse,
             per_side=levels.per_side,
-            **self._release_facts(snapshot),
+            **self.release_fields(snapshot, _edges(levels)),
         )
 
     def _measure(self, snapshot: Snapshot, noise: Noise) -> TwoLevels:
         """Count both levels with noise: all that is ever learnt from where people are."""
-        side = self.first_level or self._first_level(self._facts(snapshot, noise))
+        side = self._size(snapshot, noise)
         region = snapshot.region
         west, south, _, _ = region.box_m
         coarse = Grid(west, south, region.width_m / side, region.height_m / side, side, side)

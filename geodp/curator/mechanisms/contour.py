@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from geodp.curator.contour_plot import ContourPlot
+from geodp.curator.decomposition import sensitivity
 from geodp.curator.mechanisms import Snapshot
-from geodp.curator.mechanisms._contour_plot import ContourPlot
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
@@ -38,10 +39,9 @@ class Contour(ContourPlot):
     def release(self, snapshot: Snapshot, noise: Noise) -> Contours:
         """Count, add noise to every cell, smooth and choose the lines."""
         grid = self._grid(snapshot)
-        scale = self._scale(snapshot.neighbours)
+        scale = self.expected_noise(snapshot.neighbours)
         count = with_laplace(grid.count(snapshot.x_m, snapshot.y_m), scale, noise)
-        guarantee = self.guarantee(snapshot.neighbours, snapshot.counts)
-        return self._plot(snapshot, grid, count, scale, guarantee)
+        return self._plot(snapshot, grid, count, scale)
 
     def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
         """Promise ε for one snapshot position."""
@@ -49,10 +49,4 @@ class Contour(ContourPlot):
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return E|Lap(b)| = b."""
-        return self._scale(neighbours)
-
-    def _scale(self, neighbours: Neighbours) -> float:
-        return (2.0 if neighbours is Neighbours.REPLACE else 1.0) / self.epsilon
-
-    def _guideline_epsilon(self) -> float:
-        return self.epsilon
+        return sensitivity(neighbours) / self.epsilon

@@ -6,26 +6,25 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from geodp.curator.mechanisms import Snapshot
-from geodp.curator.mechanisms._decomposition import (
+from geodp.curator.decomposition import (
+    Boxes,
     Decomposition,
-    guideline_cell_m,
+    LatticeTable,
     sensitivity,
 )
-from geodp.curator.mechanisms._lattice_table import Boxes, LatticeTable
-from geodp.curator.mechanisms._tree_counts import Estimates, lattice_cells
+from geodp.curator.mechanisms import Snapshot
+from geodp.curator.tree_mechanism import Estimates, lattice_cells
 from geodp.geometry import Array, Grid
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
 from geodp.public.guarantee import Neighbours
 from geodp.public.release import LatticeCells
-from geodp.registry import PublicFacts
 
 _LAPLACE_SPREAD = 5.0  # variance of a sample variance of q Laplace variables: about 5 σ⁴ / q
 Part = tuple[int, int, int, int]
@@ -56,21 +55,14 @@ class DpCube(Decomposition):
     detail: float = Field(default=2.0, ge=0)
     """A part is cut while its noisy counts are uneven by more than so many standard deviations of noise and chance."""
 
-    def resolve(self, facts: PublicFacts) -> Self:
-        """Write out the guideline's cell size, where it follows from public facts."""
-        if self.cell_m is not None or self.count_share > 0:
-            return self
-        return self.model_copy(update={"cell_m": guideline_cell_m(facts, self._counts_epsilon())})
-
     def release(self, snapshot: Snapshot, noise: Noise) -> LatticeCells:
         """Measure the fine grid, cut it into even parts, measure those, and average."""
-        cell_m = self.cell_m or guideline_cell_m(self._facts(snapshot, noise), self._counts_epsilon())
-        grid = Grid.fit(snapshot.region, cell_m)
+        grid = Grid.fit(snapshot.region, self._size(snapshot, noise))
         true = grid.count(snapshot.x_m, snapshot.y_m).reshape(grid.rows, grid.columns)
         whole = [(0, 0, grid.columns, grid.rows)]
         noisy, boxes, again = self._measure(true, whole, sensitivity(snapshot.neighbours), noise)
         found = again.averaged(noisy.within(boxes))
-        return lattice_cells(boxes, found, grid, self._release_facts(snapshot))
+        return lattice_cells(found, grid, self.release_fields(snapshot, boxes.edges_m(grid)))
 
     def _measure(
         self, true: npt.NDArray[np.int64], roots: list[Part], change: float, noise: Noise

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, SerializeAsAny, model_validator
 
+from geodp.curator.decomposition import equal_noise
 from geodp.curator.mechanisms import Mechanism, Snapshot
-from geodp.curator.mechanisms._decomposition import equal_noise
-from geodp.curator.mechanisms._tree_counts import Estimates
+from geodp.curator.tree_mechanism import Estimates
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours
 from geodp.public.release import Cells
@@ -56,11 +56,15 @@ class KalmanCounts(Mechanism):
     def _same_cells(self) -> Self:
         if getattr(self.cells, "count_share", 0.0) > 0:
             raise ValueError("cells.count_share must be 0: cells sized by a noisy count change with every release")
+        stated = getattr(self.cells, "epsilon", self.epsilon)
+        if stated not in (self.epsilon, type(self.cells).model_fields["epsilon"].default):
+            raise ValueError("cells.epsilon has no effect: measured releases have the epsilon of kalman_counts")
         return self
 
     def resolve(self, facts: PublicFacts) -> Self:
-        """Write out the cells."""
-        return self.model_copy(update={"cells": self._measuring().resolve(facts)})
+        """Write out the cells; their own ε stays what it was, so that another one of the filter can be tried."""
+        cells, own = self._measuring().resolve(facts), getattr(self.cells, "epsilon", self.epsilon)
+        return self.model_copy(update={"cells": cells.with_epsilon(own)})
 
     def with_epsilon(self, epsilon: float) -> Self:
         """Return the same filter at another ε per measured release."""

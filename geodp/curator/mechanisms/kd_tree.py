@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from geodp.curator.mechanisms._lattice_table import Boxes, LatticeTable, Whole, lattice_of
-from geodp.curator.mechanisms._tree_mechanism import TreeMechanism, middles
+from geodp.curator.decomposition import Boxes, LatticeTable, Whole, lattice_of
+from geodp.curator.tree_mechanism import TreeMechanism
 from geodp.geometry import Array, Grid, Region
 from geodp.privacy.noise import Noise
 
@@ -57,8 +57,7 @@ class KdTree(TreeMechanism):
         self, boxes: Boxes, table: LatticeTable, depth: int, height: int, change: float, noise: Noise
     ) -> tuple[Whole, Whole, Whole]:
         if depth >= self.median_levels:
-            row = middles(boxes.south, boxes.north)
-            return middles(boxes.west, boxes.east), row, row
+            return super()._cuts(boxes, table, depth, height, change, noise)
         per_unit = self._cut_epsilon(height) / change
         w, s, e, n = (edge[:, None] for edge in (boxes.west, boxes.south, boxes.east, boxes.north))
         column = _noisy_medians(boxes.west, boxes.east, lambda line: table.inside(w, s, line, n), per_unit, noise)

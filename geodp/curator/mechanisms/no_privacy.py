@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from geodp.curator.contour_plot import ContourPlot
 from geodp.curator.mechanisms import Snapshot
-from geodp.curator.mechanisms._contour_plot import ContourPlot
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours
 from geodp.public.release import Contours
@@ -32,7 +32,7 @@ class NoPrivacy(ContourPlot):
         """Publish the exact counts."""
         grid = self._grid(snapshot)
         count = grid.count(snapshot.x_m, snapshot.y_m).astype(np.float64)
-        return self._plot(snapshot, grid, count, 0.0, self.guarantee())
+        return self._plot(snapshot, grid, count, 0.0)
 
     def guarantee(
         self,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from geodp.curator.mechanisms._lattice_table import Boxes, LatticeTable, Whole, lattice_of
-from geodp.curator.mechanisms._tree_mechanism import TreeMechanism, middles
+from geodp.curator.decomposition import lattice_of
+from geodp.curator.tree_mechanism import TreeMechanism
 from geodp.geometry import Grid, Region
-from geodp.privacy.noise import Noise
 
 
 class Quadtree(TreeMechanism):
@@ -29,15 +28,3 @@ class Quadtree(TreeMechanism):
 
     def _lattice(self, region: Region, height: int) -> Grid:
         return lattice_of(region, 2**height, 2**height)
-
-    def _cuts(
-        self,
-        boxes: Boxes,
-        table: LatticeTable,  # noqa: ARG002 - equal quarters, whoever is where
-        depth: int,  # noqa: ARG002
-        height: int,  # noqa: ARG002
-        change: float,  # noqa: ARG002
-        noise: Noise,  # noqa: ARG002
-    ) -> tuple[Whole, Whole, Whole]:
-        row = middles(boxes.south, boxes.north)
-        return middles(boxes.west, boxes.east), row, row

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from geodp.curator.decomposition import Decomposition, sensitivity
 from geodp.curator.mechanisms import Snapshot
-from geodp.curator.mechanisms._decomposition import Decomposition, guideline_cell_m, sensitivity
 from geodp.geometry import Grid
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
 from geodp.public.guarantee import Neighbours
 from geodp.public.release import GridCells
-from geodp.registry import PublicFacts
 
 
 class UniformGrid(Decomposition):
@@ -37,27 +36,15 @@ class UniformGrid(Decomposition):
     cell_m: float | None = Field(default=None, gt=0)
     """Side of a cell, metres. Default: the guideline, sqrt(N ε / 10) cells per side."""
 
-    def resolve(self, facts: PublicFacts) -> Self:
-        """Write out the guideline's cell size, where it follows from public facts."""
-        if self.cell_m is not None or self.count_share > 0:
-            return self
-        return self.model_copy(update={"cell_m": guideline_cell_m(facts, self._counts_epsilon())})
-
     def release(self, snapshot: Snapshot, noise: Noise) -> GridCells:
         """Count, and add noise to every cell."""
-        cell_m = self.cell_m or guideline_cell_m(self._facts(snapshot, noise), self._counts_epsilon())
-        grid = Grid.fit(snapshot.region, cell_m)
+        grid = Grid.fit(snapshot.region, self._size(snapshot, noise))
         scale = self.expected_noise(snapshot.neighbours)
-        west_m, south_m, east_m, north_m = grid.edges()
         return GridCells(
-            west_m=west_m,
-            south_m=south_m,
-            east_m=east_m,
-            north_m=north_m,
             count=with_laplace(grid.count(snapshot.x_m, snapshot.y_m), scale, noise),
             noise_scale=np.full(grid.size, scale),
             grid=grid,
-            **self._release_facts(snapshot),
+            **self.release_fields(snapshot, grid.edges()),
         )
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:

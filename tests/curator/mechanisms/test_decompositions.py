@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from geodp import plugin
+from geodp.curator.decomposition import Decomposition
 from geodp.curator.mechanisms import Snapshot
-from geodp.curator.mechanisms._decomposition import Decomposition
 from geodp.geometry import Region
 from geodp.public.guarantee import Neighbours, Unit
 from geodp.public.release import Cells

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from geodp import plugin
-from geodp.curator.mechanisms._lattice_table import Boxes, LatticeTable
+from geodp.curator.decomposition import Boxes, LatticeTable
 from geodp.curator.mechanisms.kd_tree import _noisy_medians
 from tests.curator.mechanisms.crowds import RecordingNoise, crowd, noise, without_first
 

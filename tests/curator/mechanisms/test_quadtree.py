@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from geodp import plugin
-from geodp.curator.mechanisms._lattice_table import Boxes, LatticeTable
-from geodp.curator.mechanisms._tree_counts import consistent
+from geodp.curator.decomposition import Boxes, LatticeTable
 from geodp.curator.mechanisms.quadtree import Quadtree
+from geodp.curator.tree_mechanism import consistent
 from geodp.registry import PublicFacts
 from tests.curator.mechanisms.crowds import RecordingNoise, crowd, noise, without_first
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from geodp.curator.mechanisms._lattice_table import Boxes, LatticeTable
-from geodp.curator.mechanisms._tree_counts import Level, consistent, pruned
+from geodp.curator.decomposition import Boxes, LatticeTable
+from geodp.curator.tree_mechanism import Level, consistent, pruned
 
 SCALES = (3.0, 2.0, 1.0)
 PARENTS = (np.array([0]), np.array([0, 0, 0]), np.array([0, 0, 1, 2, 2, 2]))

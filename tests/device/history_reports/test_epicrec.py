@@ -19,8 +19,7 @@ from geodp.device.category_counts import (
     undominated,
 )
 from geodp.device.history_reports import ProtectedHistory
-from geodp.device.history_reports._consent import consent_of
-from geodp.device.history_reports.epicrec import EpicRec
+from geodp.device.history_reports.epicrec import EpicRec, consent_of
 from geodp.errors import BudgetSpent, DataError, NotReleasable, UsageError
 from geodp.privacy.ledger import Ledger
 from geodp.privacy.noise import SimulatedNoise

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator
 
+from geodp.curator.decomposition import guideline_cell_m
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.geometry import Array, Grid
-from geodp.public.guarantee import Guarantee
 from geodp.public.release import Cells, Contours
 from geodp.registry import PublicFacts
 
@@ -46,12 +45,8 @@ class ContourPlot(Mechanism):
         """Write out the guideline's cell size; a cell is never larger than the region, which nobody could rerun."""
         if self.cell_m is not None:
             return self
-        cells_per_side = max(1.0, math.sqrt(facts.expected_workers * self._guideline_epsilon() / 10))
-        most_m = math.floor(10 * min(facts.width_m, facts.height_m)) / 10
-        return self.model_copy(update={"cell_m": min(round(math.sqrt(facts.area_m2) / cells_per_side, 1), most_m)})
-
-    def _guideline_epsilon(self) -> float:
-        return 1.0
+        epsilon = getattr(self, "epsilon", 1.0) * facts.sensitivity  # whatever must stay hidden
+        return self.model_copy(update={"cell_m": guideline_cell_m(facts, epsilon)})
 
     def _grid(self, snapshot: Snapshot) -> Grid:
         """Return the public grid: it depends on the scenario alone, never on where people are."""
@@ -59,23 +54,15 @@ class ContourPlot(Mechanism):
         facts = PublicFacts(snapshot.expected_workers, 0, 1, 0, region.width_m, region.height_m)
         return Grid.fit(region, self.resolve(facts).cell_m or region.width_m)
 
-    def _plot(self, snapshot: Snapshot, grid: Grid, count: Array, noise_scale: float, guarantee: Guarantee) -> Contours:
-        west_m, south_m, east_m, north_m = grid.edges()
+    def _plot(self, snapshot: Snapshot, grid: Grid, count: Array, noise_scale: float) -> Contours:
         plot = Contours(
-            time_s=snapshot.time_s,
-            mechanism=self.kind,
-            guarantee=guarantee,
-            west_m=west_m,
-            south_m=south_m,
-            east_m=east_m,
-            north_m=north_m,
             count=count,
             noise_scale=np.full(grid.size, noise_scale),
-            floor_per_m2=snapshot.floor_per_m2,
             grid=grid,
             sigma_cells=self.sigma_cells,
             levels=np.empty(0),
             reading=self.density,
+            **self.release_fields(snapshot, grid.edges()),
         )
         return plot.with_levels(self._levels(plot, grid))
 

@@ -1,0 +1,161 @@
+"""The shared half of mechanisms that divide the region into cells and count: budget, promise, sizes, boxes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from geodp.curator.mechanisms import Mechanism, Snapshot
+from geodp.geometry import Array, Grid, Region
+from geodp.privacy.noise import Noise
+from geodp.privacy.primitives import with_laplace
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.registry import PublicFacts
+
+MAX_CELLS = 25_000_000
+GUIDELINE = 10.0
+"""c of the uniform-grid guideline: sqrt(N ε / c) cells per side balance noise and the loss of detail."""
+Whole = npt.NDArray[np.int64]
+
+
+class Decomposition(Mechanism):
+    """Cells with noisy counts; which cells there are follows from public settings and noisy counts alone."""
+
+    releases: ClassVar[frozenset[str]] = frozenset({"cells"})
+    size: ClassVar[str] = "cell_m"
+    """Field that states how large or how many the cells are; by default that follows from the number of workers."""
+
+    epsilon: float = Field(default=0.4, gt=0)
+    """ε of one release, all its parts together."""
+    count_share: float = Field(default=0.0, ge=0, lt=1)
+    """Share of ε that pays for a noisy number of workers, from which sizes follow; 0: they follow from the public
+    `curator.expected_workers` and cost nothing."""
+
+    def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
+        """Promise ε for one snapshot position."""
+        return Guarantee(self.epsilon, Unit.SNAPSHOT, neighbours, Trust.CENTRAL, counts=counts)
+
+    def idle_fields(self) -> dict[str, str]:
+        """Return the share for a number of workers that nothing follows from."""
+        return {} if getattr(self, self.size) is None else {"count_share": f"with a stated {self.size}"}
+
+    def resolve(self, facts: PublicFacts) -> Self:
+        """Write out the size of the cells, where it follows from public facts."""
+        if getattr(self, self.size) is not None or self.count_share > 0:
+            return self
+        return self.model_copy(update={self.size: self._guideline_size(facts)})
+
+    def _size(self, snapshot: Snapshot, noise: Noise) -> Any:
+        """Return the size of the cells: as stated, or from a number of workers that is public or paid for."""
+        return getattr(self, self.size) or self._guideline_size(self._facts(snapshot, noise))
+
+    def _counts_epsilon(self) -> float:
+        """Return what is left of ε when the number of workers is paid for."""
+        return self.epsilon - self.count_share * self.epsilon
+
+    def _facts(self, snapshot: Snapshot, noise: Noise) -> PublicFacts:
+        """Return the facts that sizes may follow from, with a number of workers that is public or paid for."""
+        workers, s = snapshot.expected_workers, sensitivity(snapshot.neighbours)
+        if self.count_share > 0:
+            here = int(np.count_nonzero(snapshot.region.contains(snapshot.x_m, snapshot.y_m)))
+            scale = s / (self.count_share * self.epsilon)
+            workers = max(1.0, float(with_laplace(np.array([here]), scale, noise)[0]))
+        region = snapshot.region
+        return PublicFacts(workers, 0.0, 1.0, 0.0, region.width_m, region.height_m, s)
+
+    def _guideline_size(self, facts: PublicFacts) -> float:
+        """Return the size that follows from public facts: the side of a cell by the guideline."""
+        return guideline_cell_m(facts, self._counts_epsilon())
+
+
+def guideline_cell_m(facts: PublicFacts, epsilon: float) -> float:
+    """Return the side of a cell by the guideline, in tenths of a metre; never larger than the region, nor 0."""
+    per_side = max(1.0, math.sqrt(facts.expected_workers * epsilon / facts.sensitivity / GUIDELINE))
+    most_m = math.floor(10 * min(facts.width_m, facts.height_m)) / 10
+    return max(min(round(math.sqrt(facts.area_m2) / per_side, 1), most_m), 0.1)
+
+
+def sensitivity(neighbours: Neighbours) -> float:
+    """Return by how much disjoint counts change in all: whoever is replaced leaves one cell and enters another."""
+    return 2.0 if neighbours is Neighbours.REPLACE else 1.0
+
+
+def equal_noise(square_sum: Array, fourth_sum: Array) -> tuple[Array, Array]:
+    """Return scale and effective number of terms of sums of Laplace variables, from Σ(w b)² and Σ(w b)⁴."""
+    return np.sqrt(square_sum), square_sum**2 / fourth_sum
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Rectangles in lattice units: columns west to east (not included), rows south to north (not included)."""
+
+    west: Whole
+    south: Whole
+    east: Whole
+    north: Whole
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return int(self.west.size)
+
+    def take(self, which: npt.NDArray[np.bool_] | Whole) -> Boxes:
+        """Return some of them."""
+        return Boxes(self.west[which], self.south[which], self.east[which], self.north[which])
+
+    def edges_m(self, lattice: Grid) -> tuple[Array, Array, Array, Array]:
+        """Return western, southern, eastern and northern edges in metres."""
+        west, east = (lattice.west_m + edge.astype(np.float64) * lattice.cell_x_m for edge in (self.west, self.east))
+        south, north = (
+            lattice.south_m + edge.astype(np.float64) * lattice.cell_y_m for edge in (self.south, self.north)
+        )
+        return west, south, east, north
+
+    @classmethod
+    def joined(cls, parts: list[Boxes]) -> Boxes:
+        """Return all boxes of several sets."""
+        names = ("west", "south", "east", "north")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    @classmethod
+    def whole(cls, lattice: Grid) -> Boxes:
+        """Return the one box that covers a lattice."""
+        return cls(*(np.array([edge]) for edge in (0, 0, lattice.columns, lattice.rows)))
+
+
+@dataclass(frozen=True)
+class LatticeTable:
+    """Sums of a quantity over all squares south-west of each lattice point; whole numbers are exact in doubles."""
+
+    below: Array
+
+    @classmethod
+    def of(cls, values: npt.ArrayLike) -> LatticeTable:
+        """Add up values given per square, rows (south first) by columns."""
+        table = np.asarray(values, dtype=np.float64)
+        return cls(np.pad(table.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0))))
+
+    @classmethod
+    def counted(cls, snapshot: Snapshot, lattice: Grid) -> LatticeTable:
+        """Count people per square."""
+        return cls.of(lattice.count(snapshot.x_m, snapshot.y_m).reshape(lattice.rows, lattice.columns))
+
+    def inside(self, west: Whole, south: Whole, east: Whole, north: Whole) -> Array:
+        """Return the sum over each rectangle."""
+        b = self.below
+        return b[north, east] - b[south, east] - b[north, west] + b[south, west]
+
+    def within(self, boxes: Boxes) -> Array:
+        """Return the sum over each box."""
+        return self.inside(boxes.west, boxes.south, boxes.east, boxes.north)
+
+
+def lattice_of(region: Region, columns: int, rows: int) -> Grid:
+    """Return the lattice with so many squares across and along the region's box."""
+    west, south, _, _ = region.box_m
+    return Grid(west, south, region.width_m / columns, region.height_m / rows, columns, rows)
