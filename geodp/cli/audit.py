@@ -1,15 +1,16 @@
-"""The command `geodp audit`: one kind, all kinds, or a finished run."""
+"""The command `geodp audit`: one kind, all kinds, a finished run, or whole publish commands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from geodp.audit.auditor import Audit, require_sound
 from geodp.audit.kinds import audit_kind, auditable_kinds, build
 from geodp.audit.report import as_dict, text_of
+from geodp.cli.console import flags
 from geodp.errors import NotReleasable, UsageError
 from geodp.model import did_you_mean
 
@@ -17,7 +18,7 @@ VIEWS = ("releases", "server")
 
 
 @dataclass(frozen=True)
-class Request:
+class AuditRequest:
     """What was asked for on the command line."""
 
     kind: str | None = None
@@ -36,7 +37,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AuditOutcome:
     """One audit, said and written down."""
 
     text: str
@@ -45,7 +46,7 @@ class Outcome:
     """Whether it found something: more spent than claimed, or releases that nobody could follow."""
 
 
-def outcomes(request: Request) -> Iterator[Outcome]:
+def outcomes(request: AuditRequest) -> Iterator[AuditOutcome]:
     """Check the request, then audit one thing after the other."""
     _check(request)
     if request.run is not None:
@@ -55,7 +56,7 @@ def outcomes(request: Request) -> Iterator[Outcome]:
         yield _kind_outcome(request, kind)
 
 
-def _kind_outcome(request: Request, kind: str) -> Outcome:
+def _kind_outcome(request: AuditRequest, kind: str) -> AuditOutcome:
     settings: Any = {"samples": request.samples, "confidence": request.confidence, "seed": request.seed or 0}
     try:
         audit = audit_kind(kind, request.settings, mode=request.mode, **settings)
@@ -63,12 +64,11 @@ def _kind_outcome(request: Request, kind: str) -> Outcome:
         if not request.everything:
             raise UsageError(f"{error}\nIn mode 'release' there is nothing of it to audit.") from error
         nothing = as_dict(Audit(kind, 0, request.confidence, ()))
-        return Outcome(f"{kind}: for simulation only, not audited in mode 'release'.", nothing, refuted=False)
-    found = audit.refuted or (bool(audit.not_followed) and not request.sampled_only)
-    return replace(_told(audit), refuted=found)
+        return AuditOutcome(f"{kind}: for simulation only, not audited in mode 'release'.", nothing, refuted=False)
+    return _outcome(audit, text_of(audit), request)
 
 
-def _check(request: Request) -> None:
+def _check(request: AuditRequest) -> None:
     """Refuse requests that make no sense, before anything is drawn."""
     asked = [request.kind is not None, request.everything, request.run is not None]
     if sum(asked) != 1:
@@ -90,7 +90,7 @@ def _check(request: Request) -> None:
         build(request.kind, request.settings or {})
 
 
-def _run_outcomes(request: Request, path: Path) -> Iterator[Outcome]:
+def _run_outcomes(request: AuditRequest, path: Path) -> Iterator[AuditOutcome]:
     from geodp.audit.run_audit import audit_releases
     from geodp.audit.server_view import estimate_server_view
     from geodp.run_folder.folder import RunFolder
@@ -100,14 +100,44 @@ def _run_outcomes(request: Request, path: Path) -> Iterator[Outcome]:
     for name, arm in (run.arms or {"": run}).items():
         if request.view == "server":
             estimate = estimate_server_view(arm, **settings)
-            told = Outcome(estimate.text(), estimate.as_dict(), refuted=False)
+            told = AuditOutcome(estimate.text(), estimate.as_dict(), refuted=False)
         else:
-            told = _told(audit_releases(arm, **settings))
+            audit = audit_releases(arm, **settings)
+            told = _outcome(audit, text_of(audit), request)
             told.values["view"] = "releases"
         if name:
             told.values["arm"] = name
-        yield Outcome(f"{name}: {told.text}" if name else told.text, told.values, told.refuted)
+        yield AuditOutcome(f"{name}: {told.text}" if name else told.text, told.values, told.refuted)
 
 
-def _told(audit: Audit) -> Outcome:
-    return Outcome(text_of(audit), as_dict(audit), audit.refuted)
+def publish_outcomes(request: AuditRequest, asked: str | None, files: int | None) -> Iterator[AuditOutcome]:
+    """Check the request, then audit the commands of a kind of publication, whole."""
+    from geodp.audit.publish_audit import FILES, audit_publish, text_of
+
+    if asked is None:
+        raise UsageError("--files goes with --publish KIND")
+    others = [request.kind is not None, request.everything, request.run is not None, bool(request.settings)]
+    if any(others) or request.view is not None or request.mode != "simulate":
+        raise UsageError("--publish KIND stands alone: beside it --files, --seed, --json and --sampled-only are read")
+    for audit in audit_publish(asked, run_line, files=FILES if files is None else files, seed=request.seed or 0):
+        yield _outcome(audit, text_of(audit), request)
+
+
+def run_line(words: Sequence[str]) -> int:
+    """Run `geodp WORDS` in this process and return its exit code; the flags of this call stay as they are."""
+    from geodp.cli.main import main
+
+    given = set(flags)
+    try:
+        main(list(words))
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    finally:
+        flags.clear()
+        flags.update(given)
+    return 0
+
+
+def _outcome(audit: Audit, text: str, request: AuditRequest) -> AuditOutcome:
+    found = audit.refuted or (bool(audit.not_followed) and not request.sampled_only)
+    return AuditOutcome(text, as_dict(audit), found)

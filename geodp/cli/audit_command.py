@@ -35,10 +35,9 @@ def audit(
     _plugins: Plugins = None,
 ) -> None:
     """Try to refute what a mechanism claims; exit code 1 when that succeeds."""
-    from geodp.cli.audit import Request, outcomes
-    from geodp.cli.audit_publish import publish_outcomes
+    from geodp.cli.audit import AuditRequest, outcomes, publish_outcomes
 
-    request = Request(
+    request = AuditRequest(
         kind=kind,
         everything=everything,
         run=run,

@@ -172,9 +172,12 @@ def _noise(scenario: Scenario) -> list[tuple[str, str]]:
 
 
 def _report_noise(scenario: Scenario) -> list[tuple[str, str]]:
-    channel = scenario.device.mechanism.channel() if scenario.phones_report else None
-    if channel is None:
+    device = scenario.device.mechanism
+    if not scenario.phones_report or device.guarantee().unit is Unit.NOTHING:
         return []
+    channel = device.channel()
+    if channel is None:
+        return [("noise", f"not stated by {device.kind}")]
     return [("noise", f"reports lie {math.sqrt(2 * channel.variance_m2):,.0f} m from the truth (root mean square)")]
 
 

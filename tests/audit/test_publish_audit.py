@@ -16,7 +16,7 @@ from geodp.audit.auditor import Audit
 from geodp.audit.private_files import PrivateFile
 from geodp.audit.publish_audit import audit_command, text_of
 from geodp.audit.publish_commands import KINDS, PublishCommand, publish_commands
-from geodp.cli.audit_publish import run_line
+from geodp.cli.audit import run_line
 from geodp.cli.console import say
 from geodp.cli.main import main
 from geodp.errors import DataError
