@@ -32,7 +32,7 @@ class BayesLocation(AttackWithPrior):
     kind: ClassVar[str] = "bayes_location"
 
     people: int = Field(default=500, ge=1)
-    """At most so many people are attacked, the same ones at all times."""
+    """Maximum number of people attacked, the same ones at all times."""
 
     def guess(self, view: AttackView) -> Guesses:
         """Guess where each person was at each release."""

@@ -39,7 +39,7 @@ class Tracking(AttackWithPrior):
     reads: ClassVar[frozenset[str]] = frozenset({"points"})
 
     people: int = Field(default=200, ge=1)
-    """At most so many people are followed."""
+    """Maximum number of people followed."""
     speed_mps: float = Field(default=2.0, gt=0)
     """Root mean square speed of people on the move, in a straight line from report to report (m/s)."""
     still_share: float = Field(default=0.7, ge=0, lt=1)

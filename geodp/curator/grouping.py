@@ -18,7 +18,7 @@ from geodp.tables.visits.histories import Integers
 from geodp.tables.visits.visit_sets import VisitSets
 
 EVERY_WIDTH_UP_TO = 2048
-"""Lists of at most so many venues try every width; longer ones a grid whose steps are 3 % apart."""
+"""Maximum number of venues in lists that try every width; longer ones a grid whose steps are 3 % apart."""
 _STEP = 1.03
 
 

@@ -66,7 +66,7 @@ class TripsPublication(Publication):
     releases: ClassVar[frozenset[str]] = frozenset({"trajectories"})
 
     trajectories_per_person: int | None = Field(default=None, ge=1)
-    """Everyone keeps at most so many trips, drawn at random from their own: a public number (null: all of them)."""
+    """Maximum number of trips per person, drawn at random from their own: public (null: all of them)."""
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Any:
@@ -150,7 +150,7 @@ class TripModelPublication(TripsPublication):
     unit: Literal["person", "trajectory"] = "person"
     """What ε hides: everything a person did, or one trip."""
     trajectories_per_person: int | None = Field(default=None, ge=1)
-    """Everyone keeps at most so many trips, drawn at random from their own: a public number. Default 10 for
+    """Maximum number of trips per person, drawn at random from their own: public. Default 10 for
     `unit: person`; none for `unit: trajectory`, which then promises nothing about a person."""
     most_points: int = Field(default=1000, ge=2)
     """Longest synthetic trip, points."""

@@ -28,7 +28,7 @@ class ExactTrips(TripsPublication):
     kind: ClassVar[str] = "exact_trips"
 
     trajectories_per_person: int | None = Field(default=DEFAULT_CAP, ge=1)
-    """Everyone keeps at most so many trips: a public number (null: all of them)."""
+    """Maximum number of trips per person: public (null: all of them)."""
 
     def guarantee(self) -> Guarantee:
         """Promise nothing."""

@@ -63,7 +63,7 @@ class PriLocation(VisitsPublication):
     unit: Literal["event", "user"] = "event"
     """What ε hides: one visit, or all visits of a person."""
     cap: int | None = Field(default=100, ge=1)
-    """Everyone keeps at most so many visits, drawn at random from their own: a public number. null: all are kept,
+    """Maximum number of visits per person, drawn at random from their own: public. null: all are kept,
     with half the noise per visit; a promise about a person, and a charge to one, are then impossible."""
     clusters: int = Field(default=40, ge=1)
     """Number of clusters (η); 1 is the naive baseline."""

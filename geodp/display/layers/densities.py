@@ -31,9 +31,9 @@ class ReleaseLayer(Layer):
     level: ClassVar[int] = 30
 
     max_releases: int = Field(default=48, gt=0)
-    """At most so many releases are drawn, evenly spaced over the run."""
+    """Maximum number of releases drawn, evenly spaced over the run."""
     max_cells: int = Field(default=150_000, gt=0)
-    """At most so many cells of all releases together; they are drawn coarser beyond."""
+    """Maximum number of cells of all releases together; they are drawn coarser beyond."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw every release; the clock picks the one in force."""
@@ -98,9 +98,9 @@ class CellsLayer(Layer):
     shown: bool = False
     """Whether the layer is ticked when the map opens."""
     max_releases: int = Field(default=24, gt=0)
-    """At most so many releases are drawn, evenly spaced over the run."""
+    """Maximum number of releases drawn, evenly spaced over the run."""
     max_cells: int = Field(default=150_000, gt=0)
-    """At most so many cells of all releases together; they are drawn coarser beyond."""
+    """Maximum number of cells of all releases together; they are drawn coarser beyond."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the counts of every release; the clock picks the one in force."""
@@ -122,9 +122,9 @@ class EstimateLayer(Layer):
     level: ClassVar[int] = 30
 
     max_releases: int = Field(default=24, gt=0)
-    """At most so many estimates are drawn, evenly spaced over the run."""
+    """Maximum number of estimates drawn, evenly spaced over the run."""
     max_cells: int = Field(default=100_000, gt=0)
-    """At most so many cells of all estimates together; grids are drawn coarser beyond."""
+    """Maximum number of cells of all estimates together; grids are drawn coarser beyond."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw every estimate; the clock picks the one in force."""
@@ -147,7 +147,7 @@ class DensityLayer(Layer):
     shown: bool = False
     """Whether the layer is ticked when the map opens."""
     max_cells: int = Field(default=150_000, gt=0)
-    """At most so many cells; a regular grid is drawn coarser beyond."""
+    """Maximum number of cells; a regular grid is drawn coarser beyond."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the true counts of the cells of the first release."""

@@ -26,7 +26,7 @@ class WorkersLayer(Layer):
     level: ClassVar[int] = 70
 
     max_workers: int = Field(default=300, gt=0)
-    """At most so many workers move on the map."""
+    """Maximum number of workers that move on the map."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the sampled workers at every recorded time; the browser fills in between."""
@@ -57,7 +57,7 @@ class ReportsLayer(Layer):
     level: ClassVar[int] = 45
 
     max_people: int = Field(default=50, gt=0)
-    """At most so many people, the same at all times."""
+    """Maximum number of people, the same at all times."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the reports of a few people; each appears when it is made."""
@@ -96,7 +96,7 @@ class ReportErrorsLayer(Layer):
     shown: bool = False
     """Whether the layer is ticked when the map opens."""
     max_people: int = Field(default=100, gt=0)
-    """At most so many people."""
+    """Maximum number of people."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw true places and reports of the moment in the middle of the run."""
@@ -145,7 +145,7 @@ class GuessesLayer(Layer):
     shown: bool = False
     """Whether the layer is ticked when the map opens."""
     max_people: int = Field(default=100, gt=0)
-    """At most so many people."""
+    """Maximum number of people."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw true places and guesses of the moment in the middle of the run."""

@@ -100,7 +100,7 @@ class OffersLayer(Layer):
     level: ClassVar[int] = 40
 
     max_circles: int = Field(default=30, gt=0)
-    """At most so many circles or regions are drawn, evenly spaced over the run."""
+    """Maximum number of circles or regions drawn, evenly spaced over the run."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw offers from the moment they are made until the task is decided."""
@@ -228,7 +228,7 @@ class TripsLayer(Layer):
     level: ClassVar[int] = 50
 
     max_trips: int = Field(default=2000, gt=0)
-    """At most so many trips are drawn, evenly spaced over the run."""
+    """Maximum number of trips drawn, evenly spaced over the run."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw every trip as a straight line; as it happens the traveller moves along it."""

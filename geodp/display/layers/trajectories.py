@@ -27,7 +27,7 @@ class SyntheticTrajectoriesLayer(PublicationLayer):
     published: ClassVar[str] = "trajectories"
 
     max_trips: int = Field(default=500, gt=0)
-    """At most so many trips are drawn, evenly spaced over the table."""
+    """Maximum number of trips drawn, evenly spaced over the table."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the published trips; those that begin after the end of the run are in the table alone."""
@@ -49,7 +49,7 @@ class TrueTrajectoriesLayer(Layer):
     level: ClassVar[int] = 52
 
     max_trips: int = Field(default=500, gt=0)
-    """At most so many trips are drawn, evenly spaced over the workers."""
+    """Maximum number of trips drawn, evenly spaced over the workers."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the trips of the run, where something is published about them."""

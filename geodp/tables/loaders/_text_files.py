@@ -89,7 +89,7 @@ class SoundLines:
         self.closed = False
 
     def read(self, size: int) -> bytes:
-        """Return at most so many bytes; none at the end."""
+        """Return bytes up to a maximum number of them; none at the end."""
         while not self._ready:
             block = self._stream.read(_BLOCK_BYTES)
             whole, newline, rest = (self._unread + block).rpartition(b"\n")

@@ -34,7 +34,7 @@ def toy_town() -> tuple[Hierarchy, Clusters]:
 
 
 def toy_profiles(most: int = 3) -> list[Profile]:
-    """Return all histories of at most so many visits in the first town, whatever their order."""
+    """Return all histories up to a maximum number of visits in the first town, whatever their order."""
     return [profile for size in range(most + 1) for profile in combinations_with_replacement(range(PLACES), size)]
 
 
