@@ -80,9 +80,7 @@ class Guesses:
 
     @classmethod
     def joined(
-        cls,
-        parts: Sequence[tuple[str, int, npt.NDArray[np.str_], Array, Array]],
-        blind: tuple[float, float],
+        cls, parts: Sequence[tuple[str, int, npt.NDArray[np.str_], Array, Array]], blind: tuple[float, float]
     ) -> Guesses:
         """Put parts (method, release, who, x_m, y_m) together."""
         none = ("", 0, np.empty(0, dtype=np.str_), np.empty(0), np.empty(0))

@@ -13,6 +13,7 @@ from geodp.attacks import Attack, AttackView
 from geodp.attacks._windows import likelihood_of, nearest_to_all
 from geodp.errors import DataError
 from geodp.geometry import Array, Grid, Region
+from geodp.public.em_deconvolution import deconvolve
 from geodp.public.release import Cells, Points
 
 if TYPE_CHECKING:
@@ -88,26 +89,20 @@ def from_counts(before: Prior, release: Cells) -> Prior:
 
 
 def from_reports(before: Prior, releases: list[Points]) -> Prior:
-    """Return where people are over the whole run, by expectation maximisation over all their noisy reports.
-
-    Each pass shares every report out over the cells it may come from, adds up, and smooths a little, so that it does
-    not follow the noise (Silverman et al. 1990, "A Smoothed EM Approach to Indirect Estimation Problems"). It starts
-    from the prior and needs the public law alone.
-    """
-    from scipy.ndimage import gaussian_filter
-
+    """Return where people are over the whole run, worked out from all their noisy reports."""
     x, y = _centres(before.grid)
     every = max(1, sum(release.size for release in releases) // _REPORTS)
-    rows = [_likelihood(release, slice(None, None, every), x, y) for release in releases]
-    likelihood = np.concatenate(rows).astype(np.float32)
-    share = before.share
-    likelihood = likelihood[likelihood @ share.astype(np.float32) > 0]
-    for _ in range(_PASSES):
-        evidence = likelihood @ share.astype(np.float32)
-        sharper = (share * ((1 / evidence) @ likelihood)).reshape(before.grid.rows, -1)
-        smooth = gaussian_filter(sharper, _SMOOTHING_CELLS, mode="nearest").ravel() * (before.share > 0)
-        share = np.asarray(smooth / smooth.sum(), dtype=np.float64)
-    return Prior(before.grid, share)
+    rows = [_likelihood(release, slice(None, None, every), x, y).astype(np.float32) for release in releases]
+    table = np.concatenate(rows).T
+    found = deconvolve(
+        np.ones(table.shape[1]),
+        table,
+        (before.grid.rows, before.grid.columns),
+        passes=_PASSES,
+        smoothing_cells=_SMOOTHING_CELLS,
+        start=before.share,
+    )
+    return Prior(before.grid, found / found.sum())
 
 
 def _likelihood(release: Points, rows: slice, x: Array, y: Array) -> Array:

@@ -72,15 +72,6 @@ class PlanarLaplaceChannel:
         """Variance of each coordinate: E R² = 6/ε² is shared by two, and snapping adds cell²/12 to each."""
         return 3 / self.epsilon_per_m**2 + (self.cell_m or 0.0) ** 2 / 12
 
-    def density(self, dx_m: npt.ArrayLike, dy_m: npt.ArrayLike) -> Array:
-        """Return the density of the displacement z - x, per square metre, before lattice and box."""
-        return np.exp(self.log_density(dx_m, dy_m))
-
-    def log_density(self, dx_m: npt.ArrayLike, dy_m: npt.ArrayLike) -> Array:
-        """Return the logarithm of the density: exact where the density itself would underflow."""
-        distance = np.hypot(np.asarray(dx_m, dtype=np.float64), np.asarray(dy_m, dtype=np.float64))
-        return np.asarray(2 * math.log(self.epsilon_per_m) - math.log(2 * math.pi) - self.epsilon_per_m * distance)
-
     def characteristic(self, wx: npt.ArrayLike, wy: npt.ArrayLike) -> Array:
         """Return (1 + |w|²/ε²)^(-3/2), w in radians per metre; on a lattice the snapping's sinc is a factor."""
         x, y = np.asarray(wx, dtype=np.float64), np.asarray(wy, dtype=np.float64)
@@ -180,11 +171,6 @@ class PlanarGeometricChannel:
     def variance_m2(self) -> float:
         """Variance of each coordinate of the noise."""
         return self.law.variance * self.cell_m**2
-
-    @property
-    def acceptance(self) -> float:
-        """Share of the sampler's proposals that are accepted."""
-        return self.law.acceptance
 
     def probability(self, i: npt.ArrayLike, j: npt.ArrayLike) -> Array:
         """Return the probability of a displacement by i cells east and j cells north."""

@@ -170,12 +170,6 @@ class PlanarGeometricLaw:
             binomial *= (-1.5 - m) / (m + 1)
         return total
 
-    @property
-    def acceptance(self) -> float:
-        """Share of proposals accepted when two discrete Laplaces of scale √2/s are proposed."""
-        ratio = math.exp(-self.step / math.sqrt(2))
-        return self.normaliser * ((1 - ratio) / (1 + ratio)) ** 2
-
     @cached_property
     def variance(self) -> float:
         """Variance of i (and of j), in squared steps."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from math import comb
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -88,9 +89,7 @@ class Cells:
     """Whether people were counted for it; otherwise it was worked out from earlier releases, which costs nothing."""
 
     def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
+        _freeze(self)
 
     @property
     def area_m2(self) -> Array:
@@ -180,11 +179,7 @@ class AdaptiveCells(Cells):
 
 
 def locate_in_two_levels(
-    coarse: Grid,
-    per_side: npt.NDArray[np.int64],
-    first: npt.NDArray[np.int64],
-    x_m: npt.ArrayLike,
-    y_m: npt.ArrayLike,
+    coarse: Grid, per_side: npt.NDArray[np.int64], first: npt.NDArray[np.int64], x_m: npt.ArrayLike, y_m: npt.ArrayLike
 ) -> npt.NDArray[np.int64]:
     """Return the fine cell of each point (-1 outside): `per_side` and `first` are as in `AdaptiveCells`."""
     above = coarse.locate(x_m, y_m)
@@ -269,15 +264,12 @@ class Contours(GridCells):
         grid = self.grid
         column, across = _between(x_m, grid.west_m, grid.cell_x_m, grid.columns)
         row, along = _between(y_m, grid.south_m, grid.cell_y_m, grid.rows)
-        right, above = np.minimum(column + 1, grid.columns - 1), np.minimum(row + 1, grid.rows - 1)
-        lower = self.surface[row, column] * (1 - across) + self.surface[row, right] * across
-        upper = self.surface[above, column] * (1 - across) + self.surface[above, right] * across
-        value = lower * (1 - along) + upper * along
+        value = _interpolate(self.surface, row, along, column, across)
         if self.reading == "between_lines":
             value = self._between_lines(value)
         in_x, in_y = self._smoothing
-        second = in_x.square_sum(column, across) * in_y.square_sum(row, along)
-        fourth = in_x.fourth_sum(column, across) * in_y.fourth_sum(row, along)
+        second = in_x.power_sum(2, column, across) * in_y.power_sum(2, row, along)
+        fourth = in_x.power_sum(4, column, across) * in_y.power_sum(4, row, along)
         cell = row * grid.columns + column  # noise may differ from cell to cell, but little between neighbours
         scale = self.noise_scale[cell] / grid.cell_area_m2
         each = 1.0 if self.noise_terms is None else self.noise_terms[cell]
@@ -373,9 +365,7 @@ class Points:
     """Public lower bound on any density: a tenth of the reports, spread over the region."""
 
     def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
+        _freeze(self)
 
     @property
     def size(self) -> int:
@@ -408,10 +398,26 @@ class DensityEstimate(GridCells):
         table = values.reshape(grid.rows, grid.columns)
         column, across = _between(x_m, grid.west_m, grid.cell_x_m, grid.columns)
         row, along = _between(y_m, grid.south_m, grid.cell_y_m, grid.rows)
-        right, above = np.minimum(column + 1, grid.columns - 1), np.minimum(row + 1, grid.rows - 1)
-        lower = table[row, column] * (1 - across) + table[row, right] * across
-        upper = table[above, column] * (1 - across) + table[above, right] * across
-        return np.asarray(lower * (1 - along) + upper * along)
+        return _interpolate(table, row, along, column, across)
+
+
+def _freeze(release: Cells | Points) -> None:
+    """Keep read-only views of the arrays that a release was given; the caller's own stay writable."""
+    for name, value in vars(release).items():
+        if isinstance(value, np.ndarray):
+            view = value.view()
+            view.setflags(write=False)
+            object.__setattr__(release, name, view)
+
+
+def _interpolate(
+    table: Array, row: npt.NDArray[np.int64], along: Array, column: npt.NDArray[np.int64], across: Array
+) -> Array:
+    """Read a table bilinearly: a share of the way from each row and column to the next."""
+    above, right = np.minimum(row + 1, table.shape[0] - 1), np.minimum(column + 1, table.shape[1] - 1)
+    lower = table[row, column] * (1 - across) + table[row, right] * across
+    upper = table[above, column] * (1 - across) + table[above, right] * across
+    return np.asarray(lower * (1 - along) + upper * along)
 
 
 def _between(place_m: npt.ArrayLike, edge_m: float, cell_m: float, size: int) -> tuple[npt.NDArray[np.int64], Array]:
@@ -456,18 +462,8 @@ class Smoothing:
         }
         return cls(matrix, powers)
 
-    def square_sum(self, index: npt.NDArray[np.int64], share: Array) -> Array:
-        """Return Σ ((1-f) a + f b)² over the weights of an interpolated value."""
+    def power_sum(self, power: int, index: npt.NDArray[np.int64], share: Array) -> Array:
+        """Return Σ ((1-f) a + f b)^power over the weights of an interpolated value, for powers 2 and 4."""
         rest, p = 1 - share, self.powers
-        return rest**2 * p[2, 0][index] + 2 * rest * share * p[1, 1][index] + share**2 * p[0, 2][index]
-
-    def fourth_sum(self, index: npt.NDArray[np.int64], share: Array) -> Array:
-        """Return Σ ((1-f) a + f b)⁴ over the weights of an interpolated value."""
-        rest, p = 1 - share, self.powers
-        return (
-            rest**4 * p[4, 0][index]
-            + 4 * rest**3 * share * p[3, 1][index]
-            + 6 * rest**2 * share**2 * p[2, 2][index]
-            + 4 * rest * share**3 * p[1, 3][index]
-            + share**4 * p[0, 4][index]
-        )
+        parts = (comb(power, k) * rest ** (power - k) * share**k * p[power - k, k][index] for k in range(power + 1))
+        return np.asarray(sum(parts))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array
+from geodp.public.messages import Rectangle
 from geodp.public.release import Cells, Contours, DensityEstimate
 
 Ids = npt.NDArray[np.int64]
@@ -25,14 +26,10 @@ class CellGraph:
     """Cells of one release with their neighbours; index = the release's own."""
 
     release: Cells
-    west_m: list[float]
-    south_m: list[float]
-    east_m: list[float]
-    north_m: list[float]
-    count: list[float]
-    """Workers that the release says are in each cell: noisy, hence negative at times."""
+    rectangle: list[Rectangle]
+    area_m2: list[float]
     noise_variance: list[float]
-    """Variance of the noise in each count."""
+    """Variance of the noise in each cell's count."""
     first: list[int]
     """Cell i touches `neighbour[first[i]:first[i + 1]]`."""
     neighbour: list[int]
@@ -52,13 +49,16 @@ class CellGraph:
 @lru_cache(maxsize=4)  # one release serves the batches of offers until the next one
 def cell_graph(release: Cells) -> CellGraph:
     """Return the graph of a release's cells."""
-    count, variance = counts_and_noise(release)
-    first, neighbour = touching(release.west_m, release.south_m, release.east_m, release.north_m)
     edges = (release.west_m, release.south_m, release.east_m, release.north_m)
-    west, south, east, north, counts, noise = (
-        np.asarray(values, dtype=np.float64).tolist() for values in (*edges, count, variance)
+    first, neighbour = touching(*edges)
+    return CellGraph(
+        release=release,
+        rectangle=list(zip(*(edge.tolist() for edge in edges), strict=True)),
+        area_m2=release.area_m2.tolist(),
+        noise_variance=counts_and_noise(release)[1].tolist(),
+        first=first.tolist(),
+        neighbour=neighbour.tolist(),
     )
-    return CellGraph(release, west, south, east, north, counts, noise, first.tolist(), neighbour.tolist())
 
 
 def counts_and_noise(release: Cells) -> tuple[Array, Array]:

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array, Grid, Region
 from geodp.public.channels import Channel, FiniteChannel, PlanarGeometricChannel
+from geodp.public.em_deconvolution import deconvolve
 from geodp.public.release import DensityEstimate, Points
-from geodp.server.em_deconvolution import unfolded
 
 MOST_CELLS_PER_SIDE = 200
 _CELLS_PER_SCALE = 2.0  # cells per 1/ε: far finer than anything that can be seen through the noise
@@ -28,6 +29,9 @@ _SHARP_CELLS_PER_SIDE = 100  # grid for reports without noise
 _ROUGHNESS_PER_DECADE = 4  # weights tried, per factor of ten
 _PASSES = 5  # of putting clamped reports back
 _REPLAYS = 24
+_EM_PASSES = 12
+_EM_SMOOTHING_CELLS = 0.6
+_EM_REPLAYS = 12
 _REPLAY_SEED = 0  # any will do; fixed, so that the same reports always give the same plan
 
 
@@ -35,7 +39,7 @@ _REPLAY_SEED = 0  # any will do; fixed, so that the same reports always give the
 def density_from_points(points: Points, region: Region) -> DensityEstimate:
     """Estimate the density of workers over the region from what their phones reported."""
     if isinstance(points.channel, FiniteChannel):
-        return unfolded(points, points.channel)
+        return _by_sharing_out(points, points.channel)
     grid = Grid.fit(region, _cell_m(points, region))
     reports = ReportsOnTorus.of(points, grid, region)
     even = _even_spread(reports, region)
@@ -44,6 +48,28 @@ def density_from_points(points: Points, region: Region) -> DensityEstimate:
         solved = _Deconvolution(reports, reports.counts(predicted), even)
         counts = onto_simplex(solved.estimate(), float(points.size))
         predicted = _predicted(reports, _in_corner(reports, counts))
+    return _estimate(points, grid, counts, _replayed_error(solved, counts, predicted))
+
+
+def _by_sharing_out(points: Points, channel: FiniteChannel) -> DensityEstimate:
+    """Estimate workers per cell of a finite channel; the error is that of replaying the estimate itself."""
+    grid = channel.cells
+    cell = grid.locate(points.x_m, points.y_m)
+    counts = np.bincount(cell[cell >= 0], minlength=grid.size).astype(np.float64)
+
+    def unfold(reported: Array) -> Array:
+        shape = (grid.rows, grid.columns)
+        return deconvolve(reported, channel.table, shape, passes=_EM_PASSES, smoothing_cells=_EM_SMOOTHING_CELLS)
+
+    found = unfold(counts)
+    reports, chance = round(counts.sum()), found @ channel.table
+    rng = np.random.default_rng(_REPLAY_SEED)
+    replays = rng.multinomial(reports, chance / max(float(chance.sum()), 1.0), size=_EM_REPLAYS if reports else 1)
+    error = unfold(replays.astype(np.float64)) - found
+    return _estimate(points, grid, found, (error**2).mean(axis=0))
+
+
+def _estimate(points: Points, grid: Grid, counts: Array, variance: Array) -> DensityEstimate:
     west, south, east, north = grid.edges()
     return DensityEstimate(
         time_s=points.time_s,
@@ -57,7 +83,7 @@ def density_from_points(points: Points, region: Region) -> DensityEstimate:
         noise_scale=np.zeros(grid.size),
         floor_per_m2=points.floor_per_m2,
         grid=grid,
-        variance=_replayed_error(solved, counts, predicted),
+        variance=variance,
     )
 
 
@@ -178,8 +204,6 @@ _LEAST_MARGIN = 0.1  # of the region's longer side: smoothing must not reach fro
 _EVEN_X, _EVEN_Y = 0.7548776662466927, 0.5698402909980532  # multiples of these fill a square evenly (R2 sequence)
 _EDGE_M = 1e-6  # what is clamped lies on the edge up to rounding
 
-Indices = npt.NDArray[np.int64]
-
 
 @dataclass(eq=False)
 class ReportsOnTorus:
@@ -228,51 +252,35 @@ class ReportsOnTorus:
         """Return all reports per cell of the torus, clamped ones put back beyond the edge as predicted."""
         total = self.inside.copy()
         predicted = np.maximum(predicted, 1e-12 * predicted.max())
-        for side_x in (-1, 0, 1):
-            for side_y in (-1, 0, 1):
-                mine = (self._side_x == side_x) & (self._side_y == side_y)
-                if (side_x or side_y) and mine.any():
-                    self._put_back(total, predicted, mine, side_x, side_y)
+        for side_x, side_y in product((-1, 0, 1), repeat=2):
+            mine = (self._side_x == side_x) & (self._side_y == side_y)
+            if (side_x or side_y) and mine.any():
+                part = np.ix_(
+                    _beyond(side_y, self.grid.rows, self.rows), _beyond(side_x, self.grid.columns, self.columns)
+                )
+                axes = tuple(axis for axis, side in enumerate((side_y, side_x)) if side)
+                number = self._counted(mine).sum(axis=axes, keepdims=True)
+                total[part] += number * predicted[part] / predicted[part].sum(axis=axes, keepdims=True)
         return total
-
-    def _put_back(self, total: Array, predicted: Array, mine: npt.NDArray[np.bool_], side_x: int, side_y: int) -> None:
-        beyond_x = _beyond(side_x, self.grid.columns, self.columns)
-        beyond_y = _beyond(side_y, self.grid.rows, self.rows)
-        axis: tuple[int, ...]
-        if side_y == 0:
-            number = np.bincount(self._row[mine], minlength=self.rows)[:, None]
-            part, axis = np.ix_(np.arange(self.rows), beyond_x), (1,)
-        elif side_x == 0:
-            number = np.bincount(self._column[mine], minlength=self.columns)[None, :]
-            part, axis = np.ix_(beyond_y, np.arange(self.columns)), (0,)
-        else:
-            number, part, axis = np.full((1, 1), mine.sum()), np.ix_(beyond_y, beyond_x), (0, 1)
-        total[part] += number * predicted[part] / predicted[part].sum(axis=axis, keepdims=True)
 
     def _counted(self, mine: npt.NDArray[np.bool_]) -> Array:
         cell = self._row[mine] * self.columns + self._column[mine]
         return np.bincount(cell, minlength=self.rows * self.columns).reshape(self.rows, self.columns).astype(np.float64)
 
 
-def _beyond(side: int, inside: int, total: int) -> Indices:
-    """Return the cells of the margin on one side: the far one follows the region, the near one wraps around."""
+def _beyond(side: int, inside: int, total: int) -> npt.NDArray[np.int64]:
+    """Return the cells of the margin on one side: the far one follows the region, the near one wraps around; 0: all."""
     half = inside + (total - inside) // 2
-    return np.arange(inside, half) if side > 0 else np.arange(half, total)
+    return np.arange(total) if side == 0 else np.arange(inside, half) if side > 0 else np.arange(half, total)
 
 
-def _sides(points: Points) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int8]]:
+def _sides(points: Points) -> list[npt.NDArray[np.int8]]:
     """Return -1, 0 or 1 for reports on the lower edge, on none, or on the upper edge of the box they are clamped to."""
-    box = getattr(points.channel, "box_m", None)
-    if box is None:
-        return np.zeros(points.size, dtype=np.int8), np.zeros(points.size, dtype=np.int8)
+    low_x, low_y, high_x, high_y = getattr(points.channel, "box_m", None) or (-np.inf, -np.inf, np.inf, np.inf)
     # on a lattice the outermost points hold what was clamped to them
     edge = (getattr(points.channel, "cell_m", None) or 0.0) * (1 - 1e-9) + _EDGE_M
-    low_x, low_y, high_x, high_y = box
-    x, y = points.x_m, points.y_m
-    return (
-        (x > high_x - edge).astype(np.int8) - (x < low_x + edge).astype(np.int8),
-        (y > high_y - edge).astype(np.int8) - (y < low_y + edge).astype(np.int8),
-    )
+    sides = ((points.x_m, low_x, high_x), (points.y_m, low_y, high_y))
+    return [(at > high - edge).astype(np.int8) - (at < low + edge).astype(np.int8) for at, low, high in sides]
 
 
 def _spread_over_lattice(points: Points) -> tuple[Array, Array]:

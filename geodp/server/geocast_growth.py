@@ -104,16 +104,15 @@ class Growth:
     def look(self, cell: int, parent: int, x_m: float, y_m: float) -> Look | None:
         """Return how a task sees a cell: cut at the square of the maximum travel distance; None if outside it."""
         graph, reach = self.graph, self.max_travel_m
-        west, south, east, north = graph.west_m[cell], graph.south_m[cell], graph.east_m[cell], graph.north_m[cell]
+        west, south, east, north = rectangle = graph.rectangle[cell]
         share = 1.0
         if west < x_m - reach or east > x_m + reach or south < y_m - reach or north > y_m + reach:
-            whole = (east - west) * (north - south)
             west, east = max(west, x_m - reach), min(east, x_m + reach)
             south, north = max(south, y_m - reach), min(north, y_m + reach)
             if east <= west or north <= south:
                 return None
-            share = (east - west) * (north - south) / whole
-        rectangle = (west, south, east, north)
+            share = (east - west) * (north - south) / graph.area_m2[cell]
+            rectangle = (west, south, east, north)
         distance, probability = self.judge(rectangle, x_m, y_m)
         workers = share * max(self.counts.at_zero[cell] - self.counts.fall[cell] * probability, 0.0)
         if self.whole_workers:
@@ -214,21 +213,16 @@ class Growth:
 
     def _released(self, look: Look) -> float:
         """Return the effective count of the cell's part in the square, before it was cut to whole workers."""
-        graph, cell = self.graph, look.cell
-        whole = (graph.east_m[cell] - graph.west_m[cell]) * (graph.north_m[cell] - graph.south_m[cell])
         west, south, east, north = look.rectangle
-        count = self.counts.at_zero[cell] - self.counts.fall[cell] * look.probability
-        return count * (east - west) * (north - south) / whole
+        count = self.counts.at_zero[look.cell] - self.counts.fall[look.cell] * look.probability
+        return count * (east - west) * (north - south) / self.graph.area_m2[look.cell]
 
     def _sum_up(self, pieces: list[tuple[int, Rectangle, float]], looks: list[Look], steps: list[float]) -> Grown:
         workers = sum(share * look.workers for (_, _, share), look in zip(pieces, looks, strict=True))
+        noise, area = self.graph.noise_variance, self.graph.area_m2
         variance = 0.0
         for cell, (west, south, east, north), _ in pieces:
-            noise = self.graph.noise_variance[cell]
-            if noise > 0:
-                graph = self.graph
-                whole = (graph.east_m[cell] - graph.west_m[cell]) * (graph.north_m[cell] - graph.south_m[cell])
-                variance += noise * ((east - west) * (north - south) / whole) ** 2
+            variance += noise[cell] * ((east - west) * (north - south) / area[cell]) ** 2
         rectangles = tuple(rectangle for _, rectangle, _ in pieces)
         return Grown(rectangles, tuple(steps), workers, variance)
 

@@ -96,10 +96,6 @@ class Answers:
         answer[busy] = _BUSY
         return answer
 
-    def luck(self, task: Ids, worker: Ids) -> Array:
-        """Return the draws by which the curator picks among acceptors."""
-        return self.streams.uniform("curator.pick", worker, task)
-
     def log_refusals(self, asked: AskedWorkers, time_s: float, log: EventLog) -> None:
         """Log every no with its reason."""
         no = np.flatnonzero(asked.answer != _YES)
@@ -239,7 +235,7 @@ def _answered(answers: Answers, tasks: list[Task], rewards: Array, found: Found,
     answer = answers.answer(task, worker, rewards[index], distance_m, people.busy[worker])
     luck = np.zeros(worker.size)
     yes = answer == _YES
-    luck[yes] = answers.luck(task[yes], worker[yes])
+    luck[yes] = answers.streams.uniform("curator.pick", worker[yes], task[yes])
     return AskedWorkers(
         tasks=tasks,
         rewards=rewards,

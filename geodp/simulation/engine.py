@@ -122,13 +122,7 @@ class Engine:
     def run(self) -> None:
         """Run to the end, then let the trips under way arrive."""
         env, end = self.env, self.scenario.duration_s
-        for process in (
-            self._releases(),
-            self._task_arrivals(),
-            self._expiries(),
-            self._batches(),
-            self._sampling(),
-        ):
+        for process in (self._releases(), self._task_arrivals(), self._expiries(), self._batches(), self._sampling()):
             env.process(process)
         env.run(until=end)
         for task in self.open:
@@ -368,13 +362,7 @@ class Engine:
         self.workers.finish(worker)
         distance = float(np.hypot(task.x_m - from_x, task.y_m - from_y))
         self.log.add(
-            self.env.now,
-            Kind.COMPLETION,
-            task=task.task,
-            worker=worker,
-            x_m=task.x_m,
-            y_m=task.y_m,
-            value=distance,
+            self.env.now, Kind.COMPLETION, task=task.task, worker=worker, x_m=task.x_m, y_m=task.y_m, value=distance
         )
         step = self.scenario.server.completion_rounding_s
         self.server.hear_completion(task.task, ceil(self.env.now / step) * step)

@@ -67,23 +67,8 @@ class EventLog:
         sizes = {entry.size for entry in row if isinstance(entry, np.ndarray)}
         if len(sizes) > 1:
             raise ValueError(f"columns of one call to EventLog.add differ in length: {sorted(sizes)}")
-        if sizes:
-            self._add_many(row, sizes.pop())
-        else:
-            self._add_one(row)
-
-    def _add_one(self, row: tuple[Numbers, ...]) -> None:
-        if self._filled == self._limit:
-            self._flush()
-        for column, entry in zip(self._columns, row, strict=True):
-            column[self._filled] = entry
-        self._filled += 1
-        self.rows += 1
-
-    def _add_many(self, row: tuple[Numbers, ...], rows: int) -> None:
-        """Copy events (single numbers hold for all of them) behind what is there, in as many pieces as it takes."""
-        written = 0
-        while written < rows:
+        rows, written = sizes.pop() if sizes else 1, 0
+        while written < rows:  # behind what is there, in as many pieces as it takes
             if self._filled == self._limit:
                 self._flush()
             stop = min(rows, written + self._limit - self._filled)

@@ -69,15 +69,19 @@ class _Bins:
     def _plan_runs(self) -> None:
         """List, for every circle and grid row it touches, the first and last column it can reach there."""
         reach = self.radius_m + ROUNDING_M
-        low, high = self._row(self.centre_y_m - reach), self._row(self.centre_y_m + reach)
-        rows_of = high - low + 1
-        self.circle = np.repeat(np.arange(rows_of.size), rows_of)
-        row = np.arange(self.circle.size) + np.repeat(low - (np.cumsum(rows_of) - rows_of), rows_of)
+        row = self._rows_between(self.centre_y_m - reach, self.centre_y_m + reach)
         x, y, reach = self.centre_x_m[self.circle], self.centre_y_m[self.circle], reach[self.circle]
         bottom, top = self.south + row / self.per_m_y, self.south + (row + 1) / self.per_m_y
         across = np.sqrt(np.maximum(reach**2 - (np.clip(y, bottom, top) - y) ** 2, 0))
         self.first_cell = row * self.columns + self._column(x - across)
         self.last_cell = row * self.columns + self._column(x + across)
+
+    def _rows_between(self, low_m: Array, high_m: Array) -> Ids:
+        """Return the grid rows that each circle touches, and remember whose they are."""
+        low, high = self._row(low_m), self._row(high_m)
+        rows_of = high - low + 1
+        self.circle = np.repeat(np.arange(rows_of.size), rows_of)
+        return np.asarray(np.arange(self.circle.size) + np.repeat(low - (np.cumsum(rows_of) - rows_of), rows_of))
 
     def _sort_points(self, x_m: Array, y_m: Array) -> None:
         # The product and the sum fit: at most 255 * 256 + 255 = 2^16 - 1.
@@ -132,6 +136,11 @@ class _Bins:
         after = np.cumsum(length)
         place = np.arange(int(after[-1]))
         place += np.repeat(begin - (after - length), length)
+        kept, distance = self._inside(circle, length, place)
+        return np.repeat(circle, length)[kept], self.point[place[kept]], distance
+
+    def _inside(self, circle: Ids, length: Ids, place: Ids) -> tuple[Ids, Array]:
+        """Return which of the points at some places lie in their circle, and how far from its centre."""
         square = self.x_m[place]
         square -= np.repeat(self.centre_x_m[circle], length)
         square *= square
@@ -139,8 +148,8 @@ class _Bins:
         along -= np.repeat(self.centre_y_m[circle], length)
         along *= along
         square += along
-        inside = np.flatnonzero(square <= np.repeat(self.radius_m[circle] ** 2, length))
-        return np.repeat(circle, length)[inside], self.point[place[inside]], np.sqrt(square[inside])
+        kept = np.flatnonzero(square <= np.repeat(self.radius_m[circle] ** 2, length))
+        return kept, np.sqrt(square[kept])
 
 
 class _RectangleBins(_Bins):
@@ -153,23 +162,12 @@ class _RectangleBins(_Bins):
 
     def _plan_runs(self) -> None:
         west, south, east, north = self.edges.T
-        low, high = self._row(south - ROUNDING_M), self._row(north + ROUNDING_M)
-        rows_of = high - low + 1
-        self.circle = np.repeat(np.arange(rows_of.size), rows_of)
-        row = np.arange(self.circle.size) + np.repeat(low - (np.cumsum(rows_of) - rows_of), rows_of)
+        row = self._rows_between(south - ROUNDING_M, north + ROUNDING_M)
         self.first_cell = row * self.columns + self._column(west - ROUNDING_M)[self.circle]
         self.last_cell = row * self.columns + self._column(east + ROUNDING_M)[self.circle]
 
-    def pairs(self, runs: slice) -> tuple[Ids, Ids, Array]:
-        """Read the points of some runs and keep those inside their rectangle."""
-        number, begin = self.circle[runs], self.begin[runs]
-        length = self.end[runs] - begin
-        after = np.cumsum(length)
-        place = np.arange(int(after[-1]))
-        place += np.repeat(begin - (after - length), length)
-        owner = np.repeat(number, length)
-        west, south, east, north = self.edges.T
+    def _inside(self, circle: Ids, length: Ids, place: Ids) -> tuple[Ids, Array]:
+        west, south, east, north = (np.repeat(edge[circle], length) for edge in self.edges.T)
         x, y = self.x_m[place], self.y_m[place]
-        inside = (x >= west[owner]) & (x <= east[owner]) & (y >= south[owner]) & (y <= north[owner])
-        kept = np.flatnonzero(inside)
-        return owner[kept], self.point[place[kept]], np.zeros(kept.size)
+        kept = np.flatnonzero((x >= west) & (x <= east) & (y >= south) & (y <= north))
+        return kept, np.zeros(kept.size)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -35,14 +37,12 @@ class WorkerStates:
         if workers is None:
             x, y = self._forward.at(time_s)
             self._trip = {worker: trip for worker, trip in self._trip.items() if trip.home_s > time_s}
-            for worker, trip in self._trip.items():
-                x[worker], y[worker] = trip.at(time_s, float(x[worker]), float(y[worker]))
+            away = list(self._trip.items())
         else:
             x, y = self.motion.at(time_s, workers)
-            for place, worker in enumerate(workers.tolist()):
-                trip_of = self._trip.get(worker)
-                if trip_of is not None:
-                    x[place], y[place] = trip_of.at(time_s, float(x[place]), float(y[place]))
+            away = [(place, self._trip[one]) for place, one in enumerate(workers.tolist()) if one in self._trip]
+        for place, trip in away:
+            x[place], y[place] = trip.at(time_s, float(x[place]), float(y[place]))
         return x, y
 
     def depart(self, worker: int, time_s: float, to_x_m: float, to_y_m: float) -> tuple[float, float, float]:
@@ -55,7 +55,17 @@ class WorkerStates:
         own_x, own_y = self.motion.of(worker, arrives_s)
         gap_x, gap_y = to_x_m - own_x, to_y_m - own_y
         home_s = arrives_s + float(np.hypot(gap_x, gap_y)) / self.speed_mps
-        self._trip[worker] = _Trip(time_s, x, y, arrives_s, to_x_m, to_y_m, home_s, gap_x, gap_y)
+        self._trip[worker] = _Trip(
+            left_s=time_s,
+            from_x=x,
+            from_y=y,
+            arrives_s=arrives_s,
+            to_x=to_x_m,
+            to_y=to_y_m,
+            home_s=home_s,
+            gap_x=gap_x,
+            gap_y=gap_y,
+        )
         self.busy[worker] = True
         return x, y, arrives_s
 
@@ -64,26 +74,19 @@ class WorkerStates:
         self.busy[worker] = False
 
 
+@dataclass(frozen=True, slots=True)
 class _Trip:
     """One way to a task and back to one's own schedule."""
 
-    __slots__ = ("arrives_s", "from_x", "from_y", "gap_x", "gap_y", "home_s", "left_s", "to_x", "to_y")
-
-    def __init__(
-        self,
-        left_s: float,
-        from_x: float,
-        from_y: float,
-        arrives_s: float,
-        to_x: float,
-        to_y: float,
-        home_s: float,
-        gap_x: float,
-        gap_y: float,
-    ) -> None:
-        self.left_s, self.from_x, self.from_y = left_s, from_x, from_y
-        self.arrives_s, self.to_x, self.to_y = arrives_s, to_x, to_y
-        self.home_s, self.gap_x, self.gap_y = home_s, gap_x, gap_y
+    left_s: float
+    from_x: float
+    from_y: float
+    arrives_s: float
+    to_x: float
+    to_y: float
+    home_s: float
+    gap_x: float
+    gap_y: float
 
     def at(self, time_s: float, own_x: float, own_y: float) -> tuple[float, float]:
         if time_s <= self.arrives_s:

@@ -7,6 +7,7 @@ import pytest
 
 from geodp.metrics.plans import DistanceError, NegativeRadii, PlannedSuccess, RejectionRatio, SuccessGap, UnderOneWorker
 from geodp.run_folder.folder import RunFolder
+from geodp.runs.measure import measure_run
 from tests.metrics.hand_made import SCENARIO, plan
 
 
@@ -81,3 +82,20 @@ def test_a_run_of_version_0_1_joined_words_by_semicolons_and_measures_alike(copi
     frame.assign(winner=frame["winner"].mask(frame["winner"] == "")).to_parquet(file)
     old = RunFolder(copied.path)
     assert [metric.measure(old) for metric in (SuccessGap(), NegativeRadii(), UnderOneWorker())] == expected
+
+
+def test_runs_of_version_0_1_with_joined_words_are_read_alike(hand_made: RunFolder, copied: RunFolder) -> None:
+    """They had a text `winner`, and text `notes`, several joined by semicolons."""
+    path = copied.path / "server_view.parquet"
+    view = pd.read_parquet(path)
+    view["winner"] = [";".join(words) or None for words in view.pop("winners")]
+    view["notes"] = [";".join(words) for words in view["notes"]]
+    view.to_parquet(path)
+    assert copied.offers["winners"].tolist() == hand_made.offers["winners"].tolist()
+    assert copied.offers["notes"].tolist() == hand_made.offers["notes"].tolist()
+    assert measure_run(copied) == measure_run(hand_made)
+    view["winner"], view["notes"] = "a;b", "negative_radius;under_one_worker"
+    view.to_parquet(path)
+    old = RunFolder(copied.path).offers
+    assert set(old["winners"]) == {("a", "b")}
+    assert set(old["notes"]) == {("negative_radius", "under_one_worker")}

@@ -109,20 +109,6 @@ def test_the_noise_law_of_an_interpolated_smoothed_density_is_right() -> None:
     assert np.corrcoef(kurtosis, 3 / law.terms)[0, 1] > 0.5
 
 
-def test_the_terms_of_a_smoothed_density_are_those_of_its_weights() -> None:
-    """The density is Σ w·count; the weights are read off releases of one person each."""
-    rows, columns, each = 6, 7, 3.0
-    plot = replace(contours(np.zeros((rows, columns)), sigma=1.3, noise=2.0), noise_terms=np.full(rows * columns, each))
-    area = plot.grid.cell_area_m2
-    x, y = REGION.sample(5, np.random.default_rng(2))
-    ones = np.eye(rows * columns).reshape(-1, rows, columns)
-    weight = np.array([contours(one, sigma=1.3).density_law(x, y).estimate_per_m2 * area for one in ones])
-    law = plot.density_law(x, y)
-    assert law.variance == pytest.approx(2 * (2.0 / area) ** 2 * (weight**2).sum(axis=0))
-    assert law.terms == pytest.approx(each * (weight**2).sum(axis=0) ** 2 / (weight**4).sum(axis=0))
-    assert contours(np.zeros((rows, columns)), noise=2.0).density_law(*plot_centre(plot)).terms == pytest.approx(1.0)
-
-
 def plot_centre(plot: Contours) -> tuple[np.ndarray, np.ndarray]:
     x, y = plot.grid.centres()
     return x[:1], y[:1]
@@ -134,8 +120,39 @@ def test_interpolation_sums_agree_with_explicit_weights() -> None:
     for index, share in [(0, 0.0), (3, 0.25), (7, 0.9)]:
         weight = (1 - share) * dense[index] + share * dense[index + 1]
         at = np.array([index])
-        assert smoothing.square_sum(at, np.array([share]))[0] == pytest.approx((weight**2).sum())
-        assert smoothing.fourth_sum(at, np.array([share]))[0] == pytest.approx((weight**4).sum())
+        assert smoothing.power_sum(2, at, np.array([share]))[0] == pytest.approx((weight**2).sum())
+        assert smoothing.power_sum(4, at, np.array([share]))[0] == pytest.approx((weight**4).sum())
+
+
+@pytest.mark.parametrize("terms", [None, 2.5])
+def test_the_effective_terms_of_a_reading_are_those_of_its_weights(terms: float | None) -> None:
+    """(Σw²)²/Σw⁴ of the explicit weights, times the terms in each count: inside, at an edge, in a corner."""
+    plot = contours(np.ones((7, 9)), sigma=1.1, noise=3.0)
+    if terms is not None:
+        plot = replace(plot, noise_terms=np.full(63, terms))
+    across, along = (Smoothing.gaussian(size, 1.1).matrix.toarray() for size in (9, 7))
+    x, y = plot.grid.centres()
+    for column, row, east, north in [
+        (4, 3, 0.0, 0.0),
+        (4, 3, 0.3, 0.8),
+        (0, 3, 0.5, 0.0),
+        (0, 0, 0.0, 0.0),
+        (7, 5, 1, 1),
+    ]:
+        place = x[column] + east * plot.grid.cell_x_m, y[row] + north * plot.grid.cell_y_m
+        in_x = (1 - east) * across[column] + east * across[column + 1]
+        in_y = (1 - north) * along[row] + north * along[row + 1]
+        weight = np.outer(in_y, in_x)
+        law = plot.density_law(*place)
+        assert law.variance == pytest.approx(2 * (3.0 / plot.grid.cell_area_m2) ** 2 * (weight**2).sum())
+        assert law.terms == pytest.approx((terms or 1.0) * (weight**2).sum() ** 2 / (weight**4).sum())
+
+
+def test_an_estimate_from_many_reports_is_nearly_gaussian() -> None:
+    grid = Grid(0.0, 0.0, 100.0, 100.0, 2, 1)
+    facts = (0.0, "x", NOTHING, *grid.edges(), np.ones(2), np.zeros(2), 0.0)
+    law = DensityEstimate(*facts, grid=grid, variance=np.ones(2)).density_law([50.0], [50.0])
+    assert 3 / law.terms[0] < 0.01  # excess kurtosis
 
 
 def test_the_areas_between_lines_partition_what_lies_above_the_lowest_line() -> None:
@@ -215,6 +232,15 @@ def test_releases_cannot_be_changed() -> None:
     plot = contours(np.ones((2, 2)))
     with pytest.raises(ValueError, match="read-only"):
         plot.count[0] = 7
+
+
+def test_who_makes_a_release_keeps_arrays_that_can_be_changed() -> None:
+    low, high, counts = np.zeros(1), np.ones(1), np.array([5.0])
+    Cells(0.0, "test", NOTHING, low, low, high, high, counts, np.zeros(1), 0.0)
+    counts[0] = 6.0
+    names = np.array(["a"])
+    Points(0.0, "test", NOTHING, names, low, low, None, 0.0)
+    names[0] = "b"
 
 
 def test_an_estimate_is_read_between_cell_centres_and_never_below_the_floor() -> None:

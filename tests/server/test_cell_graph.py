@@ -58,3 +58,19 @@ def test_counts_of_cells_are_as_released_and_contours_are_read_as_smoothed() -> 
     count, variance = counts_and_noise(contours)
     assert count == pytest.approx(contours.surface.ravel())
     assert (variance < 2 * contours.noise_scale**2).all()
+
+
+def test_only_a_piece_of_an_edge_longer_than_rounding_makes_neighbours() -> None:
+    """Cell 0 is the unit square of 10 m; others stand to its right, further and further up."""
+
+    def neighbours(shift_m: float, gap_m: float = 0.0) -> list[int]:
+        west, south = np.array([0.0, 10.0 + gap_m]), np.array([0.0, shift_m])
+        first, neighbour = touching(west, south, west + 10.0, south + 10.0)
+        return [int(cell) for cell in neighbour[first[0] : first[1]]]
+
+    assert neighbours(0.0) == neighbours(9.0) == neighbours(-9.0) == [1]
+    assert neighbours(10.0) == neighbours(-10.0) == []  # a corner
+    assert neighbours(10.0 - TOUCH_M / 2) == neighbours(-10.0 + TOUCH_M / 2) == []  # a corner, but for rounding
+    assert neighbours(10.0 - 3 * TOUCH_M) == neighbours(-10.0 + 3 * TOUCH_M) == [1]
+    assert neighbours(0.0, TOUCH_M / 2) == neighbours(0.0, -TOUCH_M / 2) == [1]  # one edge, but for rounding
+    assert neighbours(0.0, 2 * TOUCH_M) == []

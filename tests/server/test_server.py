@@ -7,6 +7,7 @@ import pytest
 
 from geodp import plugin
 from geodp.geometry import Region
+from geodp.public.events import Reason
 from geodp.public.messages import Answer, Circle, Offer, Task
 from geodp.server.assignment import Assignment, ServerView
 from geodp.server.rewards import RewardBudget
@@ -89,3 +90,17 @@ def test_a_second_round_may_promise_what_the_first_held(server: Server) -> None:
     assert [view.round for view in HalfThePurse.seen] == [0, 1]
     assert purses() == [10.0, 5.0]
     assert server.budget.promised == 2.5
+
+
+def test_posted_tasks_return_what_they_do_not_promise(server: Server) -> None:
+    server.budget.carried = 30.0
+    offers = server.post([task(0), task(1)], 60.0)
+    assert [offer.reward for offer in offers] == [10.0, 10.0]
+    assert (server.budget.promised, server.budget.carried) == (20.0, 30.0)
+
+
+def test_an_offer_has_either_a_target_or_a_reason() -> None:
+    with pytest.raises(ValueError, match="either a target or a reason"):
+        Offer(0, 1.0)
+    with pytest.raises(ValueError, match="either a target or a reason"):
+        Offer(0, 1.0, Circle(1.0), unreachable=Reason.NO_RADIUS)

@@ -234,3 +234,21 @@ def test_plans_from_noisy_reports_come_true_when_nobody_moves(tmp_path: Path) ->
     named = plain.metrics["success_gap"]
     assert named is not None
     assert abs(named) < 0.03
+
+
+def test_a_spent_budget_keeps_its_words_through_the_run(tmp_path: Path) -> None:
+    """SimPy makes exceptions anew from their arguments."""
+    budget = {"epsilon_per_m": 0.03, "when_spent": "fail"}
+    scenario = small({"curator": None, "device.mechanism": LAPLACE, "device.budget": budget})
+    device = scenario.device  # a smaller budget is refused by the checks before any run
+    device = device.model_copy(update={"budget": device.budget.model_copy(update={"epsilon_per_m": 0.015})})
+    with pytest.raises(BudgetSpent) as refused:
+        geodp.run(scenario.model_copy(update={"device": device}), tmp_path / "run", draw_map=False)
+    short = refused.value
+    assert type(short) is BudgetSpent
+    assert (short.requested, short.time_s) == (0.01, 600.0)
+    assert short.remaining == pytest.approx(0.005)
+    words = "requested ε per metre=0.01, remaining ε per metre=0.005, short by ε per metre=0.005"
+    assert str(short).startswith(f"BudgetSpent at t=600 s: {words}.")
+    assert "device.budget.when_spent: reuse_last" in str(short)
+    assert str(BudgetSpent(*short.args)) == str(short)

@@ -29,12 +29,7 @@ class Linear(Acceptance):
     minimum_reward: float | None = Field(None, ge=0)
     """Reward below which nobody accepts. Default: the scenario's `tasks.reward.minimum`."""
 
-    def probability(
-        self,
-        reward: npt.ArrayLike,
-        distance_m: npt.ArrayLike,
-        eagerness: npt.ArrayLike = 1.0,
-    ) -> Array:
+    def probability(self, reward: npt.ArrayLike, distance_m: npt.ArrayLike, eagerness: npt.ArrayLike = 1.0) -> Array:
         """Return the probability that a worker at that distance accepts; eagerness plays no part."""
         share = 1 - np.asarray(distance_m, dtype=np.float64) / self.max_travel_m
         willing, share, _ = np.broadcast_arrays(self.pays_enough(reward), share, eagerness)

@@ -41,12 +41,7 @@ class Zipf(Acceptance):
         weights = np.arange(1, self.steps + 1, dtype=np.float64) ** -self.exponent
         return np.asarray(self.mar * weights / weights.sum(), dtype=np.float64)
 
-    def probability(
-        self,
-        reward: npt.ArrayLike,
-        distance_m: npt.ArrayLike,
-        eagerness: npt.ArrayLike = 1.0,
-    ) -> Array:
+    def probability(self, reward: npt.ArrayLike, distance_m: npt.ArrayLike, eagerness: npt.ArrayLike = 1.0) -> Array:
         """Return the probability that a worker at that distance accepts; eagerness plays no part."""
         willing, distance, _ = np.broadcast_arrays(
             self.pays_enough(reward), np.asarray(distance_m, dtype=np.float64), eagerness

@@ -19,13 +19,7 @@ from geodp.public.release import Cells, Points
 from geodp.server.assignment import Assignment, ServerView
 from geodp.server.density_from_points import density_from_points
 from geodp.server.noise_aware import Belief, noise_aware_belief
-from geodp.server.radius import (
-    eq1314_radius_m,
-    first_radius_m,
-    printed_success,
-    printed_tanh_radius_m,
-    taylor_radius_m,
-)
+from geodp.server.radius import eq1314_radius_m, first_radius_m, printed_success, printed_tanh_radius_m, taylor_radius_m
 from geodp.server.rewards import by_radius, within
 
 
