@@ -21,7 +21,7 @@ _SETTLED = 3  # fixes that agree with each other after a jump are a new place, n
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class KeptFixes:
     """Which rows stay, and which of them begin a trip of their own."""
 
     kept: Mask
@@ -63,7 +63,7 @@ def in_order(first: Integers, time_s: Array) -> tuple[Mask, Mask]:
     return inner & (now < before), inner & (now == before)
 
 
-def without_jumps(first: Integers, time_s: Array, x_m: Array, y_m: Array, limit_mps: float) -> Verdict:
+def without_jumps(first: Integers, time_s: Array, x_m: Array, y_m: Array, limit_mps: float) -> KeptFixes:
     """Leave out fixes that cannot be reached in time from the last one kept.
 
     When some fixes in a row agree with each other but not with the last one kept, the place has really changed: a new
@@ -76,7 +76,7 @@ def without_jumps(first: Integers, time_s: Array, x_m: Array, y_m: Array, limit_
         rows = slice(first[track], first[track + 1])
         kept[rows], moved = _reachable(time_s[rows], x_m[rows], y_m[rows], limit_mps)
         begins[rows] |= moved
-    return Verdict(kept, begins)
+    return KeptFixes(kept, begins)
 
 
 def cut_at_gaps(begins: Mask, time_s: Array, gap_s: float) -> Mask:
@@ -84,7 +84,7 @@ def cut_at_gaps(begins: Mask, time_s: Array, gap_s: float) -> Mask:
     return np.asarray(begins | np.append(True, np.diff(time_s) > gap_s)[: time_s.size])
 
 
-def cut_at_stays(first: Integers, time_s: Array, x_m: Array, y_m: Array, *, stay_m: float, stay_s: float) -> Verdict:
+def cut_at_stays(first: Integers, time_s: Array, x_m: Array, y_m: Array, *, stay_m: float, stay_s: float) -> KeptFixes:
     """Leave out the fixes of stays: a trip ends where the stay begins, the next begins where it ends.
 
     A stay begins at a fix from which one is still within `stay_m` after a quarter, half, three quarters and all of
@@ -93,7 +93,7 @@ def cut_at_stays(first: Integers, time_s: Array, x_m: Array, y_m: Array, *, stay
     rows = time_s.size
     kept, begins = np.ones(rows, dtype=np.bool_), track_starts(first, rows)
     if not rows:
-        return Verdict(kept, begins)
+        return KeptFixes(kept, begins)
     end_of_track = np.repeat(first[1:], np.diff(first))
     begin = end = np.arange(rows)  # fixes that may begin a stay, and where each is a while later
     for share in (0.25, 0.5, 0.75, 1.0):
@@ -105,7 +105,7 @@ def cut_at_stays(first: Integers, time_s: Array, x_m: Array, y_m: Array, *, stay
     inside = np.cumsum(np.bincount(begin, minlength=rows + 1) - np.bincount(end, minlength=rows + 1))[:-1] > 0
     left = inside & np.append(False, inside[:-1]) & ~begins  # the arrival stays, and so does the departure
     ends = np.append(False, inside[:-1] & ~inside[1:])
-    return Verdict(~left, begins | ends)
+    return KeptFixes(~left, begins | ends)
 
 
 def applied(kept: Mask, begins: Mask) -> tuple[Integers, Integers]:

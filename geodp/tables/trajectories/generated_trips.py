@@ -206,7 +206,7 @@ def generated_trips(sizes: TripSizes, region: Region, rng: np.random.Generator) 
     midnight that begins the first day.
     """
     streets = street_network(region, rng, sizes.block_m)
-    city = _City.drawn(streets, region, sizes, rng)
+    city = _City.draw(streets, region, sizes, rng)
     person, origin, target = _itineraries(city, sizes, rng)
     first, x_m, y_m, time_s = _ways(streets, city.node, origin, target, rng)
     first, x_m, y_m, time_s = _fixes(first, x_m, y_m, time_s, sizes.points, rng)
@@ -229,7 +229,7 @@ class _City:
     homes: Array
 
     @classmethod
-    def drawn(cls, streets: Streets, region: Region, sizes: TripSizes, rng: np.random.Generator) -> _City:
+    def draw(cls, streets: Streets, region: Region, sizes: TripSizes, rng: np.random.Generator) -> _City:
         reach_m = min(region.width_m, region.height_m)
         centre = rng.integers(streets.size, size=_CENTRES)
         weight, width = rng.exponential(1.0, _CENTRES) + 0.3, reach_m * rng.uniform(0.05, 0.15, _CENTRES)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from geodp.errors import DataError, UsageError
-from geodp.tables.formats import column_names
+from geodp.tables.formats import GEOMETRY, column_names
 from geodp.tables.reader import PLACE, open_table, words_of
 from geodp.tables.row_checks import checked_batches
 from geodp.tables.visits.hierarchy import AreaFile
 from geodp.tables.visits.histories import Names, Venues
 
-_NOT_LEVELS = {"venue", "lon", "lat", "category", "name", "venue_id", "category_id"}
+_NOT_LEVELS = {"venue", "lon", "lat", "category", "name", "venue_id", "category_id", GEOMETRY}
 PARTS = ("venue", "lon", "lat", "category")
 """What a venue list holds besides its levels."""
 
