@@ -23,6 +23,7 @@ from geodp.geometry import Array, Region
 from geodp.privacy.keyed_choice import GOLDEN, draw_key, keyed, mixed, user_words
 from geodp.privacy.noise import Noise
 from geodp.publish.request import PublicInputs, Request
+from geodp.tables.caps import keep_first, rank_in_groups
 from geodp.tables.reader import open_table, say_column
 from geodp.tables.row_checks import Mask, RegionCheck, checked_batches
 
@@ -140,27 +141,15 @@ def within_cap(users: Any, cap: int, key: bytes) -> npt.NDArray[np.bool_]:
     """
     codes = users.dictionary_encode()
     person = np.asarray(codes.indices, dtype=np.int64)
-    rank = _ranks(person)
+    rank = rank_in_groups(person)
     seed = keyed(user_words(codes.dictionary.to_pylist()), key)[person]
     chance = mixed(seed ^ mixed(rank.astype(np.uint64) * GOLDEN))
-    kept: npt.NDArray[np.bool_] = np.empty(person.size, dtype=np.bool_)
-    order = np.lexsort((chance, person))
-    kept[order] = _ranks(person[order]) < cap
-    return kept
+    return keep_first(person, chance, cap)
 
 
 def rows_beyond(users: npt.NDArray[np.int64], cap: int) -> int:
     """Return how many rows a cap leaves out (private)."""
     return int(np.maximum(np.bincount(users) - cap, 0).sum())
-
-
-def _ranks(users: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the place of each row among those of its user, from 0 on."""
-    order = np.argsort(users, kind="stable")
-    starts = np.flatnonzero(np.diff(users[order], prepend=-1))
-    rank = np.empty(users.size, dtype=np.int64)
-    rank[order] = np.arange(users.size) - np.repeat(starts, np.diff(np.append(starts, users.size)))
-    return rank
 
 
 @dataclass(frozen=True, eq=False)

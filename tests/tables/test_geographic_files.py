@@ -14,8 +14,8 @@ from geodp.cli.main import main
 from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.publish.data_check import check_data
-from geodp.publish.reading import read_rows
-from geodp.publish.visit_reading import read_visit_sets
+from geodp.publish.private_positions import read_rows
+from geodp.publish.private_visits import read_visit_sets
 from geodp.tables import formats
 from geodp.tables.formats import column_names, row_count
 from geodp.tables.loaders.trajectories_table import TrajectoriesTable

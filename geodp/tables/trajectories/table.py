@@ -12,6 +12,7 @@ import numpy.typing as npt
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.privacy.keyed_choice import GOLDEN, keyed, mixed, user_words
+from geodp.tables.caps import keep_first, rank_in_groups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,10 +148,9 @@ class Trajectories:
 
         A person's own trajectories alone decide it, so bounding by it bounds what one person can change.
         """
-        order = np.lexsort((np.arange(self.size), self.departures_s, self.person))
-        begin = np.searchsorted(self.person[order], np.arange(len(self.people)))
+        order = np.lexsort((self.departures_s, self.person))
         rank = np.empty(self.size, dtype=np.int64)
-        rank[order] = np.arange(self.size) - begin[self.person[order]]
+        rank[order] = rank_in_groups(self.person[order])
         return rank
 
     def capped(self, cap: int, key: bytes = b"") -> Trajectories:
@@ -161,10 +161,7 @@ class Trajectories:
         """
         seed = keyed(user_words(self.people), key)[self.person]
         chance = mixed(seed ^ (self.departures_s.view(np.uint64) * GOLDEN))
-        order = np.lexsort((np.arange(self.size), chance, self.person))
-        begin = np.searchsorted(self.person[order], np.arange(len(self.people)))
-        kept = np.zeros(self.size, dtype=np.bool_)
-        kept[order] = np.arange(self.size) - begin[self.person[order]] < cap
+        kept = keep_first(self.person, chance, cap)
         return self if kept.all() else self.chosen(kept)
 
     def inside(self, region: Region) -> Trajectories:

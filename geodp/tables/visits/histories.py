@@ -14,6 +14,7 @@ from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.privacy.keyed_choice import GOLDEN, keyed, mixed, user_words
 from geodp.public.guarantee import Guarantee
+from geodp.tables.caps import keep_first, rank_in_groups
 from geodp.tables.visits.space_order import space_order
 
 Integers = npt.NDArray[np.int64]
@@ -145,23 +146,12 @@ class Histories:
             Choose by the order of the visits instead of by their venues: then a visit that moves changes no choice.
         """
         venue = np.zeros_like(self.venue) if blind else self.venue
-        again = _places_in(self.person * (int(venue.max(initial=0)) + 1) + venue)
+        again = rank_in_groups(self.person * (int(venue.max(initial=0)) + 1) + venue)
         seed = keyed(user_words(self.people), key)[self.person]
         chance = mixed(seed ^ mixed(venue.astype(np.uint64) * GOLDEN + again.astype(np.uint64)))
-        order = np.lexsort((chance, self.person))
-        kept = np.empty(self.size, dtype=np.bool_)
-        kept[order] = _places_in(self.person[order]) < cap
+        kept = keep_first(self.person, chance, cap)
         times = None if self.time_s is None else self.time_s[kept]
         return Histories(self.people, self.person[kept], self.venue[kept], times)
-
-
-def _places_in(groups: Integers) -> Integers:
-    """Return the place of each entry among those of its group, from 0 on."""
-    order = np.argsort(groups, kind="stable")
-    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
-    rank = np.empty(groups.size, dtype=np.int64)
-    rank[order] = np.arange(groups.size) - np.repeat(starts, np.diff(np.append(starts, groups.size)))
-    return rank
 
 
 @dataclass(frozen=True, eq=False)
