@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -292,7 +292,7 @@ class RunFolder:
 
         return [release for release in self.releases if isinstance(release, Cells)] or list(self.estimates)
 
-    @property
+    @cached_property
     def attacks(self) -> pd.DataFrame:
         """Guesses of the attacks with their errors (empty without attacks).
 
@@ -437,12 +437,6 @@ def _tasks(events: pd.DataFrame) -> pd.DataFrame:
 
 def no_attack_scores() -> pd.DataFrame:
     """Return an empty table of guesses."""
-    return _no_attack_scores().copy()
-
-
-@cache
-def _no_attack_scores() -> pd.DataFrame:
-    """Make that table once: it takes longer than the metrics that read it."""
     import pandas as pd
 
     return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in ATTACK_SCORES.items()})

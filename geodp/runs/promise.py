@@ -11,8 +11,6 @@ from geodp.scenario.costs import publication_cost
 from geodp.storage.markdown import as_code, as_words
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from geodp.run_folder.folder import RunFolder
     from geodp.run_folder.published import PublishedRun
 
@@ -107,8 +105,8 @@ def _publications(run: RunFolder) -> list[str]:
 def _levels(item: PublishedRun) -> str:
     """Say which levels people chose, where they chose unlike ones."""
     chosen = item.facts.get("people_by_level", {})
-    told = ", ".join(f"{as_words(level)} {number:,}" for level, number in chosen.items())
-    return f" People by the level they chose: {told}." if len(chosen) > 1 else ""
+    numbers = ", ".join(f"{as_words(level)} {number:,}" for level, number in chosen.items())
+    return f" People by the level they chose: {numbers}." if len(chosen) > 1 else ""
 
 
 def _total(run: RunFolder) -> str:
@@ -125,8 +123,8 @@ def _total(run: RunFolder) -> str:
     costs = [(item.kind, publication_cost(item.plugin, run.scenario)) for item in run.publications]
     terms = " + ".join(
         [
-            f"{len(group):,} release{'s' if len(group) > 1 else ''} × {short_decimal(float(epsilon))}"
-            for epsilon, group in _by_epsilon(central[~published])
+            f"{len(group):,} release{'s' if len(group) > 1 else ''} × {short_decimal(float(str(epsilon)))}"
+            for epsilon, group in central[~published].groupby("epsilon", sort=False)
         ]
         + [
             f"{short_decimal(cost.epsilon)} for what {as_code(kind)} publishes"
@@ -142,7 +140,3 @@ def _total(run: RunFolder) -> str:
         return f"{text}."
     lasts = "" if budget.lasts() == "over the run" else f" {budget.lasts()}"
     return f"{text}, of a budget of {short_decimal(budget.epsilon)}{lasts}."
-
-
-def _by_epsilon(charges: pd.DataFrame) -> list[tuple[float, pd.DataFrame]]:
-    return [(float(str(epsilon)), group) for epsilon, group in charges.groupby("epsilon", sort=False)]

@@ -43,7 +43,7 @@ Progress = Callable[[str, float], None]
 LIBRARIES = ("contourpy", "folium", "numpy", "pandas", "pyarrow", "pydantic", "scipy", "shapely", "simpy")
 SAMPLED_WORKERS = 500
 SCORED_WORKERS = 20_000
-"""Attacks are held against the true positions of a maximum number of workers, the same at all times."""
+"""Maximum number of workers against whose true positions attacks are held, the same at all times."""
 FOR_PEOPLE = ("arms", "map.html", "map-public.html", "run.log", "summary.md")
 logger = logging.getLogger("geodp")
 

@@ -26,7 +26,7 @@ class WorkersLayer(Layer):
     level: ClassVar[int] = 70
 
     max_workers: int = Field(default=300, gt=0)
-    """Maximum number of workers that move on the map."""
+    """Maximum number of workers who move on the map."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the sampled workers at every recorded time; the browser fills in between."""

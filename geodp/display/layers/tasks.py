@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
 
 _OUTCOMES = {
-    "success": ("success: taken", colours.SUCCESS, "circle"),
-    "failure": ("failure: not taken", colours.FAILURE, "cross"),
-    "unreachable": ("unreachable: no offer", colours.UNREACHABLE, "triangle"),
-    "censored": ("censored: still open", colours.CENSORED, "diamond"),
+    "success": Mark("success: taken", colours.SUCCESS, "circle"),
+    "failure": Mark("failure: not taken", colours.FAILURE, "cross"),
+    "unreachable": Mark("unreachable: no offer", colours.UNREACHABLE, "triangle"),
+    "censored": Mark("censored: still open", colours.CENSORED, "diamond"),
 }
 _CELLS_TO_SHOW = 8  # a region of about so many cells shows how growing works
 _ABOUT = 2
@@ -45,10 +46,7 @@ class TasksLayer(Layer):
         outcome = _outcomes(run, tasks)
         codes = outcome.map({name: code for code, name in enumerate(_OUTCOMES)}).to_numpy(dtype=np.int64)
         tallies = np.bincount(codes, minlength=len(_OUTCOMES))
-        marks = [
-            Mark(text, colour, shape, count=int(tally))  # type: ignore[arg-type]
-            for (text, colour, shape), tally in zip(_OUTCOMES.values(), tallies, strict=True)
-        ]
+        marks = [replace(mark, count=int(tally)) for mark, tally in zip(_OUTCOMES.values(), tallies, strict=True)]
         circles = run.scenario.server.mode != "worker_selected"
         offer = run.offers.drop_duplicates("task", keep="last").set_index("task").reindex(tasks.index)
         page.points(
@@ -70,11 +68,9 @@ class TasksLayer(Layer):
 
 def _outcomes(run: RunFolder, tasks: pd.DataFrame) -> pd.Series:
     """Return the outcome of every task, unreachable ones told apart from other failures."""
-    events = run.events
-    unreachable = set(events.loc[events["kind"] == Kind.UNREACHABLE, "task"])
+    unreachable = run.events.loc[run.events["kind"] == Kind.UNREACHABLE, "task"]
     outcome = tasks["outcome"].fillna("censored").astype(str)
-    given_up = (outcome == "failure") & tasks.index.isin(list(unreachable))
-    return outcome.mask(given_up, "unreachable")
+    return outcome.mask((outcome == "failure") & tasks.index.isin(unreachable), "unreachable")
 
 
 def _task_facts(run: RunFolder, tasks: pd.DataFrame, offer: pd.DataFrame, outcome: pd.Series) -> list[Fact]:
