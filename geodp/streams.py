@@ -14,7 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads consecutive keys
+Words = npt.NDArray[np.uint64]
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 / golden ratio: a multiplier that spreads consecutive numbers."""
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)  # the two multipliers of the SplitMix64 finaliser
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 
@@ -33,9 +36,9 @@ class Streams:
         """Return uniforms on [0, 1) that depend on (seed, name, first, second) alone."""
         salt = np.uint64(_words(f"{self.seed}:{name}")[0])
         with np.errstate(over="ignore"):
-            state = _mixed(np.asarray(first, dtype=np.uint64) * _GOLDEN + salt)
-            state = _mixed((state ^ np.asarray(second, dtype=np.uint64)) * _GOLDEN + salt)
-        return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
+            state = mix_bits(np.asarray(first, dtype=np.uint64) * GOLDEN + salt)
+            state = mix_bits((state ^ np.asarray(second, dtype=np.uint64)) * GOLDEN + salt)
+        return uniforms(state)
 
 
 def _words(name: str) -> list[int]:
@@ -44,7 +47,13 @@ def _words(name: str) -> list[int]:
     return [int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")]
 
 
-def _mixed(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def uniforms(words: Words) -> npt.NDArray[np.float64]:
+    """Return numbers from 0 to 1 (without 1) that follow from 64-bit words, in steps of 2^-53."""
+    return np.asarray((words >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
+def mix_bits(state: Words) -> Words:
+    """Spread 64-bit words evenly (the finaliser of SplitMix64)."""
     state = (state ^ (state >> np.uint64(30))) * _MIX_1
     state = (state ^ (state >> np.uint64(27))) * _MIX_2
     return state ^ (state >> np.uint64(31))

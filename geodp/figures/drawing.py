@@ -20,7 +20,7 @@ PANELS_ACROSS = 4
 def lines_figure(file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
     """Draw every panel's lines through the means of their repetitions."""
     quantities = list(dict.fromkeys(name for own in points.values() for name in own["y_name"]))
-    drawn, grid = panel_axes(file, len(quantities), list(points))
+    figure, grid = panel_axes(file, len(quantities), list(points))
     lines = list(dict.fromkeys(line for own in points.values() for line in own["line"]))
     look = file.section.axes
     for column, own in enumerate(points.values()):
@@ -34,8 +34,8 @@ def lines_figure(file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
     handles, labels = grid[0][0].get_legend_handles_labels()
     if any(labels):
         columns = _columns(labels, 6.2 * min(len(points), PANELS_ACROSS))
-        drawn.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
-    return drawn
+        figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+    return figure
 
 
 def panel_axes(file: FigureFile, rows: int, panels: list[str]) -> tuple[Any, Any]:
@@ -44,28 +44,28 @@ def panel_axes(file: FigureFile, rows: int, panels: list[str]) -> tuple[Any, Any
 
     across = min(len(panels), PANELS_ACROSS)
     blocks = math.ceil(len(panels) / across)
-    drawn, places = empty_axes(rows * blocks, across, (max(6.2 * across, 6.4), 3.6 * rows * blocks + 1.2))
+    figure, places = empty_axes(rows * blocks, across, (max(6.2 * across, 6.4), 3.6 * rows * blocks + 1.2))
     grid = np.concatenate([places[block * rows : (block + 1) * rows] for block in range(blocks)], axis=1)
     for unused in grid[:, len(panels) :].flat:
         unused.remove()
     grid = grid[:, : len(panels)]
-    title_figure(drawn, file)
+    title_figure(figure, file)
     for column, name in enumerate(panels):
         shown = file.section.panels[name].title or name
         grid[0][column].set_title(as_words(shown), loc="left", fontsize=11)
-    return drawn, grid
+    return figure, grid
 
 
 def each_panel(file: FigureFile, points: Mapping[str, pd.DataFrame]) -> tuple[Any, Iterator[tuple[Any, pd.DataFrame]]]:
     """Return a figure with one row of axes, and the axes and points of each panel."""
-    drawn, grid = panel_axes(file, 1, list(points))
-    return drawn, zip(grid[0], points.values(), strict=True)
+    figure, grid = panel_axes(file, 1, list(points))
+    return figure, zip(grid[0], points.values(), strict=True)
 
 
-def title_figure(drawn: Any, file: FigureFile) -> None:
+def title_figure(figure: Any, file: FigureFile) -> None:
     """Write the figure's id and title above it."""
     title = f"{file.id}  {file.section.title}"
-    drawn.suptitle(as_words(title), x=0.01, ha="left", fontsize=13, wrap=True)
+    figure.suptitle(as_words(title), x=0.01, ha="left", fontsize=13, wrap=True)
 
 
 def _columns(labels: list[str], width: float) -> int:

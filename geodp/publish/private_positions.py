@@ -20,9 +20,10 @@ import numpy.typing as npt
 
 from geodp.errors import DataError, UsageError
 from geodp.geometry import Array, Region
-from geodp.privacy.keyed_choice import GOLDEN, draw_key, keyed, mixed, user_words
+from geodp.privacy.keyed_choice import draw_key, keyed, user_words
 from geodp.privacy.noise import Noise
 from geodp.publish.request import PublicInputs, Request
+from geodp.streams import GOLDEN, mix_bits
 from geodp.tables.caps import keep_first, rank_in_groups
 from geodp.tables.reader import open_table, say_column
 from geodp.tables.row_checks import Mask, RegionCheck, checked_batches
@@ -143,7 +144,7 @@ def within_cap(users: Any, cap: int, key: bytes) -> npt.NDArray[np.bool_]:
     person = np.asarray(codes.indices, dtype=np.int64)
     rank = rank_in_groups(person)
     seed = keyed(user_words(codes.dictionary.to_pylist()), key)[person]
-    chance = mixed(seed ^ mixed(rank.astype(np.uint64) * GOLDEN))
+    chance = mix_bits(seed ^ mix_bits(rank.astype(np.uint64) * GOLDEN))
     return keep_first(person, chance, cap)
 
 

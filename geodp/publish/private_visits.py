@@ -231,11 +231,11 @@ def _numbers(column: Any, names: Names) -> Integers:
 def _left_out(person: Integers, place: Integers) -> tuple[str, ...]:
     """Say what was left out (private: told when simulating only)."""
     unlisted, strangers = np.count_nonzero(place < 0), np.count_nonzero(person < 0)
-    told = (
+    remarks = (
         (unlisted, f"{unlisted:,} of {place.size:,} visits are to venues not in the list, left out."),
         (strangers, f"{strangers:,} of {person.size:,} visits are of people not in the list of users, left out."),
     )
-    return tuple(text for number, text in told if number)
+    return tuple(text for number, text in remarks if number)
 
 
 def read_users(path: Path) -> list[str]:

@@ -56,7 +56,7 @@ def draw_plot(runs: pd.DataFrame, plot: Plot, varied: list[str]) -> Any:
     x = plot.x or x_path(runs, varied)
     lines = plot.lines or next((path for path in varied if path != x and runs[path].nunique(dropna=False) > 1), None)
     good = runs[runs["status"] == "ok"]
-    drawn, ((axes,),) = empty_axes(1, 1, (6.4, 4.4))
+    figure, ((axes,),) = empty_axes(1, 1, (6.4, 4.4))
     groups = [(None, good)] if lines is None else list(good.groupby(lines, sort=True, dropna=False))
     for number, (value, own) in enumerate(groups):
         draw_line(axes, own[x], own[plot.y], number, None if value is None else _short(value))
@@ -64,7 +64,7 @@ def draw_plot(runs: pd.DataFrame, plot: Plot, varied: list[str]) -> Any:
     label_axes(axes, plot.x_label or x, plot.y_label or with_unit(plot.y), log_x=plot.log_x, log_y=plot.log_y)
     if lines is not None:
         axes.legend(title=as_words(lines.rsplit(".", 1)[-1]), frameon=False)
-    return drawn
+    return figure
 
 
 def empty_axes(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
@@ -117,7 +117,7 @@ def label_axes(axes: Any, x: str, y: str, *, log_x: bool, log_y: bool) -> None:
     axes.set_axisbelow(True)
 
 
-def save(drawn: Any, stem: Path) -> list[Path]:
+def save(figure: Any, stem: Path) -> list[Path]:
     """Write a figure as PNG and SVG; the same figure gives the same bytes."""
     import matplotlib.pyplot as plt
 
@@ -125,9 +125,9 @@ def save(drawn: Any, stem: Path) -> list[Path]:
     with plt.rc_context(STYLE):
         for suffix in ("png", "svg"):
             path = stem.with_name(f"{stem.name}.{suffix}")  # names hold dots, so the suffix is added, not replaced
-            write_whole(path, partial(drawn.savefig, dpi=130, metadata={"Date": None} if suffix == "svg" else None))
+            write_whole(path, partial(figure.savefig, dpi=130, metadata={"Date": None} if suffix == "svg" else None))
             written.append(path)
-    plt.close(drawn)
+    plt.close(figure)
     return written
 
 

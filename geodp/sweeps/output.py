@@ -38,12 +38,12 @@ def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, com
     write_text_whole(store.path / "summary.csv", guarded_csv(summary.assign(**{COLUMN: False})))
     _write_failures(sweep, runs, store.path / "failures.txt")
     _write_timings(jobs, store)
-    drawn = []
+    plots: list[Path] = []
     if draw and (runs["status"] == "ok").any():
         from geodp.sweeps.line_plots import write_plots
 
-        drawn = write_plots(sweep, runs, store.path / "figures")
-    write_text_whole(store.path / "report.html", report_html(sweep, runs, summary, drawn, store.notices()))
+        plots = write_plots(sweep, runs, store.path / "figures")
+    write_text_whole(store.path / "report.html", report_html(sweep, runs, summary, plots, store.notices()))
     facts = {
         "kind": "sweep",
         **SIMULATED,
@@ -57,7 +57,7 @@ def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, com
         "finished": complete,
         "output": store.output_identity(sweep, jobs, draw=draw),
     }
-    written = [*OUTPUT, *(f"figures/{path.with_suffix(end).name}" for path in drawn for end in (".png", ".svg"))]
+    written = [*OUTPUT, *(f"figures/{path.with_suffix(end).name}" for path in plots for end in (".png", ".svg"))]
     store.write_manifest(facts | {"files": {name: digest(store.path / name) for name in written}})
 
 

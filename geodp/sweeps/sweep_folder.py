@@ -57,11 +57,11 @@ class SweepFolder:
                 ) from None
             except OSError as error:
                 raise OutputError(f"{self.path}: cannot be written ({error.strerror or error})") from error
-            stack.enter_context(self._errors_told())
+            stack.enter_context(self._explain_errors())
             yield
 
     @contextmanager
-    def _errors_told(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         """Say of a disk that cannot be written to what is kept and what to do."""
         try:
             yield
@@ -209,7 +209,7 @@ class SweepFolder:
     def appending(self) -> Iterator[Results]:
         """Open the results for adding to."""
         path = self.path / RESULTS
-        with self._errors_told(), path.open("a", encoding="utf-8") as file:
+        with self._explain_errors(), path.open("a", encoding="utf-8") as file:
             yield Results(file)
 
     def outcomes(self) -> dict[str, Outcome]:

@@ -24,10 +24,11 @@ from geodp.curator.visits_publication import VisitsPublication
 from geodp.errors import DataError, NotReleasable, UsageError
 from geodp.geometry import Array
 from geodp.model import did_you_mean
-from geodp.privacy.keyed_choice import draw_key, keyed, uniforms, user_words
+from geodp.privacy.keyed_choice import draw_key, keyed, user_words
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import DEFAULT_PLANAR_EPSILON_PER_M
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.streams import uniforms
 from geodp.tables.visits.hierarchy import Hierarchy, hierarchy_of
 from geodp.tables.visits.histories import Histories, Integers, Names, ReleasedVisits, Replacements, Venues
 

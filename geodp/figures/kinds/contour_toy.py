@@ -86,13 +86,13 @@ class ContourToy(FigureKind):
 
     def draw(self, file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
         """Draw the four steps of each panel in a row."""
-        drawn, grid = empty_axes(len(points), 4, (14.5, 4.0 * len(points) + 0.4))
-        title_figure(drawn, file)
+        figure, grid = empty_axes(len(points), 4, (14.5, 4.0 * len(points) + 0.4))
+        title_figure(figure, file)
         for row, name in enumerate(points):
             panel = file.section.panels[name]
             release, exact = self.with_settings(panel.filled(panel.files() or {})).release(0)
             self._steps(grid[row], release, exact, panel.title or name)
-        return drawn
+        return figure
 
     def _steps(self, axes: Any, release: Contours, exact: Any, title: str) -> None:
         cells = release.grid

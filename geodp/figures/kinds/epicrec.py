@@ -57,7 +57,7 @@ class EpicRecNoise(FigureKind):
 
     def draw(self, file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
         """Draw two bars per category with their values, and the means as lines."""
-        drawn, panels = each_panel(file, points)
+        figure, panels = each_panel(file, points)
         for axes, own in panels:
             for number, line in enumerate(LINES):
                 part = own[(own["line"] == line) & (own["y_name"] == SCALE)]
@@ -71,7 +71,7 @@ class EpicRecNoise(FigureKind):
             axes.set_ylabel("noise scale z (items)")
             axes.legend(loc="upper right", frameon=False)
             axes.set_ylim(0, 4.6)
-        return drawn
+        return figure
 
 
 ERROR = "error of a random public history"
@@ -118,7 +118,7 @@ class EpicRecBudget(FigureKind):
 
     def draw(self, file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
         """Draw every search, and where each rule stops on average."""
-        drawn, panels = each_panel(file, points)
+        figure, panels = each_panel(file, points)
         for axes, own in panels:
             for _, search in own[own["y_name"] == ERROR].groupby("repeat"):
                 axes.plot(search["x"], search["y"], color="#7a7a7a", linewidth=0.9, alpha=0.7)
@@ -131,7 +131,7 @@ class EpicRecBudget(FigureKind):
             axes.set_xlabel("budget ε")
             axes.set_ylabel("error of a random public history, err(ε)")
             axes.legend(title="where the search stops", frameon=False)
-        return drawn
+        return figure
 
     def _catalogue(self) -> Catalogue:
 

@@ -83,7 +83,7 @@ class RadiusBoxplot(FigureKind):
 
     def draw(self, file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
         """Draw a box per method, whiskers from 5 % to 95 %, and the quantile that the book calls MTD."""
-        drawn, panels = each_panel(file, points)
+        figure, panels = each_panel(file, points)
         for axes, own in panels:
             part = own[own["y_name"] == DISTANCE]
             lines = list(dict.fromkeys(part["line"]))
@@ -104,4 +104,4 @@ class RadiusBoxplot(FigureKind):
             if axes.get_subplotspec().is_first_col():
                 axes.set_ylabel("2r/3 of a task (m)")
             axes.set_xlabel("boxes hold half of the tasks, whiskers 90 % of them")
-        return drawn
+        return figure

@@ -122,9 +122,9 @@ class CountErrors(CountFigure):
         top = top_venues(true)
         for repeat in range(self.repeats):
             noise = SimulatedNoise(np.random.default_rng([1, repeat]))
-            told = method.release(table, noise, order).count
-            errors = absolute_errors(told, true)
-            mre = 100 * float(relative_errors(told, true, table.users).mean())
+            published = method.release(table, noise, order).count
+            errors = absolute_errors(published, true)
+            mre = 100 * float(relative_errors(published, true, table.users).mean())
             rows += [
                 ("mae", name, epsilon, repeat, float(errors.mean())),
                 ("mre_percent", name, epsilon, repeat, mre),
@@ -175,10 +175,10 @@ class GroupWidths(CountFigure):
         counts = table.counts()
 
         def real(width: int) -> float:
-            told = method["literal"].smoothed(
+            published = method["literal"].smoothed(
                 counts, order, width, cap, SimulatedNoise(np.random.default_rng([2, repeat]))
             )
-            return float(np.abs(told - counts).mean())
+            return float(np.abs(published - counts).mean())
 
         curve = {int(width): real(int(width)) for width in tried}
         if not self.loss:
@@ -233,9 +233,9 @@ class ThresholdQuality(CountFigure):
 
         counts = table.counts()
         average = float(counts.mean())
-        told = quality(table.sizes_up_to(int(tried.max())), tried, table.venues, 1 / epsilon)
+        worths = quality(table.sizes_up_to(int(tried.max())), tried, table.venues, 1 / epsilon)
         rows = []
-        for theta, worth in zip(tried, told, strict=True):
+        for theta, worth in zip(tried, worths, strict=True):
             scaled = table.summed(partial(normalise_rows, theta=int(theta), step=2.0**-20))
             for repeat in range(self.repeats):
                 noisy = scaled + np.random.default_rng([1, repeat]).laplace(0, theta / epsilon, counts.size)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError, UsageError
+from geodp.streams import GOLDEN, mix_bits
 from geodp.tables.loaders import Dropped
 from geodp.tables.reader import Numbering, is_missing
 from geodp.tables.row_checks import BEYOND, MOST, on_earth
@@ -52,13 +53,10 @@ class SeenRows:
 
 def row_keys(columns: Sequence[npt.NDArray[np.int64]]) -> Keys:
     """Mix whole numbers into one 64-bit key per row (splitmix64, column by column)."""
-    mixed = np.zeros(columns[0].size, dtype=np.uint64)
+    keys = np.zeros(columns[0].size, dtype=np.uint64)
     for column in columns:
-        mixed = (mixed ^ column.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        mixed ^= mixed >> np.uint64(31)
-    return mixed
+        keys = mix_bits((keys ^ column.astype(np.uint64)) + GOLDEN)
+    return keys
 
 
 Mask = npt.NDArray[np.bool_]

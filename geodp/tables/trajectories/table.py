@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
-from geodp.privacy.keyed_choice import GOLDEN, keyed, mixed, user_words
+from geodp.privacy.keyed_choice import keyed, user_words
+from geodp.streams import GOLDEN, mix_bits
 from geodp.tables.caps import keep_first, rank_in_groups
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class Trajectories:
         place of at most one other.
         """
         seed = keyed(user_words(self.people), key)[self.person]
-        chance = mixed(seed ^ (self.departures_s.view(np.uint64) * GOLDEN))
+        chance = mix_bits(seed ^ (self.departures_s.view(np.uint64) * GOLDEN))
         kept = keep_first(self.person, chance, cap)
         return self if kept.all() else self.chosen(kept)
 

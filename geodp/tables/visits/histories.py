@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
-from geodp.privacy.keyed_choice import GOLDEN, keyed, mixed, user_words
+from geodp.privacy.keyed_choice import keyed, user_words
 from geodp.public.guarantee import Guarantee
+from geodp.streams import GOLDEN, mix_bits
 from geodp.tables.caps import keep_first, rank_in_groups
 from geodp.tables.visits.space_order import space_order
 
@@ -148,7 +149,7 @@ class Histories:
         venue = np.zeros_like(self.venue) if blind else self.venue
         again = rank_in_groups(self.person * (int(venue.max(initial=0)) + 1) + venue)
         seed = keyed(user_words(self.people), key)[self.person]
-        chance = mixed(seed ^ mixed(venue.astype(np.uint64) * GOLDEN + again.astype(np.uint64)))
+        chance = mix_bits(seed ^ mix_bits(venue.astype(np.uint64) * GOLDEN + again.astype(np.uint64)))
         kept = keep_first(self.person, chance, cap)
         times = None if self.time_s is None else self.time_s[kept]
         return Histories(self.people, self.person[kept], self.venue[kept], times)

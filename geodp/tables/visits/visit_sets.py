@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array
-from geodp.privacy.keyed_choice import GOLDEN, Words, keyed, mixed, uniforms, user_words
+from geodp.privacy.keyed_choice import keyed, user_words
+from geodp.streams import GOLDEN, Words, mix_bits, uniforms
 from geodp.tables.visits.histories import Histories, Integers
 
 T = TypeVar("T")
@@ -117,7 +118,7 @@ class VisitSets:
         mask = np.repeat(~large, self.size)
         rows, sizes = np.flatnonzero(~mask), self.size[large]
         seed = np.repeat(keyed(self.user[large], key), sizes)
-        priority = mixed(seed ^ (self.venue[rows].astype(np.uint64) * GOLDEN))
+        priority = mix_bits(seed ^ (self.venue[rows].astype(np.uint64) * GOLDEN))
         mask[rows] = first_of_each(priority, sizes, cap)
         return self.kept(mask)
 

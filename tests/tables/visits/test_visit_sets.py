@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geodp.errors import DataError
-from geodp.privacy.keyed_choice import GOLDEN, draw_key, keyed, mixed, user_words
+from geodp.privacy.keyed_choice import draw_key, keyed, user_words
 from geodp.privacy.noise import SimulatedNoise
+from geodp.streams import GOLDEN, mix_bits
 from geodp.tables.visits import visit_sets as visit_sets_module
 from geodp.tables.visits.visit_sets import VisitSets, visit_sets
 from tests.tables.visits.tables import table
@@ -49,7 +50,7 @@ def test_the_cap_keeps_the_first_by_priority(cap: int) -> None:
     seed = keyed(whole.user, b"key")
     with np.errstate(over="ignore"):
         word = np.repeat(seed, whole.size) ^ (whole.venue.astype(np.uint64) * GOLDEN)
-        priority = mixed(word)
+        priority = mix_bits(word)
     capped = whole.capped(cap, b"key")
     for user in range(2000):
         own = slice(whole.start[user], whole.start[user + 1])
