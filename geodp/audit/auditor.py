@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geodp.audit.certify import Array
-from geodp.audit.coarse import coarse
-from geodp.audit.events import Finding, scanned_events, stated_event
-from geodp.audit.exact import ROUNDING_SLACK, exact_epsilon
-from geodp.audit.histogram import histogram_events
+from geodp.audit.certify import ROUNDING_SLACK, exact_epsilon
+from geodp.audit.events import Finding, coarse, histogram_events, scanned_events, stated_event
 from geodp.audit.lattice import TESTS as RAW_BIT_TESTS
 from geodp.audit.lattice import raw_bit_events
-from geodp.audit.transcript import CannotFollow, follow, sampled_answers
+from geodp.audit.sampled import sampled_answers
+from geodp.audit.transcript import CannotFollow, follow
 from geodp.errors import GeodpError, NotReleasable, UsageError
+from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase, CheckedCase, ExactCase, TranscriptCase
 from geodp.privacy.noise import Noise
 
@@ -32,11 +31,11 @@ class PairAudit:
 
     name: str
     claimed: float
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...] = ()
     """Tests that count."""
-    raw_bits: tuple[Finding, ...]
+    raw_bits: tuple[Finding, ...] = ()
     """Tests on raw bits; they are among `findings` too where they count."""
-    exact: float | None
+    exact: float | None = None
     """Epsilon of the exact channel, for a finite mechanism."""
     transcript: float | None = None
     """The most that the release itself asked of this pair, question by question."""
@@ -171,7 +170,7 @@ def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiabl
     sampled: list[tuple[tuple[float, int], AuditCase]] = []
     for index, case in enumerate(cases):
         if isinstance(case, ExactCase):
-            pairs.append(PairAudit(case.name, case.claimed, (), (), exact_epsilon(*case.laws())))
+            pairs.append(PairAudit(case.name, case.claimed, exact=exact_epsilon(*case.laws())))
             continue
         try:
             followed = follow(case, noise_for(f"followed.{index}.{case.name}"))
@@ -183,11 +182,11 @@ def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiabl
         except Exception as error:  # noqa: BLE001 - it fails on both inputs: nobody has followed it
             failed.append(f"{case.name}: {error}")
             continue
-        pair = PairAudit(case.name, case.claimed, (), (), None, followed.spent)
+        pair = PairAudit(case.name, case.claimed, transcript=followed.spent)
         pairs.append(pair)
         if followed.changes and 0 < case.claimed <= certifiable:
             numbers = sum(change.columns for change in followed.changes)
-            sampled.append(((-round(pair.share_asked, 1), numbers), sampled_answers(case, followed)))
+            sampled.append(((-round(pair.share_asked, 1), numbers), sampled_answers(case, followed.changes)))
     sampled.sort(key=lambda found: found[0])  # the fewer numbers tell it, the more of it samples can certify
     return Checked(tuple(pairs), tuple(apart), tuple(failed), tuple(case for _, case in sampled[:MOST_SAMPLED]))
 

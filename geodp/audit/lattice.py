@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.audit.certify import certified_epsilon
-from geodp.audit.events import Finding, halves
-from geodp.audit.histogram import Labels, union_events
+from geodp.audit.events import Finding, Labels, halves, union_events
+from geodp.geometry import Array
 
-Array = npt.NDArray[np.float64]
 TESTS = 4
 """Number of findings of `raw_bit_events`, for splitting alpha."""
 _ZERO = 2100  # beyond any exponent of a double

@@ -1,30 +1,32 @@
 """Auditing `geodp publish`: neighbouring files through the whole command, with the answers of the first run replayed.
 
-A release may tell what it paid for. So the command is run on one file, and then on its neighbour with the answers of
-the first run put into its mouth: exit code, messages and every byte of every file must be the same, and the questions
-must cost no more than the guarantee file claims. Times, and digests over them, are the only things left out.
+A release may tell what it paid for. So the command is run in this process on one file, and then on its neighbour with
+the answers of the first run put into its mouth: exit code, messages and every byte of every file must be the same, and
+the questions must cost no more than the guarantee file claims. Times, and digests over them, are left out.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import json
+import logging
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from geodp.audit.auditor import Audit, PairAudit
-from geodp.audit.neighbours import NeighbouringFiles, neighbouring_files
-from geodp.audit.private_files import REGION, PrivateFile
+from geodp.audit.neighbouring_files import REGION, NeighbouringFiles, PrivateFile, neighbouring_files
 from geodp.audit.publish_commands import USER_LIST, VENUE_LIST, PublishCommand, publish_commands, write_public
 from geodp.audit.transcript import Overheard, Retold
-from geodp.audit.whole_command import CommandLine, LetOut, run_command
 from geodp.errors import UsageError
-from geodp.privacy.noise import Noise, SimulatedNoise
+from geodp.privacy.noise import Noise, SimulatedNoise, audited_release
 from geodp.streams import Streams
 
 FILES = 12
@@ -108,12 +110,12 @@ def _followed(setting: _Setting, pair: NeighbouringFiles, named: str, *, swap: b
     second = _run(setting, pair, other, retold)
     different = first.differences(second)
     if overheard.drawn_apart or retold.drawn_apart:
-        return PairAudit(named, 0.0, (), (), None, 0.0), first, False
+        return PairAudit(named, 0.0, transcript=0.0), first, False
     claimed = _claimed(first, pair, setting.out)
     if different or not retold.finished:
         told = ", ".join(different) or "questions"
-        return PairAudit(f"{named}, told apart by {told}", claimed, (), (), None, math.inf), first, True
-    return PairAudit(named, claimed, (), (), None, retold.spent), first, True
+        return PairAudit(f"{named}, told apart by {told}", claimed, transcript=math.inf), first, True
+    return PairAudit(named, claimed, transcript=retold.spent), first, True
 
 
 def _claimed(let_out: LetOut, pair: NeighbouringFiles, out: str) -> float:
@@ -150,7 +152,7 @@ def _any_rows_are_kept(command: PublishCommand, run: CommandLine) -> PairAudit:
     share = float(weight[at > middle].sum() / weight.sum())
     one_sided = not _LEAST_SHARE < share < 1 - _LEAST_SHARE
     named = f"a cap among rows in the east, then in the west ({share:.0%} of what is published is in the east)"
-    return PairAudit(named, 0.0, (), (), None, math.inf if one_sided else 0.0)
+    return PairAudit(named, 0.0, transcript=math.inf if one_sided else 0.0)
 
 
 def _run(setting: _Setting, pair: NeighbouringFiles, file: PrivateFile, noise: Noise) -> LetOut:
@@ -162,3 +164,83 @@ def _run(setting: _Setting, pair: NeighbouringFiles, file: PrivateFile, noise: N
         words = setting.command.line(folder, source, folder / setting.out, np.random.default_rng(setting.seed))
         inputs = (setting.source, VENUE_LIST, USER_LIST)
         return run_command(setting.run, words, noise=noise, folder=folder, inputs=inputs)
+
+
+_WHEN = {"time", "time_s", "chain", "head", "seal"}
+"""Keys of JSON files that say when something was done, or are digests over that."""
+_HERE = "<folder>"
+
+
+@dataclass(frozen=True)
+class LetOut:
+    """All that a command let out: exit code, what it printed and logged, and every file it left."""
+
+    exit_code: int
+    messages: str
+    files: dict[str, bytes]
+
+    def differences(self, other: LetOut) -> list[str]:
+        """Name what differs."""
+        found = [] if self.exit_code == other.exit_code else ["exit code"]
+        found += [] if self.messages == other.messages else ["messages"]
+        names = sorted(set(self.files) | set(other.files))
+        return found + [name for name in names if self.files.get(name) != other.files.get(name)]
+
+    def json(self, name: str) -> dict[str, Any]:
+        """Return a JSON file that was left ({}: there is none)."""
+        return dict(json.loads(self.files[name])) if name in self.files else {}
+
+
+CommandLine = Callable[[Sequence[str]], int]
+"""Runs `geodp WORDS` in this process, and returns its exit code; whoever has the commands hands it in."""
+
+
+def run_command(run: CommandLine, words: Sequence[str], *, noise: Noise, folder: Path, inputs: Sequence[str]) -> LetOut:
+    """Run `geodp WORDS` with an auditor's noise in the place of that of a release.
+
+    Parameters
+    ----------
+    run
+        Runs a command.
+    words
+        The command line; files are named inside the folder.
+    noise
+        Answers the questions of the release.
+    folder
+        Where the command works; its path is replaced by a word wherever it is printed.
+    inputs
+        Names of files that were there before.
+    """
+    heard = io.StringIO()
+    logged = logging.StreamHandler(heard)
+    logger = logging.getLogger("geodp")
+    logger.addHandler(logged)
+    try:
+        with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard), audited_release(noise):
+            code = run(words)
+    finally:
+        logger.removeHandler(logged)
+    files = {
+        str(path.relative_to(folder)): _timeless(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in inputs and not path.name.endswith(".lock")
+    }
+    return LetOut(code, _anywhere(heard.getvalue(), folder), files)
+
+
+def _anywhere(text: str, folder: Path) -> str:
+    return text.replace(str(folder.resolve()), _HERE).replace(str(folder), _HERE)
+
+
+def _timeless(path: Path) -> bytes:
+    """Return a file without the time at which it was written."""
+    content = path.read_bytes()
+    if path.suffix != ".json":
+        return content
+    return json.dumps(_without_times(json.loads(content)), indent=1, sort_keys=True).encode()
+
+
+def _without_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: None if key in _WHEN else _without_times(held) for key, held in value.items()}
+    return [_without_times(held) for held in value] if isinstance(value, list) else value

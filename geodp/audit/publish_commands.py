@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from geodp.audit.kinds import variants_of
-from geodp.audit.private_files import POSITIONS, REGION, TRIPS, VENUES, VISITS, FileKind
+from geodp.audit.neighbouring_files import POSITIONS, REGION, TRIPS, VENUES, VISITS, FileKind
 from geodp.errors import UsageError
 from geodp.model import did_you_mean
 from geodp.public.guarantee import Unit

@@ -1,22 +1,31 @@
-"""Auditing the releases of a finished run: what they certainly spend, beside what the ledger says was spent."""
+"""The releases of a finished run: what they certainly spend, beside what the ledger says was spent.
+
+Central releases are audited by an in/out game with many canaries at once. A canary is a person who does not exist: one
+per cell of the released grid, in or out by a coin of its own. All releases of the run are drawn anew, with fresh and
+independent noise, on the run's true counts plus the canaries that are in. The attacker knows everything but one
+canary's coin, as differential privacy allows, so what matters is the noisy count of the canary's cell less everybody
+else in it, release by release. Cells have independent noise, so one redraw gives as many trials as there are cells.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from geodp.audit.auditor import Audit, PairAudit, PairSamples, audit_cases, require_sound
-from geodp.audit.canaries import play
-from geodp.audit.certify import Array
 from geodp.audit.kinds import pairs_of
+from geodp.curator.mechanisms import Snapshot
+from geodp.errors import UsageError
+from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise, SimulatedNoise
-from geodp.public.guarantee import Unit
-from geodp.public.release import Cells
+from geodp.public.guarantee import Neighbours, Unit
+from geodp.public.release import AdaptiveCells, Cells, GridCells, LatticeCells
 from geodp.streams import Streams
 
 if TYPE_CHECKING:
@@ -99,7 +108,7 @@ def _central(run: RunFolder, samples: int, confidence: float, seed: int) -> Audi
     count = len(run.releases)
     series = "one release" if count == 1 else f"{count} releases"
     name = f"one canary, in or out, over {series}; the claim is what the ledger charged"
-    pair = PairAudit(name, claimed, findings, raw_bits, exact=None)
+    pair = PairAudit(name, claimed, findings, raw_bits)
     return Audit(_name(run), min(side.inside.size for side in sides), confidence, (pair,))
 
 
@@ -147,3 +156,183 @@ def repeated(case: AuditCase, times: int, *, claimed: float) -> AuditCase:
 
 def _name(run: RunFolder) -> str:
     return str(run.manifest.get("name", run.path.name))
+
+
+Ids = npt.NDArray[np.int64]
+MOST_REDRAWN_RELEASES = 30_000
+"""No more releases than this are drawn, however many trials are asked for; the report says how many there were."""
+MOST_ONE_BY_ONE = 6_000
+"""The same where a redraw serves one canary only."""
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Outcomes of the game: one row per canary and redraw."""
+
+    inside: npt.NDArray[np.bool_]
+    """Whether the canary was in (under replacement: in its own cell instead of the next one)."""
+    rest: Array
+    """Noisy count of the canary's cell less everyone else in it: one column per release, and as many again for the
+    next cell under replacement."""
+    log_ratio: Array
+    """What all the releases together say for "in", in nats."""
+    x_m: Array
+    y_m: Array
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Trials:
+        """Return some of the trials."""
+        return Trials(self.inside[rows], self.rest[rows], self.log_ratio[rows], self.x_m[rows], self.y_m[rows])
+
+
+def play(run: RunFolder, rng: np.random.Generator, noise: Noise, samples: int) -> Trials:
+    """Redraw the releases of a run until both coins have come up `samples` times, or until the cap is reached."""
+    game = _Game(run)
+    parts: list[Trials] = []
+    times = np.zeros(2, dtype=np.int64)
+    most = MOST_REDRAWN_RELEASES if game.regular else MOST_ONE_BY_ONE
+    for _ in range(max(1, most // len(game.releases))):
+        parts.append(game.redraw(rng, noise))
+        times += np.bincount(parts[-1].inside, minlength=2)
+        if times.min() >= samples:
+            break
+    names = ("inside", "rest", "log_ratio", "x_m", "y_m")
+    played = Trials(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    kept = [np.flatnonzero(played.inside == coin)[:samples] for coin in (True, False)]
+    return played.take(np.concatenate(kept))
+
+
+class _Game:
+    """The run's releases, ready to be drawn again."""
+
+    def __init__(self, run: RunFolder) -> None:
+        scenario = run.scenario
+        self.releases = [release for release in run.releases if isinstance(release, Cells)]
+        if scenario.curator is None or not self.releases:
+            raise UsageError(f"{run.path}: the run has no release of a curator to audit")
+        self.section, self.region = scenario.curator, run.region
+        self.device = scenario.device.mechanism
+        self.regular = isinstance(self.releases[0], GridCells) or self._same_coarse_cells()
+        self.replace = self.releases[0].guarantee.neighbours is Neighbours.REPLACE
+        self.crowds = [_Crowd.of(run, index, release) for index, release in enumerate(self.releases)]
+
+    def _same_coarse_cells(self) -> bool:
+        """Tell whether all releases divide the same coarse cells: noise is shared inside a coarse cell only."""
+        coarse = {release.coarse if isinstance(release, AdaptiveCells) else None for release in self.releases}
+        return len(coarse) == 1 and None not in coarse
+
+    def redraw(self, rng: np.random.Generator, noise: Noise) -> Trials:
+        """Draw every release once more, with canaries, and read off what each says about each canary."""
+        first = self.releases[0]
+        own, following = self._cells(first, rng)
+        inside = rng.random(own.size) < 0.5
+        x, y = _place(first, own, rng)
+        other_x, other_y = _place(first, following, rng)
+        in_x, in_y = np.where(inside, x, other_x), np.where(inside, y, other_y)
+        there = np.ones(own.size, dtype=np.bool_) if self.replace else inside
+        columns, log_ratio = [], np.zeros(own.size)
+        release: Cells | None = None
+        for number, crowd in enumerate(self.crowds):
+            report_x, report_y = self._reported(in_x, in_y, rng)
+            people_x, people_y = self._everyone(crowd, report_x[there], report_y[there], rng)
+            release = self._release(release, number, crowd.time_s, people_x, people_y, noise)
+            places = [(x, y, 1.0), (other_x, other_y, -1.0)] if self.replace else [(x, y, 1.0)]
+            for place_x, place_y, sign in places:
+                cell = _located(release, place_x, place_y)
+                own_report = there & (_located(release, report_x, report_y) == cell)
+                rest = release.count[cell] - (_counted(release, cell, people_x, people_y) - own_report)
+                log_ratio += sign * _laplace_log_ratio(rest, release.noise_scale[cell])
+                columns.append(rest)
+        return Trials(inside, np.column_stack(columns), log_ratio, x, y)
+
+    def _cells(self, release: Cells, rng: np.random.Generator) -> tuple[Ids, Ids]:
+        """Return each canary's cell and the one after it.
+
+        Where cells are no regular grid their noise may be shared, so there is one canary at a time; in a grid of two
+        levels it is shared inside a coarse cell, so there is one in each of those. Under replacement no cell belongs
+        to two canaries.
+        """
+        count = release.count.size
+        if isinstance(release, AdaptiveCells) and self.regular:
+            parts = release.per_side**2
+            anywhere = release.first[:-1] + (rng.random(parts.size) * parts).astype(np.int64)
+            own = anywhere[: parts.size - 1 : 2] if self.replace and parts.size > 1 else anywhere
+            return own, anywhere[1::2] if self.replace and parts.size > 1 else own
+        if self.regular:
+            own = np.arange(0, count - 1 if self.replace and count > 1 else count, 2 if self.replace else 1)
+        else:
+            own = rng.integers(0, count, 1)
+        return own, (own + 1) % count
+
+    def _everyone(
+        self, crowd: _Crowd, canary_x: Array, canary_y: Array, rng: np.random.Generator
+    ) -> tuple[Array, Array]:
+        """Return the places that a release is made from: those of the crowd, and of the canaries that are there."""
+        crowd_x, crowd_y = self._reported(crowd.x_m, crowd.y_m, rng)
+        return np.concatenate([crowd_x, canary_x]), np.concatenate([crowd_y, canary_y])
+
+    def _release(
+        self, earlier: Cells | None, number: int, time_s: float, x_m: Array, y_m: Array, noise: Noise
+    ) -> Cells:
+        """Publish one snapshot anew, after the one before it."""
+        snapshot = Snapshot(
+            time_s=time_s,
+            x_m=x_m,
+            y_m=y_m,
+            region=self.region,
+            expected_workers=self.section.expected_workers or 1.0,
+            neighbours=Neighbours(self.section.neighbours),
+            counts=self.section.counts,
+        )
+        return self.section.mechanism.following(earlier, snapshot, noise, number=number)
+
+    def _reported(self, x_m: Array, y_m: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        return self.device.report(x_m, y_m, rng=rng, region=self.region)
+
+
+@dataclass(frozen=True)
+class _Crowd:
+    """Everyone who was there at one release: at the centres of the cells in which the run counted them."""
+
+    time_s: float
+    x_m: Array
+    y_m: Array
+
+    @classmethod
+    def of(cls, run: RunFolder, index: int, release: Cells) -> _Crowd:
+        count = run.true_counts(index).to_numpy(dtype=np.int64)
+        x, y = (release.west_m + release.east_m) / 2, (release.south_m + release.north_m) / 2
+        return cls(release.time_s, np.repeat(x, count), np.repeat(y, count))
+
+
+def _place(release: Cells, cell: Ids, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return a place in each cell, clear of the edges, which belong to two cells."""
+    across, along = rng.uniform(0.05, 0.95, (2, cell.size))
+    west, south = release.west_m[cell], release.south_m[cell]
+    return west + across * (release.east_m[cell] - west), south + along * (release.north_m[cell] - south)
+
+
+def _located(release: Cells, x_m: Array, y_m: Array) -> Ids:
+    """Return the cell of each place; directly where cells have no table: then there is one place to look for."""
+    if isinstance(release, GridCells | AdaptiveCells | LatticeCells):
+        return release.locate(x_m, y_m)
+    inside = (release.west_m <= x_m[:, None]) & (x_m[:, None] <= release.east_m)
+    inside &= (release.south_m <= y_m[:, None]) & (y_m[:, None] <= release.north_m)
+    return np.where(inside.any(axis=1), np.argmax(inside, axis=1), -1)
+
+
+def _counted(release: Cells, cell: Ids, x_m: Array, y_m: Array) -> Ids:
+    """Return how many people truly are in each of the given cells."""
+    if isinstance(release, GridCells | AdaptiveCells | LatticeCells):
+        everyone = release.locate(x_m, y_m)
+        return np.bincount(everyone[everyone >= 0], minlength=release.count.size)[cell]
+    counts = []
+    for index in cell:
+        across = (x_m >= release.west_m[index]) & (x_m <= release.east_m[index])
+        counts.append(np.count_nonzero(across & (y_m >= release.south_m[index]) & (y_m <= release.north_m[index])))
+    return np.array(counts, dtype=np.int64)
+
+
+def _laplace_log_ratio(rest: Array, scale: Array) -> Array:
+    """Return ln f(rest | in) / f(rest | out) under Laplace noise; without noise, what is certain is infinite."""
+    with np.errstate(divide="ignore"):
+        return np.asarray((np.abs(rest) - np.abs(rest - 1)) / scale)

@@ -19,20 +19,16 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.audit.certify import lower_bound
+from geodp.audit.sampled import Change, ChoicesChanged, NumbersChanged, PlacesChanged
 from geodp.errors import GeodpError
-from geodp.privacy.audit_case import AuditCase, TranscriptCase
+from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.noise import Array, Integers, Noise, checked_logits
 from geodp.privacy.primitives import (
     planar_geometric_offsets,
-    with_geometric,
-    with_laplace,
-    with_planar_geometric,
 )
 
 _COINS, _FALSE_ALARM = 100, 1e-9
 """Releases by which a secret coin is tried, and the probability that a true one is taken for a false one."""
-_FEWEST_ANSWERS, _MOST_NUMBERS = 1000, 4_000_000
-"""Answers that are drawn at least, however many numbers each has; and numbers beyond which no more are drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,123 +41,6 @@ class Question:
     scale: npt.NDArray[Any]
     """Scale of the noise: it must not change with the data."""
     answer: Any
-
-
-@dataclass(frozen=True, eq=False)
-class NumbersChanged:
-    """Numbers that differ between the two inputs, in answers with Laplace or two-sided geometric noise."""
-
-    true: Array
-    other: Array
-    scale: Array
-    whole: bool = False
-    """Whether the noise is geometric."""
-    taken_with: float = 1.0
-    """Everyone is counted with this probability only, by a coin that nobody sees."""
-
-    @property
-    def columns(self) -> int:
-        """Numbers per answer."""
-        return self.true.size
-
-    @property
-    def cost(self) -> float:
-        """The most that the answer may tell: Σ|change|/scale.
-
-        Where a secret coin takes the person with probability p only, odds change by 1 - p + p·e^cost at most.
-        """
-        return float(self._behind_coin((np.abs(self.true - self.other) / self.scale).sum()))
-
-    def answers(self, noise: Noise, present: bool, samples: int) -> Array:
-        """Draw answers, one per row."""
-        there = np.full((samples, 1), present)
-        if present and self.taken_with < 1:
-            there = noise.uniform(samples)[:, None] < self.taken_with
-        values = np.where(there, self.true, self.other)
-        if self.whole:
-            drawn = [
-                with_geometric(at.astype(np.int64), wide, noise) for at, wide in zip(values.T, self.scale, strict=True)
-            ]
-            return np.column_stack(drawn).astype(np.float64)
-        return with_laplace(values, np.broadcast_to(self.scale, values.shape), noise)
-
-    def evidence(self, answers: Array) -> Array:
-        """Return what each answer says for the first input, in nats."""
-        nearer = (np.abs(answers - self.other) - np.abs(answers - self.true)) / self.scale
-        return self._behind_coin(nearer.sum(axis=1))
-
-    def _behind_coin(self, nats: npt.ArrayLike) -> Array:
-        """Return ln(1 - p + p·e^nats)."""
-        if self.taken_with >= 1:
-            return np.asarray(nats)
-        if self.taken_with <= 0:
-            return np.zeros_like(nats)
-        return np.asarray(np.logaddexp(math.log1p(-self.taken_with), math.log(self.taken_with) + np.asarray(nats)))
-
-
-@dataclass(frozen=True, eq=False)
-class PlacesChanged:
-    """Places that differ, in answers with planar geometric noise: columns and rows of a grid."""
-
-    true: Array
-    """Two rows: columns, and rows."""
-    other: Array
-    step: float
-    """ε times the width of a cell."""
-
-    @property
-    def columns(self) -> int:
-        """Numbers per answer."""
-        return self.true.size
-
-    @property
-    def cost(self) -> float:
-        """The most that the answer may tell: ε times the distance on the grid."""
-        return self.step * float(np.hypot(*(self.true - self.other)).sum())
-
-    def answers(self, noise: Noise, present: bool, samples: int) -> Array:
-        """Draw answers, one per row: all columns, then all rows."""
-        east, north = (np.tile(part, samples) for part in (self.true if present else self.other))
-        moved = with_planar_geometric(east, north, epsilon_per_m=self.step, cell_m=1.0, noise=noise)
-        return np.column_stack([part.reshape(samples, -1) for part in moved])
-
-    def evidence(self, answers: Array) -> Array:
-        """Return what each answer says for the first input, in nats."""
-        told = answers.reshape(len(answers), 2, -1)
-        away, near = (np.hypot(*np.moveaxis(told - place, 1, 0)).sum(axis=1) for place in (self.other, self.true))
-        return np.asarray(self.step * (away - near))
-
-
-@dataclass(frozen=True, eq=False)
-class ChoicesChanged:
-    """Choices whose laws differ: one row of log-probabilities each."""
-
-    true: Array
-    other: Array
-
-    @property
-    def columns(self) -> int:
-        """Numbers per answer."""
-        return len(self.true)
-
-    @property
-    def cost(self) -> float:
-        """The most that the answer may tell: the largest change of a log-probability, of every choice."""
-        return float(np.abs(self.true - self.other).max(axis=-1, initial=0.0).sum())
-
-    def answers(self, noise: Noise, present: bool, samples: int) -> Array:
-        """Draw answers, one per row."""
-        laws = self.true if present else self.other
-        return np.column_stack([noise.choose(law, samples) for law in laws]).astype(np.float64)
-
-    def evidence(self, answers: Array) -> Array:
-        """Return what each answer says for the first input, in nats."""
-        said = self.true - self.other
-        return np.asarray(sum(row[told.astype(np.int64)] for row, told in zip(said, answers.T, strict=True)))
-
-
-Change = NumbersChanged | PlacesChanged | ChoicesChanged
-"""What a question hides differently on the two inputs."""
 
 
 class _ToldApart(Exception):
@@ -407,25 +286,6 @@ def _follow_once(case: TranscriptCase, noise: Noise, first: bool) -> Followed:
     if not retold.finished or not _same(told, again):
         return Followed(math.inf)
     return Followed(retold.spent, tuple(retold.changes), tuple(retold.coins))
-
-
-def sampled_answers(case: TranscriptCase, followed: Followed) -> AuditCase:
-    """Return a followed pair with answers to draw: its questions, with what they hide on either input.
-
-    Following believes that the noise has the law it is said to have; samples do not.
-    """
-    changes = followed.changes
-    ends = np.cumsum([change.columns for change in changes])
-
-    def draw(noise: Noise, present: bool, samples: int) -> Array:
-        return np.column_stack([change.answers(noise, present, samples) for change in changes])
-
-    def score(answers: Array) -> Array:
-        parts = np.split(answers.reshape(len(answers), -1), ends[:-1], axis=1)
-        return np.asarray(sum(change.evidence(part) for change, part in zip(changes, parts, strict=True)))
-
-    most = max(_FEWEST_ANSWERS, _MOST_NUMBERS // int(ends[-1]))
-    return AuditCase(f"sampled: {case.name}", case.claimed, draw, score, threshold=0.9 * followed.spent, most=most)
 
 
 def _same(one: Sequence[npt.ArrayLike], other: Sequence[npt.ArrayLike]) -> bool:

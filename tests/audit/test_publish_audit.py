@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from geodp.audit.auditor import Audit
-from geodp.audit.private_files import PrivateFile
+from geodp.audit.neighbouring_files import PrivateFile
 from geodp.audit.publish_audit import audit_command, text_of
 from geodp.audit.publish_commands import KINDS, PublishCommand, publish_commands
 from geodp.cli.audit import run_line

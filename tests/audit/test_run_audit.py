@@ -1,3 +1,5 @@
+"""The releases of finished runs, and what the server sees of them."""
+
 import json
 import shutil
 from dataclasses import fields
@@ -8,9 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodp.audit import canaries
-from geodp.audit.canaries import play
-from geodp.audit.run_audit import audit_releases, ledger_spend, repeated
+from geodp.audit import run_audit
+from geodp.audit.run_audit import audit_releases, ledger_spend, play, repeated
 from geodp.audit.server_view import estimate_server_view
 from geodp.cli.main import main
 from geodp.curator.mechanisms import Snapshot
@@ -110,7 +111,7 @@ def test_where_cells_are_no_grid_there_is_one_canary_at_a_time(tmp_path: Path, m
         return Cells(**{field.name: getattr(drawn, field.name) for field in fields(Cells)})
 
     monkeypatch.setattr(Contour, "release", loose)
-    monkeypatch.setattr(canaries, "MOST_ONE_BY_ONE", 3000)
+    monkeypatch.setattr(run_audit, "MOST_ONE_BY_ONE", 3000)
     run(small({"curator.mechanism.epsilon": 2, "curator.release_every_s": 1800}), tmp_path / "loose", draw_map=False)
     audit = audit_releases(RunFolder(tmp_path / "loose"))
     assert 1300 < audit.samples < 1700  # the coins of 3,000 redraws of one release, not the 100,000 asked for
@@ -184,3 +185,25 @@ def test_a_series_of_outputs_spends_its_sum() -> None:
 
     assert certified(2.5 * EPSILON)
     assert not certified(3 * EPSILON)
+
+
+QUICK: dict[str, Any] = {
+    "duration_s": 600,
+    "workers.source.count": 1000,
+    "workers.mobility": {"kind": "static"},
+    "tasks.demand.per_hour": 30,
+    "tasks.reward.total": 60,
+    "curator.release_every_s": 300,
+}
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_an_adaptive_grid_spends_no_more_than_the_ledger_says(tmp_path: Path, neighbours: str) -> None:
+    """Coarse cells share no noise, so there is a canary in each of them, which gives the audit some power."""
+    changes = {"curator.mechanism": {"kind": "adaptive_grid", "epsilon": 1.5}, "curator.neighbours": neighbours}
+    run(small({**QUICK, **changes}), tmp_path / "run", draw_map=False, summarise=False)
+    audit = audit_releases(RunFolder(tmp_path / "run"), samples=5000)
+    assert audit.worst is not None
+    assert audit.worst.claimed == 3.0
+    assert not audit.refuted
+    assert audit.worst.certified > 0.3 * audit.worst.claimed

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import geodp
-from geodp.audit.interaction import DecidedOffers
+from geodp.audit.server_view import DecidedOffers
 from geodp.errors import GeodpError
 from geodp.public.events import REGION_FAILURES
 from geodp.run_folder.folder import RunFolder

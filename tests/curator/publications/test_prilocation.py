@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import geodp
-from geodp.audit.exact import exact_epsilon
+from geodp.audit.certify import exact_epsilon
 from geodp.audit.kinds import audit_kind, audit_plugin, noise_by_name
 from geodp.curator.publications.k_anonymous_visits import KAnonymousVisits, groups_of
 from geodp.curator.publications.prilocation import PriLocation

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from geodp.audit.interaction import DecidedOffers, _others
+from geodp.audit.server_view import DecidedOffers, _others
 from geodp.public.acceptance.tanh_reward import TanhReward
 from geodp.run_folder.folder import RunFolder
 from geodp.runs.run import run
