@@ -40,7 +40,7 @@ def build_map(run: RunFolder, *, public: bool = False) -> str:
     scenario = run.scenario
     page = Page(run.region, max_points=scenario.map.max_points, public=public)
     if scenario.map.basemap not in {"none", "osm"}:
-        basemap.draw_backdrop(_anchored(Path(scenario.map.basemap), run), page)
+        basemap.draw_backdrop(run.path / scenario.map.basemap, page)  # a relative path is meant from the run folder
     _draw(_layers(run, public=public), run, page)
     return offline_page(
         page,
@@ -49,7 +49,7 @@ def build_map(run: RunFolder, *, public: bool = False) -> str:
         start_s=scenario.start_s,
         duration_s=scenario.duration_s,
         groups=list(run.arms),
-        release_times=[release.time_s for release in _first(run).releases],
+        release_times=[release.time_s for release in next(iter(run.arms.values()), run).releases],
         tiles=scenario.map.basemap == "osm",
     )
 
@@ -109,13 +109,3 @@ def _draw_one(layer: Layer, run: RunFolder, page: Page) -> None:
         layer.draw(run, page)
     except PluginNotLoaded:
         page.note(f"{layer.title}: not drawn, it needs a plug-in of the run that was not loaded")
-
-
-def _first(run: RunFolder) -> RunFolder:
-    """Return the run itself, or the first arm of a comparison."""
-    return next(iter(run.arms.values()), run)
-
-
-def _anchored(path: Path, run: RunFolder) -> Path:
-    """Return a basemap's path; a relative one is meant from the run folder."""
-    return path if path.is_absolute() else run.path / path

@@ -38,7 +38,7 @@ class ReleasedOnly(RunFolder):
 
     @cached_property
     def history_reports(self) -> list[HistoryReport]:
-        """What phones told under a promise that holds."""
+        """What phones reported under a promise that holds."""
         return [report for report in self._whole.history_reports if report.guarantee.holds]
 
     @property
@@ -56,13 +56,9 @@ class ReleasedOnly(RunFolder):
 
     def file(self, name: str) -> Path:
         """Return the path of a public file, and refuse any other."""
-        _refuse_truth(name)
+        if name not in _PUBLIC_FILES and not name.startswith("estimates/"):
+            raise UsageError(
+                f"a public map holds released data only, but a layer that calls itself public reads {name}. "
+                "Set `public = False` in that layer, or draw it from run.releases."
+            )
         return super().file(name)
-
-
-def _refuse_truth(name: str) -> None:
-    if name not in _PUBLIC_FILES and not name.startswith("estimates/"):
-        raise UsageError(
-            f"a public map holds released data only, but a layer that calls itself public reads {name}. "
-            "Set `public = False` in that layer, or draw it from run.releases."
-        )

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
 
 
-class Effort(TaskMetric):
+class Effort(Metric):
     """Metrics of what a task costs: less is better."""
 
     better: ClassVar[str] = "lower"
     topic: ClassVar[str] = "effort"
 
 
-class NotifiedWorkers(Effort):
+class NotifiedWorkers(Effort, TaskMetric):
     """Different workers who were asked, mean over offered tasks (ANW).
 
     Everyone inside a circle is asked, the busy ones too; whoever is asked again in a wider circle counts
@@ -47,7 +47,7 @@ class NotifiedWorkers(Effort):
         return asked.reindex(settled, fill_value=0).astype("float64")
 
 
-class NotifiedPerSuccess(Metric):
+class NotifiedPerSuccess(Effort):
     """Workers asked about all decided tasks that were offered, for each of them that was taken.
 
     A ratio of two sums over tasks: what a success costs in disturbed people, failures included. Interval: delta method.
@@ -56,8 +56,6 @@ class NotifiedPerSuccess(Metric):
 
     kind: ClassVar[str] = "notified_per_success"
     unit: ClassVar[str] = "workers"
-    better: ClassVar[str] = "lower"
-    topic: ClassVar[str] = "effort"
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Divide all who were asked by the tasks taken."""
@@ -72,7 +70,7 @@ class NotifiedPerSuccess(Metric):
         return {self.kind: Measured(ratio, ratio - half, ratio + half, has_interval=True)}
 
 
-class Hop(Effort):
+class Hop(Effort, TaskMetric):
     """Diagonal of the smallest box around the workers who were asked, in hops of two radio ranges, mean over tasks.
 
     The box lies along the axes. Tasks about which nobody was asked have none and are left out; so are those undecided
@@ -99,7 +97,7 @@ class Hop(Effort):
         return diagonal_m[diagonal_m.index.isin(decided(run).index)] / (2 * self.radio_range_m)
 
 
-class TravelDistance(Effort):
+class TravelDistance(Effort, TaskMetric):
     """Distance from the chosen worker to the task when setting out, mean over tasks taken (WTD).
 
     Trips that are still under way when the run ends count: leaving them out would favour short ones.
@@ -124,7 +122,7 @@ class TravelDistance(Effort):
         return pd.Series(distance_m, index=start.index).sort_index()
 
 
-class ExecutionCost(Effort):
+class ExecutionCost(Effort, TaskMetric):
     """Distances of all workers who were asked, summed over workers and tasks (EC).
 
     Each worker counts once per task, at the distance of the last time asked; `travel_distance_m` has the
@@ -147,7 +145,7 @@ class ExecutionCost(Effort):
         return cost_m.reindex(run.tasks.index, fill_value=0.0).astype("float64")
 
 
-class RewardSpent(Effort):
+class RewardSpent(Effort, TaskMetric):
     """Reward promised to chosen workers who set out, summed over tasks.
 
     An offer that nobody takes costs nothing. Interval: of the sum of as many independent tasks,
@@ -163,7 +161,7 @@ class RewardSpent(Effort):
         return run.tasks["reward"].astype("float64").fillna(0.0)
 
 
-class RewardPerCompleted(Effort):
+class RewardPerCompleted(Effort, TaskMetric):
     """Reward of a completed task, mean over the tasks that were completed."""
 
     kind: ClassVar[str] = "reward_per_completed"

@@ -81,12 +81,12 @@ def _read(run: RunFolder) -> ScoredHistories:
 
 
 class CategoryMae(Metric):
-    """Mean absolute error of the number of items per category in the history told, over perturbed categories.
+    """Mean absolute error of the number of items per category in the history reported, over perturbed categories.
 
-    Per person |Cᵀ(told) - Cᵀ(true)| over the categories told with noise and the items that are protected, mean over
-    categories, then over people: what the noise and the fitting cost, which `category_mae_bound` bounds in expectation.
-    `category_mae_all` is over all categories and all items: what a reader of the told histories gets wrong about them,
-    no-release categories included. The last report counts. Interval: t, over people. Only where phones tell about
+    Per person |Cᵀ(reported) - Cᵀ(true)| over the categories reported with noise and the items that are protected, mean
+    over categories, then over people: what noise and fitting cost, which `category_mae_bound` bounds in expectation.
+    `category_mae_all` is over all categories and all items: what a reader of the reports gets wrong about them,
+    no-release categories included. The last report counts. Interval: t, over people. Only where phones report about
     histories.
 
     Reference
@@ -122,7 +122,7 @@ class CategoryMaeBound(Metric):
     z are the noise scales of the c perturbed categories: the noise itself, the distance from noisy counts to the
     nearest possible ones (at most that to the true ones, which are possible), and the rounding of at most c items. Mean
     over people, whose choices differ. The paper's own bound has a last step without proof and leaves the rounding out.
-    Undefined (null) where nothing is told with noise.
+    Undefined (null) where nothing is reported with noise.
     """
 
     kind: ClassVar[str] = "category_mae_bound"
@@ -149,10 +149,10 @@ class CategoryMaeBound(Metric):
 
 
 class ItemsKept(Metric):
-    """Share of a person's true items that the phone told, mean over people with any; the last report counts.
+    """Share of a person's true items that the phone reported, mean over people with any; the last report counts.
 
-    `items_made_up` is the share of told items that are not true, mean over people who told any. Interval: t, over
-    people. Only where phones tell about histories.
+    `items_made_up` is the share of reported items that are not true, mean over people who reported any. Interval: t,
+    over people. Only where phones report about histories.
     """
 
     kind: ClassVar[str] = "items_kept"

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
 
 
-class SuccessRate(TaskShare):
+class Fate(Metric):
+    """Metrics of what became of tasks."""
+
+    topic: ClassVar[str] = "tasks"
+
+
+class SuccessRate(Fate, TaskShare):
     """Share of tasks that a worker took (ASR): taken / (arrived - censored).
 
     Tasks that the server found unreachable or gave up count as failures. Tasks still undecided when the run
@@ -29,14 +35,13 @@ class SuccessRate(TaskShare):
 
     kind: ClassVar[str] = "success_rate"
     better: ClassVar[str] = "higher"
-    topic: ClassVar[str] = "tasks"
 
     def per_task(self, run: RunFolder) -> pd.Series:
         """Return 1 for a task that was taken, 0 for one that was not; censored tasks are left out."""
         return (decided(run)["outcome"] == "success").astype("float64")
 
 
-class UnreachableShare(TaskShare):
+class UnreachableShare(Fate, TaskShare):
     """Share of tasks that the server never offered to anyone, among all it came to plan.
 
     The reason of each is in the event log. Tasks that arrive after the last planning round are not counted.
@@ -45,7 +50,6 @@ class UnreachableShare(TaskShare):
 
     kind: ClassVar[str] = "unreachable_share"
     better: ClassVar[str] = "lower"
-    topic: ClassVar[str] = "tasks"
 
     def per_task(self, run: RunFolder) -> pd.Series:
         """Return 1 for a planned task that was never offered, else 0."""
@@ -55,7 +59,7 @@ class UnreachableShare(TaskShare):
         return pd.Series(~planned.isin(first_offers(run).index), index=planned).astype("float64")
 
 
-class WaitingTime(TaskMetric):
+class WaitingTime(Fate, TaskMetric):
     """Time from a task's arrival to its completion, mean over the tasks that were completed.
 
     Workers who set out before the run ends arrive after it, so that long trips are not left out.
@@ -64,14 +68,13 @@ class WaitingTime(TaskMetric):
     kind: ClassVar[str] = "waiting_time_s"
     unit: ClassVar[str] = "s"
     better: ClassVar[str] = "lower"
-    topic: ClassVar[str] = "tasks"
 
     def per_task(self, run: RunFolder) -> pd.Series:
         """Return the waiting time of each completed task."""
         return (run.tasks["completed_s"] - run.tasks["arrived_s"]).dropna()
 
 
-class FailureReasons(Metric):
+class FailureReasons(Fate):
     """Share of the decided tasks that failed for each reason (`failed_<reason>`), the event log's own words.
 
     Every reason for which a task offered to a region can fail has a key, 0 where it did not happen; each task's own
@@ -81,7 +84,6 @@ class FailureReasons(Metric):
     kind: ClassVar[str] = "failure_reasons"
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "lower"
-    topic: ClassVar[str] = "tasks"
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Count the failures by reason."""
@@ -92,12 +94,11 @@ class FailureReasons(Metric):
         return {f"failed_{why}": share(int((reasons == str(why)).sum()), len(tasks)) for why in REGION_FAILURES}
 
 
-class TasksArrived(Metric):
+class TasksArrived(Fate):
     """Number of tasks that arrived during the run."""
 
     kind: ClassVar[str] = "tasks_arrived"
     unit: ClassVar[str] = "tasks"
-    topic: ClassVar[str] = "tasks"
     public: ClassVar[bool] = True
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
@@ -105,12 +106,11 @@ class TasksArrived(Metric):
         return {self.kind: Measured(len(run.tasks))}
 
 
-class CensoredTasks(Metric):
+class CensoredTasks(Fate):
     """Number of tasks undecided when the run ended; they are left out of `success_rate`."""
 
     kind: ClassVar[str] = "censored_tasks"
     unit: ClassVar[str] = "tasks"
-    topic: ClassVar[str] = "tasks"
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Count tasks without a decision."""

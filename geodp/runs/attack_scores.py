@@ -1,4 +1,7 @@
-"""Attacks on a finished run: each is shown the server's view alone, and its guesses are held against the truth here."""
+"""Attacks on a finished run: their guesses held against the truth, and what they find in words.
+
+Each is shown the server's view alone. What it finds is the one yardstick that promises of different kinds share.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,13 @@ import numpy as np
 import pandas as pd
 
 from geodp.attacks import ANYONE, Attack, AttackView, Guesses
+from geodp.metrics import Measured
+from geodp.metrics.attacks import attack_scores
 from geodp.public.release import Cells, Points
 from geodp.run_folder.folder import ATTACK_SCORES, no_attack_scores
+from geodp.runs.measure import measurements
+from geodp.runs.quantity import UNDEFINED, quantity, with_interval
+from geodp.storage.markdown import as_code
 from geodp.storage.stamp import write_simulated
 
 if TYPE_CHECKING:
@@ -18,6 +26,15 @@ if TYPE_CHECKING:
 
 ANYONE_SCORED = 2000
 """A guess that names nobody is held against the positions of so many people."""
+_WORDS = {
+    "prior_error_m": "error of a guess without any release",
+    "attack_error_m": "error from what the server got at that moment",
+    "tracking_error_m": "error from all linked reports (forward-backward)",
+    "tracking_error_viterbi_m": "error of the most likely path (Viterbi)",
+    "attack_hit_rate": "guesses within {radius} from one moment",
+    "tracking_hit_rate": "guesses within {radius} from linked reports",
+}
+"""Names of rows; those of other attacks go by their kind."""
 
 
 def write_attacks(run: RunFolder) -> None:
@@ -64,3 +81,58 @@ def _matched(guesses: Guesses, truth: pd.DataFrame) -> pd.DataFrame:
     for_all = guessed[anyone].drop(columns="who").merge(places[places["who"].isin(people)], on="release")
     for_one = guessed[~anyone].merge(places, on=["release", "who"])
     return pd.concat([for_one, for_all], ignore_index=True)
+
+
+def adversary_lines(runs: dict[str, RunFolder]) -> list[str]:
+    """Return a section with a column per run ([] when no run was attacked)."""
+    if not any(run.scenario.attacks for run in runs.values()):
+        return []
+    measured = [{key: value for _, key, value in measurements(run)} for run in runs.values()]
+    names = [as_code(name) if name else "value" for name in runs]
+    lines = ["| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for key, (words, unit) in _rows(runs).items():
+        cells = [with_interval(found.get(key, Measured(None)), unit) for found in measured]
+        if any(cell != UNDEFINED for cell in cells):
+            lines.append(f"| {words} | " + " | ".join(cells) + " |")
+    return ["## What an adversary finds", _explained(runs), "\n".join(lines)]
+
+
+def _rows(runs: dict[str, RunFolder]) -> dict[str, tuple[str, str]]:
+    """Return the words and the unit of each key: the blind guess first, then errors, then hits."""
+    scores = [one for run in runs.values() for one in attack_scores(run)]
+    rows = {"prior_error_m": (_WORDS["prior_error_m"], "m")}
+    for one in scores:
+        what = f"error of {as_code(one.kind)}" + ("" if one.hit_key else f", method {as_code(one.method)}")
+        rows[one.error_key] = (_WORDS.get(one.error_key, what + _place(one.error_key)), "m")
+    for one in scores:
+        if one.hit_key is not None:
+            what = f"guesses of {as_code(one.kind)} within {{radius}}" + _place(one.hit_key)
+            rows[one.hit_key] = (_WORDS.get(one.hit_key, what).format(radius=_radius(runs, one.kind)), "share")
+    return rows
+
+
+def _place(key: str) -> str:
+    """Say which attack of its kind a key is about, where it is not the first."""
+    ending = key.rpartition("_")[2]
+    return f" (no. {ending})" if ending.isdecimal() else ""
+
+
+def _radius(runs: dict[str, RunFolder], kind: str) -> str:
+    attacks = [attack for run in runs.values() for attack in run.scenario.attacks if attack.kind == kind]
+    found = {quantity(attack.hit_radius_m, "m") for attack in attacks}
+    return found.pop() if len(found) == 1 else "the hit radius"
+
+
+def _explained(runs: dict[str, RunFolder]) -> str:
+    text = (
+        "Attacks see what the server sees and a public prior, and guess where single people are; their mean distance "
+        "from the truth is in the table, with 95 % intervals over people. It is what these attacks find, and no bound "
+        "on what others may."
+    )
+    kinds = {run.scenario.curator is None for run in runs.values()}
+    if len(kinds) > 1:
+        text += (
+            " ε of a curator's releases and ε per metre of phones' reports measure different things: they are neither "
+            "added nor compared, and this table is the common yardstick."
+        )
+    return text

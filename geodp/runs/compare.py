@@ -85,7 +85,8 @@ def compare_runs(runs: dict[str, RunFolder]) -> pd.DataFrame:
             if twins[name] and key == metric.kind:
                 gap, pairs = _paired(metric, runs[name], runs[baseline])
             if gap is None:
-                gap = _unpaired(found[name], found[baseline], independent=not twins[name])
+                gap = difference(found[name], found[baseline])
+                gap = Measured(gap.value) if twins[name] else gap  # the same luck, and no pairs: no interval
             row |= _spread(f"{name} - {baseline}", gap) | {f"{name} - {baseline} pairs": pairs}
             row["paired"] = row["paired"] and pairs is not None
         rows.append(row)
@@ -113,12 +114,6 @@ def _paired(metric: Metric, run: RunFolder, base: RunFolder) -> tuple[Measured |
         return None, None
     gaps = (here - there).dropna()
     return (total(gaps) if metric.summed and len(gaps) else mean(gaps)), len(gaps)
-
-
-def _unpaired(first: Measured, second: Measured, *, independent: bool) -> Measured:
-    """Return the difference of two values; runs on the same luck that have no pairs get no interval."""
-    gap = difference(first, second)
-    return gap if independent else Measured(gap.value)
 
 
 def _spread(name: str, measured: Measured) -> dict[str, float | None]:

@@ -128,6 +128,8 @@ def run_into(
 
 def _run_arms(scenario: Scenario, folder: Path, say: Progress, finish: Callable[[Path, Progress], None]) -> None:
     """Run a plain scenario, or every arm of a comparison on one world, and then compare them."""
+    from geodp.runs.compare import compare_runs, comparison_csv
+
     compared = bool(scenario.compare)
     made = arms(scenario, trust_plugins=True) if compared else {"": scenario}
     scenarios = {name: arm.resolved() for name, arm in made.items()}
@@ -149,18 +151,13 @@ def _run_arms(scenario: Scenario, folder: Path, say: Progress, finish: Callable[
             finish(part, say_of_arm)
     write_scenario(scenario, folder / "scenario.yaml")
     write_json(folder / MANIFEST, _manifest(scenario, {}) | {"arms": list(scenarios)})
-    _write_comparison(RunFolder(folder, trust_plugins=True))
+    table = compare_runs(RunFolder(folder, trust_plugins=True).arms)
+    write_text(folder / "comparison.csv", comparison_csv(table))
     finish(folder, say)
 
 
 def _say_of_arm(name: str, say: Progress, phase: str, share: float) -> None:
     say(f"{name}: {phase}", share)
-
-
-def _write_comparison(run: RunFolder) -> None:
-    from geodp.runs.compare import compare_runs, comparison_csv
-
-    write_text(run.path / "comparison.csv", comparison_csv(compare_runs(run.arms)))
 
 
 def _run_one(
@@ -346,24 +343,14 @@ def _write_ledgers(engine: Engine, folder: Path, items: Array | None) -> None:
     write_simulated(pd.concat(tables, ignore_index=True), folder / "truth" / "ledger.parquet")
 
 
+_PLANNED = ("radius_m", "uncapped_radius_m", "planned_success", "density_per_m2", "expected_workers")
 SERVER_VIEW = {
-    "task": "int64",
-    "round": "int64",
-    "time_s": "float64",
-    "x_m": "float64",
-    "y_m": "float64",
-    "reward": "float64",
-    "radius_m": "float64",
-    "uncapped_radius_m": "float64",
-    "planned_success": "float64",
-    "density_per_m2": "float64",
-    "expected_workers": "float64",
+    **dict.fromkeys(("task", "round"), "int64"),
+    **dict.fromkeys(("time_s", "x_m", "y_m", "reward", *_PLANNED), "float64"),
     "recipients": "Int64",
     "unreachable": "string",
-    "notes": "object",
-    "winners": "object",
-    "answered_s": "float64",
-    "completed_s": "float64",
+    **dict.fromkeys(("notes", "winners"), "object"),
+    **dict.fromkeys(("answered_s", "completed_s"), "float64"),
 }
 """Columns of `server_view.parquet`: what the server decided and learnt, and nothing else."""
 

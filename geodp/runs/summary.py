@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from geodp.metrics import TOPICS, Measured, Metric
 from geodp.public.events import Reason
 from geodp.run_folder.folder import write_text
-from geodp.runs.adversary import adversary_lines
+from geodp.runs.attack_scores import adversary_lines
 from geodp.runs.compare import compare_runs, comparison_text, differences_table, measured_in, values_table
 from geodp.runs.measure import measurements
 from geodp.runs.promise import promise_lines

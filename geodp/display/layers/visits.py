@@ -64,7 +64,7 @@ class ReleasedPlacesLayer(PublicationLayer):
 
 
 class ReportedPlacesLayer(Layer):
-    """Places that phones told in the last report about histories, by how many phones: true ones and fitted ones."""
+    """Places that phones named in their last report about histories, by how many phones: true ones and fitted ones."""
 
     kind: ClassVar[str] = "told_places"
     title: ClassVar[str] = "Places phones told"
