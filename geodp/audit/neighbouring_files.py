@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from geodp.audit.publish_commands import PublishCommand, venue_places
+from geodp.geometry import Array
 
 Row = dict[str, str]
 REGION = (10.0, 50.0, 10.06, 50.04)
@@ -186,11 +186,10 @@ class NeighbouringFiles:
     """Public list of people, where there is one."""
 
 
-def neighbouring_files(command: PublishCommand, rng: np.random.Generator) -> NeighbouringFiles:
-    """Draw a file and a neighbour of it."""
-    protected = rng.random() < _PROTECTED  # the first change is the one that the promise is about
-    change = command.changes[0 if protected else int(rng.integers(len(command.changes)))]
-    kind = command.file
+def neighbouring_files(kind: FileKind, changes: Sequence[str], rng: np.random.Generator) -> NeighbouringFiles:
+    """Draw a file and a neighbour of it; every other time by the first change, which the promise is about."""
+    protected = rng.random() < _PROTECTED
+    change = changes[0 if protected else int(rng.integers(len(changes)))]
     rows = crowd(kind, rng)
     person = odd_person(kind, rng)
     taken = {row["user"] for row in rows}
@@ -320,6 +319,13 @@ _CHANGES = {
 
 def _lonlat(row: Row) -> tuple[float, float]:
     return float(row["lon"]), float(row["lat"])
+
+
+def venue_places() -> Array:
+    """Return the places of the public venues: longitude and latitude."""
+    west, south, east, north = REGION
+    rng = np.random.default_rng(4)
+    return np.round(rng.uniform((west + 0.01, south + 0.01), (east - 0.01, north - 0.01), (VENUES, 2)), 6)
 
 
 def ground_m(one: tuple[float, float], other: tuple[float, float]) -> float:

@@ -79,7 +79,7 @@ def audit_command(command: PublishCommand, run: CommandLine, *, files: int = FIL
     rng = Streams(seed).generator(f"audit.{command.name}")
     pairs, apart, published = [], [], 0
     for number in range(files):
-        pair = neighbouring_files(command, rng)
+        pair = neighbouring_files(command.file, command.changes, rng)
         setting = _Setting(
             run,
             command,

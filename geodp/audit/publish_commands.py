@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from geodp.audit.kinds import variants_of
-from geodp.audit.neighbouring_files import POSITIONS, REGION, TRIPS, VENUES, VISITS, FileKind
+from geodp.audit.neighbouring_files import POSITIONS, REGION, TRIPS, VISITS, FileKind, venue_places
 from geodp.errors import UsageError
 from geodp.model import did_you_mean
 from geodp.public.guarantee import Unit
@@ -152,13 +152,6 @@ def _trajectories() -> Iterator[PublishCommand]:
             yield PublishCommand(
                 "trajectories", name, words, TRIPS, (*changes, "unusable", "order", "columns"), (8.0, 1000.0)
             )
-
-
-def venue_places() -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the places of the public venues: longitude and latitude."""
-    west, south, east, north = REGION
-    rng = np.random.default_rng(4)
-    return np.round(rng.uniform((west + 0.01, south + 0.01), (east - 0.01, north - 0.01), (VENUES, 2)), 6)
 
 
 def write_public(command: PublishCommand, folder: Path, users: list[str]) -> None:
