@@ -138,7 +138,7 @@ def pay_for_accuracy(counted: PaidCounts, visits: VisitTable, noise: Noise, epsi
     everything = sizes.visits(counted.bound) + missing.value
     unsorted = counted.count if counted.own_noise is None else counted.own_noise.noisy
     like = np.sort(fit_total(unsorted, everything))[::-1]
-    error = _measured(counted, visits, sizes, noise, half)
+    error = _measure_error(counted, visits, sizes, noise, half)
     if counted.own_noise is not None:
         kept = everything - missing.value
         models = []
@@ -150,7 +150,7 @@ def pay_for_accuracy(counted: PaidCounts, visits: VisitTable, noise: Noise, epsi
     return PaidAccuracy(error, sizes, like, everything, total_off)
 
 
-def _measured(counted: PaidCounts, visits: VisitTable, sizes: RowSizes, noise: Noise, epsilon: float) -> Estimate:
+def _measure_error(counted: PaidCounts, visits: VisitTable, sizes: RowSizes, noise: Noise, epsilon: float) -> Estimate:
     """Measure the error against users at no more than M venues, scaled to all visits: one user changes it by ρ·M.
 
     The sum is rounded to a whole number, which lies on every lattice of noise; that may add one, and the rounding
@@ -165,9 +165,9 @@ def _measured(counted: PaidCounts, visits: VisitTable, sizes: RowSizes, noise: N
     reference = visits.summed(partial(_counts_up_to, limit=limit, key=draw_key(noise)))
     off = np.rint(np.abs(counted.count - ratio * reference).sum())
     most = ratio * limit + 2
-    told = max(float(laplace_counts(np.array([off]), epsilon=epsilon, sensitivity=most, noise=noise)[0]), 0.0)
+    noisy = max(float(laplace_counts(np.array([off]), epsilon=epsilon, sensitivity=most, noise=noise)[0]), 0.0)
     spread = _LAPLACE_SURE * most / epsilon + _UNSEEN_SURE * (beyond.high - beyond.low) / 2
-    return Estimate(told / venues, max(told - spread, 0.0) / venues, (told + spread) / venues)
+    return Estimate(noisy / venues, max(noisy - spread, 0.0) / venues, (noisy + spread) / venues)
 
 
 def _with_model(measured: Estimate, model: float, low: float, high: float) -> Estimate:
@@ -318,8 +318,8 @@ def accuracy_facts(error: Estimate, *, always: bool) -> dict[str, float]:
 def other_errors(paid: PaidAccuracy, venues: int, epsilon: float, cap: int | None) -> dict[str, float]:
     """Return the mean errors that other methods would have at the same ε (and cap), as far as what was paid for tells.
 
-    What grouping, smoothing and Fourier's coefficients would do depends on which venues are alike: that is not told.
-    Where the number of all visits is drowned in noise, so is what other methods would do: then only zeros are told of,
+    What grouping, smoothing and Fourier's coefficients would do depends on which venues are alike: that is not noisy.
+    Where the number of all visits is drowned in noise, so is what other methods would do: then only zeros are noisy of,
     by the most that their error may be, and only where even that is clearly less than the own one.
     """
     if paid.total_off > KNOWN_WITHIN * paid.total:
@@ -365,7 +365,7 @@ def _nearer(kind: str, facts: Mapping[str, float]) -> str:
         return ""
     listed = ", ".join(f"{name} by about {value:.3g}" for value, name in best)
     text = f"At the same ε other methods would be {'off' if limit == math.inf else 'nearer'}: {listed}."
-    usual = f"What {NEAREST}, most often the nearest, would do here is not told by what was paid for."
+    usual = f"What {NEAREST}, most often the nearest, would do here is not noisy by what was paid for."
     return text if kind == NEAREST else f"{text} {usual}"
 
 

@@ -117,7 +117,7 @@ class Boxes:
         return west, south, east, north
 
     @classmethod
-    def joined(cls, parts: list[Boxes]) -> Boxes:
+    def concatenate(cls, parts: list[Boxes]) -> Boxes:
         """Return all boxes of several sets."""
         names = ("west", "south", "east", "north")
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
@@ -141,7 +141,7 @@ class LatticeTable:
         return cls(np.pad(table.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0))))
 
     @classmethod
-    def counted(cls, snapshot: Snapshot, lattice: Grid) -> LatticeTable:
+    def count(cls, snapshot: Snapshot, lattice: Grid) -> LatticeTable:
         """Count people per square."""
         return cls.of(lattice.count(snapshot.x_m, snapshot.y_m).reshape(lattice.rows, lattice.columns))
 

@@ -56,13 +56,13 @@ class TreeMechanism(Decomposition):
         """Measure the tree, make its levels agree, prune it, and publish the cells that are left."""
         height = self._size(snapshot, noise)
         lattice = self._lattice(snapshot.region, height)
-        table = LatticeTable.counted(snapshot, lattice)
+        table = LatticeTable.count(snapshot, lattice)
         change = sensitivity(snapshot.neighbours)
         levels = self._measure(Boxes.whole(lattice), table, height, change, noise)
         least = self.least_count
         if least is None:
             least = 4 * math.sqrt(2) * levels[-1].scale
-        boxes, found = pruned(levels, consistent(levels), least or -math.inf)  # estimates may be below zero
+        boxes, found = prune_tree(levels, reconcile_levels(levels), least or -math.inf)  # estimates may be below zero
         return lattice_cells(found, lattice, self.release_fields(snapshot, boxes.edges_m(lattice)))
 
     def _measure(self, roots: Boxes, table: LatticeTable, height: int, change: float, noise: Noise) -> list[Level]:
@@ -143,11 +143,11 @@ class Estimates:
     fourth: Array
 
     @classmethod
-    def measured(cls, value: Array, scale: float) -> Estimates:
+    def of(cls, value: Array, scale: float) -> Estimates:
         """Return counts that were measured with Laplace noise of one scale."""
         return cls(value, np.full(value.size, scale**2), np.full(value.size, scale**4))
 
-    def averaged(self, other: Estimates) -> Estimates:
+    def average(self, other: Estimates) -> Estimates:
         """Return the average of two independent estimates with weights inverse to their variances."""
         mine = other.second / (self.second + other.second)
         theirs = 1 - mine
@@ -157,7 +157,7 @@ class Estimates:
             mine**4 * self.fourth + theirs**4 * other.fourth,
         )
 
-    def added_up(self, group: Whole, groups: int) -> Estimates:
+    def add_up(self, group: Whole, groups: int) -> Estimates:
         """Return the sum of each group."""
         parts = (self.value, self.second, self.fourth)
         return Estimates(*(np.bincount(group, part, minlength=groups).astype(np.float64) for part in parts))
@@ -167,7 +167,7 @@ class Estimates:
         return Estimates(self.value[which], self.second[which], self.fourth[which])
 
 
-def consistent(levels: Sequence[Level]) -> list[Estimates]:
+def reconcile_levels(levels: Sequence[Level]) -> list[Estimates]:
     """Return for every level the counts that use all noisy counts best: each is the sum of its children.
 
     The least-squares solution with weights inverse to the variances, in two passes. Upwards, a node's own count is
@@ -175,7 +175,7 @@ def consistent(levels: Sequence[Level]) -> list[Estimates]:
     outside of it says: what is known about the parent from outside, less the siblings. Below and outside have no
     noise in common, so the law of the noise is known at each step.
     """
-    own = [Estimates.measured(level.count, level.scale) for level in levels]
+    own = [Estimates.of(level.count, level.scale) for level in levels]
     below, sums = _upwards(levels, own)
     outside = own[0]
     found = []
@@ -189,8 +189,8 @@ def consistent(levels: Sequence[Level]) -> list[Estimates]:
                 parents.second + (siblings.second - mine.second),
                 parents.fourth + (siblings.fourth - mine.fourth),
             )
-            outside = own[depth].averaged(rest)
-        found.append(outside if depth == len(levels) - 1 else outside.averaged(sums[depth]))
+            outside = own[depth].average(rest)
+        found.append(outside if depth == len(levels) - 1 else outside.average(sums[depth]))
     return found
 
 
@@ -199,12 +199,12 @@ def _upwards(levels: Sequence[Level], own: list[Estimates]) -> tuple[list[Estima
     below, sums = [own[-1]], []
     for depth in range(len(levels) - 2, -1, -1):
         children = levels[depth + 1]
-        sums.append(below[-1].added_up(children.parent, levels[depth].count.size))
-        below.append(own[depth].averaged(sums[-1]))
+        sums.append(below[-1].add_up(children.parent, levels[depth].count.size))
+        below.append(own[depth].average(sums[-1]))
     return below[::-1], sums[::-1]
 
 
-def pruned(levels: Sequence[Level], estimates: Sequence[Estimates], least_count: float) -> tuple[Boxes, Estimates]:
+def prune_tree(levels: Sequence[Level], estimates: Sequence[Estimates], least_count: float) -> tuple[Boxes, Estimates]:
     """Return the cells that are left when nodes with too few people are not divided.
 
     Looks at estimates alone, so it costs nothing.
@@ -219,7 +219,7 @@ def pruned(levels: Sequence[Level], estimates: Sequence[Estimates], least_count:
         boxes.append(level.boxes.take(ends))
         kept.append(estimates[depth].take(ends))
     parts = ([getattr(each, name) for each in kept] for name in ("value", "second", "fourth"))
-    return Boxes.joined(boxes), Estimates(*(np.concatenate(part) for part in parts))
+    return Boxes.concatenate(boxes), Estimates(*(np.concatenate(part) for part in parts))
 
 
 def lattice_cells(found: Estimates, lattice: Grid, fields: dict[str, Any]) -> LatticeCells:

@@ -41,22 +41,6 @@ KIND_OF_VARIANT = {
     "none": "exact_trips",
 }
 """Version 0.1 had one publication, `dpt`, with variants."""
-_FORMER_DEFAULTS = {
-    "epsilon": 1.0,
-    "tokens_per_trajectory": 20.0,
-    "finest_m": 100.0,
-    "levels": 6,
-    "order": 2,
-    "kappa": 1.0,
-    "window": 3,
-    "choice_share": 0.1,
-    "lengths_share": 0.1,
-    "times_share": 0.05,
-    "most_points": 1000,
-    "baseline_cells": 16,
-    "period_s": 86_400.0,
-}
-"""Its fields that not every variant read; run folders state them all."""
 
 
 class TripsPublication(Publication):
@@ -326,9 +310,12 @@ def _read_variant(fields: dict[str, Any]) -> tuple[type[Plugin], dict[str, Any]]
         fields["trajectories_per_person"] = fields.get("trajectories_per_person") or DEFAULT_CAP
     elif kind == "exact_trips":
         fields.setdefault("trajectories_per_person", None)
-    method = find(kind, "publication")
-    unread = [name for name in fields if name in _FORMER_DEFAULTS and name not in method.model_fields]
-    stated = [name for name in unread if fields.pop(name) != _FORMER_DEFAULTS[name]]
+    methods = {name: find(name, "publication") for name in KIND_OF_VARIANT.values()}
+    method = methods.pop(kind)
+    # Run folders of that version state the fields of all variants.
+    others = {name: field.default for each in methods.values() for name, field in each.model_fields.items()}
+    unread = [name for name in fields if name in others and name not in method.model_fields]
+    stated = [name for name in unread if fields.pop(name) != others[name]]
     if stated:
         raise ValueError("; ".join(f"{name} has no effect in {kind}: leave it out" for name in stated))
     warnings.warn(f"variant: {variant} is a publication of its own: write kind: {kind}", OldName, stacklevel=3)

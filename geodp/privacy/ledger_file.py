@@ -82,9 +82,9 @@ class LedgerFile:
         Charge inside the block and publish after it: when the block ends the charges are on the disk. If anything in it
         fails, the file stays as it was.
         """
-        with self._locked():
-            ledger, stored = self._stored()
-            budgets = self._settled(stored)
+        with self._hold_lock():
+            ledger, stored = self._read_stored()
+            budgets = self._settle_budgets(stored)
             ledger = Ledger(charges=ledger.charges, budgets=dict(budgets), budget_delta=ledger.budget_delta)
             before = len(ledger.charges)
             try:
@@ -98,15 +98,17 @@ class LedgerFile:
 
     def read(self) -> Ledger:
         """Return the ledger as it is on the disk (new when there is no file)."""
-        ledger, stored = self._stored()
-        return Ledger(charges=ledger.charges, budgets=dict(self._settled(stored)), budget_delta=ledger.budget_delta)
+        ledger, stored = self._read_stored()
+        return Ledger(
+            charges=ledger.charges, budgets=dict(self._settle_budgets(stored)), budget_delta=ledger.budget_delta
+        )
 
     def adopt(self) -> Ledger:
         """Take over a ledger of version 0.1: write it anew with all checks, as it stands.
 
         Only whoever kept the file can know that it is complete, so this is never done unasked.
         """
-        with self._locked():
+        with self._hold_lock():
             content = self._content()
             if content is None:
                 raise UsageError(f"{self.path}: there is no such ledger")
@@ -118,7 +120,7 @@ class LedgerFile:
             return ledger
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _hold_lock(self) -> Iterator[None]:
         with contextlib.ExitStack() as held:
             try:
                 held.enter_context(locked(self.path.with_name(self.path.name + ".lock")))
@@ -128,7 +130,7 @@ class LedgerFile:
                 ) from error
             yield
 
-    def _stored(self) -> tuple[Ledger, Budgets]:
+    def _read_stored(self) -> tuple[Ledger, Budgets]:
         content = self._content()
         if content is None:
             return Ledger(), {}
@@ -170,7 +172,7 @@ class LedgerFile:
             f"`geodp publish adopt-ledger {self.path}` once, and go on with it."
         )
 
-    def _settled(self, stored: Budgets) -> Budgets:
+    def _settle_budgets(self, stored: Budgets) -> Budgets:
         """Return the budgets in force; one that is written is not changed."""
         asked = {"epsilon": self.budget_epsilon, "per": self.per, "window_s": self.window_s}
         asked = {name: value for name, value in asked.items() if value is not None}

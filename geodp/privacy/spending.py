@@ -243,7 +243,7 @@ def _at_most(sums: Limbs, room: int) -> npt.NDArray[np.bool_]:
     """Compare many sums with one number of units, exactly."""
     if room < 0:
         return np.zeros(sums.shape[1], dtype=np.bool_)
-    higher, middle, low = carried(sums)
+    higher, middle, low = carry(sums)
     bound = limbs(room)
     return np.asarray(
         (higher < bound[0])
@@ -316,7 +316,7 @@ def limbs(value: int) -> Limbs:
     return np.array([higher, middle, low], dtype=np.int64)
 
 
-def carried(sums: Limbs) -> Limbs:
+def carry(sums: Limbs) -> Limbs:
     """Carry overflow (and borrows) of the lower limbs into the higher ones."""
     over, low = np.divmod(sums[2], _BASE)
     over, middle = np.divmod(sums[1] + over, _BASE)
@@ -327,7 +327,7 @@ def largest(sums: Limbs) -> int:
     """Return the largest of many sums in units (0 of none)."""
     if sums.shape[1] == 0:
         return 0
-    full = carried(sums)
+    full = carry(sums)
     for limb in range(3):  # the largest is among those with the largest leading limb, and so on
         full = full[:, full[limb] == full[limb].max()]
     higher, middle, low = (int(limb) for limb in full[:, 0])
@@ -336,5 +336,5 @@ def largest(sums: Limbs) -> int:
 
 def floats(sums: Limbs) -> npt.NDArray[np.float64]:
     """Return many sums as epsilons, to the last bit or nearly."""
-    full = carried(sums).astype(np.float64)
+    full = carry(sums).astype(np.float64)
     return np.asarray((full[0] * 1e18 + full[1] * 1e9 + full[2]) / 1e27)

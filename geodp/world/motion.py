@@ -217,7 +217,7 @@ def join_blocks(blocks: Iterable[tuple[Ids, Array, Floats, Floats]]) -> Motion:
         return stand_still(np.empty(0), np.empty(0))
     first = np.append(0, np.cumsum(np.concatenate(counts)))
     # One column after the other, each freed at once: the peak is one column above the result.
-    return Motion(first, _concatenated(times), _concatenated(x), _concatenated(y))
+    return Motion(first, _concatenate(times), _concatenate(x), _concatenate(y))
 
 
 def stand_still(x_m: Array, y_m: Array) -> Motion:
@@ -225,7 +225,7 @@ def stand_still(x_m: Array, y_m: Array) -> Motion:
     return Motion(np.arange(x_m.size + 1), np.zeros(x_m.size), x_m, y_m)
 
 
-def _concatenated(column: list[Column]) -> Column:
+def _concatenate(column: list[Column]) -> Column:
     whole = np.concatenate(column)
     column.clear()
     return whole
@@ -306,7 +306,7 @@ def blocks(workers: int) -> Iterator[slice]:
 def round_places(region: Region, x_m: Array, y_m: Array) -> tuple[Places, Places]:
     """Round places to single precision without leaving the region's box."""
     west, south, east, north = region.box_m
-    return _rounded_between(x_m, west, east), _rounded_between(y_m, south, north)
+    return _round_between(x_m, west, east), _round_between(y_m, south, north)
 
 
 def distance_m(x_m: Places, y_m: Places, to_x_m: Places, to_y_m: Places) -> Array:
@@ -314,7 +314,7 @@ def distance_m(x_m: Places, y_m: Places, to_x_m: Places, to_y_m: Places) -> Arra
     return np.hypot(to_x_m.astype(np.float64) - x_m, to_y_m.astype(np.float64) - y_m)
 
 
-def _rounded_between(values: Array, low: float, high: float) -> Places:
+def _round_between(values: Array, low: float, high: float) -> Places:
     lowest, highest = np.float32(low), np.float32(high)
     if lowest < low:
         lowest = np.nextafter(lowest, np.float32(np.inf))

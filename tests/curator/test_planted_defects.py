@@ -91,7 +91,7 @@ def _true_order(self: GroupingSmoothing, visits: Any, cap: int, key: bytes, nois
     return visits.summed(partial(count_capped, cap=cap, key=key)).astype(np.float64)
 
 
-_smoothed, _fourier, _counts = GroupingSmoothing.smoothed, fourier_file.FourierCounts.noisy, EpsilonParts.add_noise
+_smoothed, _fourier, _counts = GroupingSmoothing.smooth, fourier_file.FourierCounts.noisy, EpsilonParts.add_noise
 
 
 def _without_noise(self: EpsilonParts, part: str, values: Any, sensitivity: float = 1.0) -> Any:
@@ -234,7 +234,7 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
     "GS: noise for one venue": (
         "grouping_smoothing",
         {},
-        _in_file(GroupingSmoothing, "smoothed", lambda self, c, o, w, cap, n: _smoothed(self, c, o, w, 1, n)),
+        _in_file(GroupingSmoothing, "smooth", lambda self, c, o, w, cap, n: _smoothed(self, c, o, w, 1, n)),
     ),
     "GS: ordered by the true counts": ("grouping_smoothing", {}, _in_file(GroupingSmoothing, "sample", _true_order)),
     "GS: the total has noise for one": (

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from geodp.privacy.spending import (
     as_float,
     budget_units,
-    carried,
+    carry,
     floats,
     largest,
     limbs,
@@ -37,7 +37,7 @@ def test_the_largest_of_many_sums(people: list[list[float]]) -> None:
 
 def test_borrows_are_carried_too() -> None:
     left = limbs(units(1.0))[:, None] - limbs(units(0.123456789123456))[:, None]
-    assert carried(left)[:, 0].tolist() == limbs(units(1.0) - units(0.123456789123456)).tolist()
+    assert carry(left)[:, 0].tolist() == limbs(units(1.0) - units(0.123456789123456)).tolist()
 
 
 @given(EPSILONS)

@@ -61,7 +61,7 @@ class DpCube(Decomposition):
         true = grid.count(snapshot.x_m, snapshot.y_m).reshape(grid.rows, grid.columns)
         whole = [(0, 0, grid.columns, grid.rows)]
         noisy, boxes, again = self._measure(true, whole, sensitivity(snapshot.neighbours), noise)
-        found = again.averaged(noisy.within(boxes))
+        found = again.average(noisy.within(boxes))
         return lattice_cells(found, grid, self.release_fields(snapshot, boxes.edges_m(grid)))
 
     def _measure(
@@ -72,7 +72,7 @@ class DpCube(Decomposition):
         noisy = NoisyGrid(with_laplace(true, fine_scale, noise), fine_scale)
         boxes = Boxes(*np.array(list(self._parts(noisy, roots)), dtype=np.int64).T)
         count = with_laplace(LatticeTable.of(true).within(boxes), part_scale, noise)
-        return noisy, boxes, Estimates.measured(count, part_scale)
+        return noisy, boxes, Estimates.of(count, part_scale)
 
     def _split(self) -> tuple[float, float]:
         """Return ε of the fine grid and of the parts; together they are all of ε."""

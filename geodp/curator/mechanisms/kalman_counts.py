@@ -86,16 +86,16 @@ class KalmanCounts(Mechanism):
         measured = self.measures(number) or earlier is None
         if earlier is None:
             return self.release(snapshot, noise)
-        found, fresh = self._predicted(earlier, snapshot.time_s), earlier
+        found, fresh = self._predict(earlier, snapshot.time_s), earlier
         if measured:
             fresh = self.release(snapshot, noise)
             second = fresh.noise_scale**2
-            found = found.averaged(Estimates(fresh.count, second, second**2 / _terms(fresh)))
+            found = found.average(Estimates(fresh.count, second, second**2 / _terms(fresh)))
         scale, terms = equal_noise(found.second, found.fourth)
         made = self._measuring().with_counts(fresh, found.value, scale, terms)
         return replace(made, measured=measured, **self._named(snapshot))
 
-    def _predicted(self, earlier: Cells, time_s: float) -> Estimates:
+    def _predict(self, earlier: Cells, time_s: float) -> Estimates:
         """Return the earlier counts as estimates of those now: as large, and less certain.
 
         The change of a count over time adds to the variance; being a sum of many small steps it has no kurtosis.

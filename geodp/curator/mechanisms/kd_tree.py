@@ -60,14 +60,14 @@ class KdTree(TreeMechanism):
             return super()._cuts(boxes, table, depth, height, change, noise)
         per_unit = self._cut_epsilon(height) / change
         w, s, e, n = (edge[:, None] for edge in (boxes.west, boxes.south, boxes.east, boxes.north))
-        column = _noisy_medians(boxes.west, boxes.east, lambda line: table.inside(w, s, line, n), per_unit, noise)
+        column = choose_medians(boxes.west, boxes.east, lambda line: table.inside(w, s, line, n), per_unit, noise)
         cut = column[:, None]
-        west_row = _noisy_medians(boxes.south, boxes.north, lambda line: table.inside(w, s, cut, line), per_unit, noise)
-        east_row = _noisy_medians(boxes.south, boxes.north, lambda line: table.inside(cut, s, e, line), per_unit, noise)
+        west_row = choose_medians(boxes.south, boxes.north, lambda line: table.inside(w, s, cut, line), per_unit, noise)
+        east_row = choose_medians(boxes.south, boxes.north, lambda line: table.inside(cut, s, e, line), per_unit, noise)
         return column, west_row, east_row
 
 
-def _noisy_medians(
+def choose_medians(
     low: Whole, high: Whole, before: Callable[[Whole], Array | Whole], per_unit: float, noise: Noise
 ) -> Whole:
     """Choose a lattice line strictly between low and high for each box, with probability ∝ exp(-ε |before - half|).

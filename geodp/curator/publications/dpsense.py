@@ -110,7 +110,7 @@ class DPSense(NoisyCounts):
 
         With r = c/c^θ the sum is Σ c^θ |α - r|: venues are sorted into the gaps between the α, not visited for each.
         """
-        scaled = visits.summed(partial(_cut_and_scaled, theta=theta, most=most, key=key))
+        scaled = visits.summed(partial(_cut_and_scale, theta=theta, most=most, key=key))
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(scaled > 0, exact / scaled, np.inf)
         gap = np.searchsorted(FACTORS, ratio)
@@ -132,5 +132,5 @@ def _cut(piece: VisitSets, *, most: int, key: bytes) -> Integers:
     return piece.capped(most, key).counts()
 
 
-def _cut_and_scaled(piece: VisitSets, *, theta: int, most: int, key: bytes) -> Array:
+def _cut_and_scale(piece: VisitSets, *, theta: int, most: int, key: bytes) -> Array:
     return normalise_rows(piece.capped(most, key), theta=theta, step=2.0**-20)

@@ -61,7 +61,7 @@ class FourierCounts(CappedCounts):
         from scipy.fft import idct
 
         cap, key = self.cap_and_key(visits, noise)
-        values = transformed(visits.summed(partial(count_capped, cap=cap, key=key)))
+        values = transform_counts(visits.summed(partial(count_capped, cap=cap, key=key)))
         kept = self.number(values, cap, noise)
         padded = np.zeros(visits.venues)
         padded[:kept] = self.noisy(values[:kept], cap, noise)
@@ -114,7 +114,7 @@ class FourierCounts(CappedCounts):
         )
 
 
-def transformed(counts: Integers) -> Array:
+def transform_counts(counts: Integers) -> Array:
     """Return the orthonormal cosine transform (DCT-II) of the counts."""
     from scipy.fft import dct
 

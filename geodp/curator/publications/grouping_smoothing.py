@@ -138,7 +138,7 @@ class GroupingSmoothing(CappedCounts):
         elif self.grouping == "random":
             order = np.argsort(noise.uniform(visits.venues), kind="stable")
         counts = visits.summed(partial(count_capped, cap=cap, key=key))
-        count = self.smoothed(counts, _known(order), width, cap, noise)
+        count = self.smooth(counts, _require_order(order), width, cap, noise)
         scale = cap / self.budgets().groups
         spread = scale * math.sqrt(2 * group_starts(visits.venues, width).size)
         facts = {"cap": cap, "width": width, "noise_scale": scale / width}
@@ -155,7 +155,7 @@ class GroupingSmoothing(CappedCounts):
         """Return the noisy sample t_s that orders the venues."""
         epsilon, secret = self.budgets().sample, draw_key(noise)
         rate = sampling_rate(epsilon, cap)
-        measure = partial(_sampled, cap=cap, key=key, secret=secret, sampling=self.sampling, rate=rate)
+        measure = partial(_count_sample, cap=cap, key=key, secret=secret, sampling=self.sampling, rate=rate)
         sensitivity = cap if self.sampling == "none" else 1
         taken = rate if self.sampling == "row" else 1.0
         counted = visits.summed(measure)
@@ -180,7 +180,7 @@ class GroupingSmoothing(CappedCounts):
         noisy_users = laplace_counts(np.array([users]), epsilon=0.2 * epsilon, sensitivity=1, noise=noise)[0]
         return float(np.clip(noisy_total / max(noisy_users, 1.0), 1.0, cap))
 
-    def smoothed(self, counts: Integers, order: Integers, width: int, cap: int, noise: Noise) -> Array:
+    def smooth(self, counts: Integers, order: Integers, width: int, cap: int, noise: Noise) -> Array:
         """Return the noisy means of the groups, each at all venues of its group.
 
         One user changes the sums by at most Δ in all, hence the means by Δ/w. Noise goes on the sums, which are whole.
@@ -201,14 +201,14 @@ class GroupingSmoothing(CappedCounts):
         )
 
 
-def _sampled(piece: VisitSets, *, cap: int, key: bytes, secret: bytes, sampling: str, rate: float) -> Integers:
+def _count_sample(piece: VisitSets, *, cap: int, key: bytes, secret: bytes, sampling: str, rate: float) -> Integers:
     bounded = piece.capped(cap, key)
     if sampling == "col":
         return bounded.one_each(secret)
     return bounded.rows_sampled(rate, secret) if sampling == "row" else bounded.counts()
 
 
-def _known(order: Integers | None) -> Integers:
+def _require_order(order: Integers | None) -> Integers:
     if order is None:
         raise UsageError("the venues have no order")
     return order

@@ -96,20 +96,12 @@ class PriLocation(VisitsPublication):
     """Seed of the public clustering and of the lot for `level_shares` (it need not be secret)."""
 
     @model_validator(mode="after")
-    def _whole_budget(self) -> Self:
+    def _possible_shares(self) -> Self:
         total = self.clustering_share + self.weights_share + self.selection_share
         if abs(total - 1) > 1e-9:
             raise ValueError(f"the shares of the budget must add up to 1, they add up to {total:g}")
-        return self
-
-    @model_validator(mode="after")
-    def _bounded_users(self) -> Self:
         if self.unit == "user" and self.cap is None:
             raise ValueError("unit: user needs a cap: without one a person may have any number of visits")
-        return self
-
-    @model_validator(mode="after")
-    def _shares_of_people(self) -> Self:
         shares = list(self.level_shares.values())
         if shares and (min(shares) < 0 or sum(shares) > 1 + 1e-9):
             raise ValueError(f"level_shares are shares of people, from 0 to 1 in all: they add up to {sum(shares):g}")
@@ -169,7 +161,7 @@ class PriLocation(VisitsPublication):
         if self.variant == "geoind_em":
             return self._each_alone(used, hierarchy, noise)
         clusters = self.clusters_of(used, hierarchy, noise)
-        return self.moved(used, clusters, hierarchy, noise)
+        return self.move_visits(used, clusters, hierarchy, noise)
 
     def cap_visits(self, histories: Histories, key: bytes = b"") -> Histories:
         """Return the visits that the cap leaves, of each person those that the key chooses."""
@@ -220,7 +212,7 @@ class PriLocation(VisitsPublication):
             x_m, y_m, histories.venue, self.clusters, noise, epsilon=epsilon, rounds=self.rounds, hs_m=hs_m
         )
 
-    def moved(
+    def move_visits(
         self, histories: Histories, clusters: Clusters, hierarchy: Hierarchy, noise: Noise
     ) -> tuple[ReleasedVisits, Replacements]:
         """Settle the numbers per cluster, then draw a place for every slot."""
@@ -229,7 +221,7 @@ class PriLocation(VisitsPublication):
         rate = self.rates_per_m(slots, histories, clusters, hierarchy)
         draw = draw_from_own if self.variant == "literal" else draw_in_clusters
         chosen = draw(slots, clusters, hierarchy.x_m, hierarchy.y_m, rate, noise)
-        return self._told(histories, slots, chosen, hierarchy, clusters.label)
+        return self._publish_slots(histories, slots, chosen, hierarchy, clusters.label)
 
     def rates_per_m(self, slots: Slots, histories: Histories, clusters: Clusters, hierarchy: Hierarchy) -> Array:
         """Return ε/(2Δ) of every slot's exponential mechanism (book eq. 12.16: ε/4 and Δ = HS).
@@ -285,9 +277,9 @@ class PriLocation(VisitsPublication):
         slots = Slots(histories.person, histories.venue, np.ones(histories.size, dtype=np.bool_))
         rate = self.epsilon_per_m / 2
         chosen = draw_from_all(slots.person, slots.venue, hierarchy.x_m, hierarchy.y_m, rate, noise)
-        return self._told(histories, slots, chosen, hierarchy, None)
+        return self._publish_slots(histories, slots, chosen, hierarchy, None)
 
-    def _told(
+    def _publish_slots(
         self, histories: Histories, slots: Slots, chosen: Integers, hierarchy: Hierarchy, label: Integers | None
     ) -> tuple[ReleasedVisits, Replacements]:
         """Sort what is published, so that its order tells nothing."""
@@ -328,7 +320,3 @@ class PriLocation(VisitsPublication):
             "count_noise": round(spread, 4),
             "made_up_visits_per_unvisited_cluster": round(spread / 2, 4),
         }
-
-    def odds_of_selection(self) -> float:
-        """Return the most by which two places of a cluster can differ in probability: e^(ε_selection/2)."""
-        return math.exp(self.budgets()[2] / self.changed_visits() / 2)

@@ -111,7 +111,7 @@ def choose_detours(
         x_m, y_m = region.clamp(x_m, y_m)
         cell = _cells_along(some, x_m, y_m, density)
         if log_weight is None:
-            log_weight = _fitted(cell, usable, points[part] / points[part].sum(), density)
+            log_weight = _fit_weights(cell, usable, points[part] / points[part].sum(), density)
         pick = choose_columns(_chances(log_weight, cell, usable), rng)
         row = np.arange(pick.size)
         via_x[part], via_y[part] = x_m[row, pick], y_m[row, pick]
@@ -155,7 +155,7 @@ def _chances(log_weight: Array, cell: Cells, usable: Mask) -> Array:
     return np.asarray(chance / chance.sum(axis=1, keepdims=True))
 
 
-def _fitted(cell: Cells, usable: Mask, share: Array, density: Density) -> Array:
+def _fit_weights(cell: Cells, usable: Mask, share: Array, density: Density) -> Array:
     """Return log-weights per cell under which the chosen paths have the density; paths count by their points."""
     floor = _FLOOR / density.grid.size
     log_weight = np.log(density.share + 2 * floor)
@@ -177,10 +177,10 @@ def place_points(paths: Paths, points: Integers, density: Density) -> tuple[Inte
     piece = _pieces(paths, density)
     slowness = np.ones(density.grid.size)
     for _ in range(_PACE_ROUNDS):
-        x_m, y_m = _placed(paths, points, piece, slowness)
+        x_m, y_m = _place_in_time(paths, points, piece, slowness)
         now = density.grid.count(x_m, y_m) / x_m.size
         slowness *= np.clip((density.share + floor) / (now + floor), 0.5, 2.0)
-    x_m, y_m = _placed(paths, points, piece, slowness)
+    x_m, y_m = _place_in_time(paths, points, piece, slowness)
     return first, x_m, y_m
 
 
@@ -194,7 +194,7 @@ def _pieces(paths: Paths, density: Density) -> Cells:
     return cells
 
 
-def _placed(paths: Paths, points: Integers, piece: Cells, slowness: Array) -> tuple[Array, Array]:
+def _place_in_time(paths: Paths, points: Integers, piece: Cells, slowness: Array) -> tuple[Array, Array]:
     """Place points at equal steps of time, time per metre being the slowness of the cell."""
     x_m, y_m = np.empty(int(points.sum())), np.empty(int(points.sum()))
     filled = 0

@@ -66,7 +66,7 @@ def grow_trees(
     starts = _standing_out(starts, parts.scale(START), prune=prune)
     visits = parts.add_noise("cells", np.bincount(tokens.state, per_token, systems.cells), bound)
     visits = _standing_out(visits, parts.scale("cells", bound), prune=prune)
-    node = _numbered(visits > 0)
+    node = _number_chosen(visits > 0)
     depths, cell_of_node, count_of_node = [], np.flatnonzero(visits > 0), visits[visits > 0]
     at_node, kinds = node[tokens.state], token_count(systems)
     following = np.arange(tokens.token.size)
@@ -83,7 +83,7 @@ def grow_trees(
         bar = scale * np.log(np.maximum(possible.sum(axis=1), 2) / 2) if prune else np.zeros(cell_of_node.size)
         counts = fit_children(noisy, count_of_node, possible)
         followed = (noisy > bar[:, None]) & possible & (np.arange(kinds) < UP) & (length < order)
-        child = _numbered(followed.ravel()).reshape(-1, kinds)
+        child = _number_chosen(followed.ravel()).reshape(-1, kinds)
         depths.append(Depth(counts, child, target))
         at_node[inside] = child.ravel()[key]
         following = np.minimum(following + 1, tokens.token.size - 1)
@@ -100,7 +100,7 @@ def _standing_out(noisy: Array, scale: float, *, prune: bool) -> Array:
     return kept
 
 
-def _numbered(chosen: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Integers:
+def _number_chosen(chosen: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Integers:
     """Return numbers for what is chosen, in order; -1 for the rest."""
     return np.where(chosen, np.cumsum(chosen) - 1, -1)
 
@@ -134,7 +134,7 @@ def walk_trees(
     walk = _Walkers(trees, points, direction, rng, ends_in_tree=ends_in_tree)
     while walk.going.size:
         walk.step()
-    return walk.finished()
+    return walk.collect()
 
 
 class _Walkers:
@@ -194,7 +194,7 @@ class _Walkers:
         self._remember(at, token[moved])
         self.going = who[~over & (self.made[who] < self.wanted[who])]
 
-    def finished(self) -> Walks:
+    def collect(self) -> Walks:
         """Return what was walked, walk by walk."""
         who = np.concatenate([part[0] for part in self.visits])
         cell = np.concatenate([part[1] for part in self.visits])

@@ -63,16 +63,16 @@ def insert_points(trajectories: Trajectories, longest_m: float) -> Trajectories:
     begin = np.append(0, np.cumsum(pieces))
     share = (np.arange(begin[-1]) - np.repeat(begin[:-1], pieces)) / np.repeat(pieces, pieces)
 
-    def filled(values: Array, change: Array) -> Array:
+    def fill(values: Array, change: Array) -> Array:
         return np.asarray(np.repeat(values, pieces) + share * np.repeat(change, pieces))
 
     return Trajectories(
         trajectories.people,
         begin[trajectories.first],
         trajectories.person,
-        filled(trajectories.time_s, dt),
-        filled(trajectories.x_m, dx),
-        filled(trajectories.y_m, dy),
+        fill(trajectories.time_s, dt),
+        fill(trajectories.x_m, dx),
+        fill(trajectories.y_m, dy),
         trajectories.names,
     )
 

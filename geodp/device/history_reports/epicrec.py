@@ -154,10 +154,12 @@ class EpicRec(HistoryDevice):
 
     def choices_text(self) -> str:
         """Say what people allow to be told."""
-        parts = [_told(f"{group.share:.0%} of people", group.levels, group.default_level) for group in self.groups]
+        parts = [
+            _levels_text(f"{group.share:.0%} of people", group.levels, group.default_level) for group in self.groups
+        ]
         others = "the others" if parts else "everyone"
         if parts or self.consent or self.default_level != "perturbed":
-            parts.append(_told(others, self.consent, self.default_level))
+            parts.append(_levels_text(others, self.consent, self.default_level))
         return "; ".join(parts)
 
     def named_categories(self) -> set[str]:
@@ -204,7 +206,7 @@ class EpicRec(HistoryDevice):
         consent = consent_of(self.consent, self.default_level, catalogue)
         settled = self.settled(catalogue, noise)
         aggregates = settled.noisy_aggregates(owned, catalogue, noise, consent)
-        told = self._told(owned, aggregates, catalogue, consent, noise)
+        told = self._tell_items(owned, aggregates, catalogue, consent, noise)
         return ProtectedHistory(told, aggregates, settled.guarantee())
 
     def noisy_aggregates(self, owned: Flags, catalogue: Catalogue, noise: Noise, consent: Consent) -> Array:
@@ -235,7 +237,9 @@ class EpicRec(HistoryDevice):
         catalogue.remembered[key] = scales
         return scales
 
-    def _told(self, owned: Flags, aggregates: Array, catalogue: Catalogue, consent: Consent, noise: Noise) -> Flags:
+    def _tell_items(
+        self, owned: Flags, aggregates: Array, catalogue: Catalogue, consent: Consent, noise: Noise
+    ) -> Flags:
         """Fit the protected items to the perturbed counts; open items are told as they are, silent ones never."""
         if self.method == "nothing":
             return np.zeros(owned.size, dtype=np.bool_)
@@ -244,7 +248,7 @@ class EpicRec(HistoryDevice):
         return np.asarray((fitted > 0) | (owned & consent.open_items))
 
 
-def _told(who: str, levels: Mapping[str, str], others: str | None) -> str:
+def _levels_text(who: str, levels: Mapping[str, str], others: str | None) -> str:
     named = [f"{category}: {level}" for category, level in levels.items()]
     rest = "all other categories" if named else "all categories"
     return f"{who}: " + ", ".join([*named, *([] if others is None else [f"{rest}: {others}"])])

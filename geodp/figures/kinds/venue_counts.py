@@ -175,7 +175,7 @@ class GroupWidths(CountFigure):
         counts = table.counts()
 
         def real(width: int) -> float:
-            published = method["literal"].smoothed(
+            published = method["literal"].smooth(
                 counts, order, width, cap, SimulatedNoise(np.random.default_rng([2, repeat]))
             )
             return float(np.abs(published - counts).mean())

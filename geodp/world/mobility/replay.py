@@ -65,7 +65,7 @@ class Replay(Mobility):
         self, population: Population, region: Region, *, start_s: float, duration_s: float, rng: np.random.Generator
     ) -> Motion:
         """Return everyone's trips one after the other, cut to the run's time."""
-        trips = self._possible(self._aligned(self._cast(population, region, rng), start_s))
+        trips = self._possible(self._align(self._cast(population, region, rng), start_s))
         self._refuse_idle(trips, duration_s)
         motion = self._movement(trips, population).within(duration_s)
         return ReplayedMotion(motion.first, motion.time_s, motion.x_m, motion.y_m, trips)
@@ -103,7 +103,7 @@ class Replay(Mobility):
         again = np.arange(workers) >= people
         return role, np.where(again, rng.uniform(0.0, self.stagger_s, workers), 0.0)
 
-    def _aligned(self, trips: Trajectories, start_s: float) -> Trajectories:
+    def _align(self, trips: Trajectories, start_s: float) -> Trajectories:
         """Return the trips with times from the start of the run."""
         if self.times == "run":
             return trips

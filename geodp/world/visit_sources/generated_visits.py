@@ -85,7 +85,7 @@ class GeneratedVisits(VisitSource):
         spread = np.exp(rng.normal(-0.245, 0.7, population.size))  # mean 1
         number = np.maximum(1, np.round(self.mean_visits * spread)).astype(np.int64)
         person = np.repeat(np.arange(population.size), number)
-        venue = _visited(population, x_m, y_m, pull, person, rng)
+        venue = _draw_venues(population, x_m, y_m, pull, person, rng)
         time_s = np.floor(rng.uniform(-self.days * _DAY_S, duration_s, person.size))
         order = np.lexsort((time_s, person))
         people = np.array([f"worker-{number:05d}" for number in range(population.size)], dtype=np.object_)
@@ -103,7 +103,7 @@ class GeneratedVisits(VisitSource):
         district = rng.integers(0, self.districts, self.venues)
         street = rng.integers(0, self.streets, self.venues)
         place = street_at[city, district, street] + rng.normal(0, 0.03 * size_m, (self.venues, 2))
-        lon, lat = region.projection.to_lonlat(**_mirrored(place, region))
+        lon, lat = region.projection.to_lonlat(**_mirror_inside(place, region))
         share = np.array(list(self.categories.values()))
         names = np.array(list(self.categories), dtype=np.object_)
         category = names[rng.choice(share.size, self.venues, p=share / share.sum())]
@@ -150,7 +150,7 @@ def _apart(region: Region, number: int, rng: np.random.Generator) -> Array:
     return np.array(found)
 
 
-def _mirrored(place: Array, region: Region) -> dict[str, Array]:
+def _mirror_inside(place: Array, region: Region) -> dict[str, Array]:
     """Mirror places beyond an edge of the region back inside, so that none pile up at the edge."""
     west_m, south_m, east_m, north_m = region.box_m
     sides = np.array([[west_m, south_m], [east_m, north_m]])
@@ -164,7 +164,7 @@ def _words(values: Iterable[str]) -> Names:
     return np.array(list(values), dtype=np.object_)
 
 
-def _visited(
+def _draw_venues(
     population: Population, x_m: Array, y_m: Array, pull: Array, person: Integers, rng: np.random.Generator
 ) -> Integers:
     """Draw the venue of every visit: a favourite, another place near home, or any place."""
@@ -177,15 +177,15 @@ def _visited(
     reach_m = np.maximum(away.mean(axis=1, keepdims=True), 1.0)
     weight = pull[known] * np.exp(-away / reach_m)
     rows = np.arange(population.size)
-    own = np.column_stack([known[rows, _drawn(weight, rows, rng)] for _ in range(_FAVOURITES)])
+    own = np.column_stack([known[rows, _draw_columns(weight, rows, rng)] for _ in range(_FAVOURITES)])
     which = rng.random(person.size)
     favourite = own[person, rng.integers(0, _FAVOURITES, person.size)]
-    nearby = known[person, _drawn(weight, person, rng)]
+    nearby = known[person, _draw_columns(weight, person, rng)]
     anywhere = rng.choice(x_m.size, person.size, p=pull / pull.sum())
     return np.where(which < _HABIT, favourite, np.where(which < _HABIT + _NEARBY, nearby, anywhere)).astype(np.int64)
 
 
-def _drawn(weight: Array, row: Integers, rng: np.random.Generator) -> Integers:
+def _draw_columns(weight: Array, row: Integers, rng: np.random.Generator) -> Integers:
     """Draw a column for each of the given rows, with the row's weights."""
     summed = np.cumsum(weight, axis=1)
     summed = summed / summed[:, -1:]

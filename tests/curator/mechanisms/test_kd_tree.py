@@ -4,7 +4,7 @@ from scipy import stats
 
 from geodp import plugin
 from geodp.curator.decomposition import Boxes, LatticeTable
-from geodp.curator.mechanisms.kd_tree import _noisy_medians
+from geodp.curator.mechanisms.kd_tree import choose_medians
 from tests.curator.mechanisms.crowds import RecordingNoise, crowd, noise, without_first
 
 
@@ -16,7 +16,7 @@ def test_cuts_and_counts_of_a_path_spend_epsilon_together(change: float) -> None
     sources = []
     for people in (taken, without_first(taken)):
         sources.append(RecordingNoise())
-        mechanism._measure(Boxes.whole(lattice), LatticeTable.counted(people, lattice), 5, change, sources[-1])
+        mechanism._measure(Boxes.whole(lattice), LatticeTable.count(people, lattice), 5, change, sources[-1])
     counts = sum(change / float(scale[0]) for scale, _ in sources[0].laplaces)
     first, other = (source.choices[0] for source in sources)
     moved = np.ptp((first - other)[first > -1e8])  # the worst pair of lines for one worker more
@@ -31,7 +31,7 @@ def test_a_cut_is_the_exponential_mechanism_over_the_lattice() -> None:
     boxes = 20_000
     low, high = np.zeros(boxes, dtype=np.int64), np.full(boxes, 10)
     zero, one = np.zeros((boxes, 1), dtype=np.int64), np.ones((boxes, 1), dtype=np.int64)
-    cuts = _noisy_medians(low, high, lambda line: table.inside(zero, zero, line, one), 0.3, noise(1))
+    cuts = choose_medians(low, high, lambda line: table.inside(zero, zero, line, one), 0.3, noise(1))
     west = np.cumsum(people)[:-1]
     weight = np.exp(-0.3 * np.abs(west - people.sum() / 2))
     seen = np.bincount(cuts, minlength=10)[1:]
@@ -42,7 +42,7 @@ def test_cuts_lie_strictly_inside_and_one_square_is_not_cut() -> None:
     table = LatticeTable.of(np.ones((1, 6)))
     low, high = np.array([0, 2, 5]), np.array([2, 5, 6])
     zero, one = np.zeros((3, 1), dtype=np.int64), np.ones((3, 1), dtype=np.int64)
-    cuts = _noisy_medians(low, high, lambda line: table.inside(low[:, None] + zero, zero, line, one), 1e-9, noise(2))
+    cuts = choose_medians(low, high, lambda line: table.inside(low[:, None] + zero, zero, line, one), 1e-9, noise(2))
     assert cuts[0] == 1
     assert cuts[1] in (3, 4)
     assert cuts[2] == 5  # its low edge: left whole
@@ -52,7 +52,7 @@ def test_medians_find_the_middle_of_the_crowd_when_epsilon_is_large() -> None:
     taken = crowd(20_000)
     mechanism = plugin("kd_tree", epsilon=1000.0, height=1, median_levels=1)
     lattice = mechanism._lattice(taken.region, 1)
-    levels = mechanism._measure(Boxes.whole(lattice), LatticeTable.counted(taken, lattice), 1, 1.0, noise(3))
+    levels = mechanism._measure(Boxes.whole(lattice), LatticeTable.count(taken, lattice), 1, 1.0, noise(3))
     assert levels[1].count == pytest.approx(np.full(4, 5000), abs=60)
 
 

@@ -4,7 +4,7 @@ import pytest
 from geodp import plugin
 from geodp.curator.decomposition import Boxes, LatticeTable
 from geodp.curator.mechanisms.quadtree import Quadtree
-from geodp.curator.tree_mechanism import consistent
+from geodp.curator.tree_mechanism import reconcile_levels
 from geodp.registry import PublicFacts
 from tests.curator.mechanisms.crowds import RecordingNoise, crowd, noise, without_first
 
@@ -27,7 +27,7 @@ def test_every_path_spends_epsilon_wherever_the_worker_is() -> None:
     lattice = mechanism._lattice(taken.region, 5)
     made = []
     for people in (taken, without_first(taken)):
-        table, source = LatticeTable.counted(people, lattice), RecordingNoise()
+        table, source = LatticeTable.count(people, lattice), RecordingNoise()
         made.append(mechanism._measure(Boxes.whole(lattice), table, 5, 1.0, source))
         assert sum(1 / float(scale[0]) for scale, _ in source.laplaces) == pytest.approx(0.9, rel=1e-12)
         assert [size for _, size in source.laplaces] == [4**depth for depth in range(6)]
@@ -49,11 +49,11 @@ def test_agreement_lowers_the_error_of_the_leaves() -> None:
     """Mean square error over all leaves of 20 trees; the stated variances say what is to be expected, within 10 %."""
     mechanism, taken = plugin("quadtree", epsilon=0.5, height=4), crowd(3000)
     lattice = mechanism._lattice(taken.region, 4)
-    table = LatticeTable.counted(taken, lattice)
+    table = LatticeTable.count(taken, lattice)
     raw, better, stated = [], [], 0.0
     for seed in range(20):
         levels = mechanism._measure(Boxes.whole(lattice), table, 4, 1.0, noise(seed))
-        made, true = consistent(levels)[-1], table.within(levels[-1].boxes)
+        made, true = reconcile_levels(levels)[-1], table.within(levels[-1].boxes)
         raw.append(np.mean((levels[-1].count - true) ** 2))
         better.append(np.mean((made.value - true) ** 2))
         stated = float(np.mean(2 * made.second))

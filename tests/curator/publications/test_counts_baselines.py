@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from geodp.audit.kinds import audit_kind
-from geodp.curator.publications.fourier_counts import FourierCounts, transformed
+from geodp.curator.publications.fourier_counts import FourierCounts, transform_counts
 from geodp.curator.publications.laplace_counts import LaplaceCounts
 from geodp.curator.publications.uniform import Uniform
 from geodp.curator.publications.zeros import Zeros
@@ -53,10 +53,10 @@ def test_one_user_moves_k_coefficients_by_the_root_of_k_cap_at_most() -> None:
         worst = 0.0
         for many in range(4):
             for row in combinations(range(6), many):
-                change = transformed(table([row], 6).counts())[:kept]
+                change = transform_counts(table([row], 6).counts())[:kept]
                 worst = max(worst, float(np.abs(change).sum()))
         assert worst <= math.sqrt(kept * 3) + 1e-12
-    everywhere = transformed(table([range(6)], 6).counts())[:1]
+    everywhere = transform_counts(table([range(6)], 6).counts())[:1]
     assert abs(everywhere[0]) == pytest.approx(math.sqrt(1 * 6))
 
 
@@ -75,7 +75,7 @@ def test_the_norm_that_is_cut_off_moves_by_the_root_of_the_cap_at_most() -> None
         counts = rng.integers(0, 9, 12)
         more = np.zeros(12, np.int64)
         more[rng.choice(12, 4, replace=False)] = 1
-        before, after = (method.losses(transformed(each), tried, 4) for each in (counts, counts + more))
+        before, after = (method.losses(transform_counts(each), tried, 4) for each in (counts, counts + more))
         assert np.abs(after - before).max() <= 2.0 + 1e-9
 
 
@@ -83,7 +83,7 @@ def test_the_norm_that_is_cut_off_moves_by_the_root_of_the_cap_at_most() -> None
 def test_released_coefficients_lie_on_the_lattice_at_any_epsilon(epsilon: float, venues: int) -> None:
     """Refusing what is not on the lattice would depend on the data, after the charge; rounding costs 0.1 % of noise."""
     method = FourierCounts(epsilon=epsilon, cap=5, coefficients=venues, accuracy_share=0)
-    values = transformed(long_tailed(300, venues, np.full(300, 5)).counts())
+    values = transform_counts(long_tailed(300, venues, np.full(300, 5)).counts())
     source = noise(releasable=True)
     added = method.noisy(values, 5, source) - values
     scale = math.sqrt(venues * 5) / epsilon
@@ -108,7 +108,8 @@ def test_rounding_of_released_coefficients_is_within_the_widened_sensitivity(mon
             more = np.zeros(64, np.int64)
             more[rng.choice(64, 4, replace=False)] = 1
             told = [
-                method.noisy(transformed(each)[:size], 4, noise(releasable=True)) for each in (counts, counts + more)
+                method.noisy(transform_counts(each)[:size], 4, noise(releasable=True))
+                for each in (counts, counts + more)
             ]
             (before, bound), (after, _) = seen[-2:]
             assert np.abs(after - before).sum() <= bound

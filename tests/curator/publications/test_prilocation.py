@@ -150,7 +150,7 @@ def test_the_enumeration_is_the_law_of_the_code() -> None:
     visits = Histories(
         np.arange(samples).astype(np.object_), np.repeat(np.arange(samples), 2), np.tile(profile, samples)
     )
-    released, _ = mechanism.moved(visits, clusters, hierarchy, noise())
+    released, _ = mechanism.move_visits(visits, clusters, hierarchy, noise())
     counts = np.bincount(released.person * 6 + released.venue, minlength=6 * samples).reshape(-1, 6)[:, :3]
     law = exact_law(mechanism, (0, 2))
     seen, index = np.zeros(law.size), 0
@@ -223,7 +223,8 @@ def test_the_error_falls_with_the_number_of_clusters_and_hardly_with_epsilon(tow
     small, large = (error_of(town, clusters=40, epsilon=epsilon) for epsilon in (0.1, 1.0))
     assert abs(large / small - 1) < 0.05
     assert "hardly on ε" in PriLocation.section("Reference"), "the user is told why the book's trend is not found"
-    assert PriLocation(spare="keep", cap=None).odds_of_selection() == pytest.approx(math.exp(1 / 8))
+    method = PriLocation(spare="keep", cap=None)
+    assert math.exp(method.budgets()[2] / method.changed_visits() / 2) == pytest.approx(math.exp(1 / 8))
 
 
 def test_the_local_sensitivity_and_the_metric_variant_stay_nearer(town: tuple[Histories, Venues]) -> None:
