@@ -76,10 +76,11 @@ def line_rows(
     quotes: bool = True,
     begun: bytes = b"",
     ending: bytes = b"\n",
+    malformed: Callable[[int], None] | None = None,
 ) -> Iterator[Any]:
     """Yield some columns of lines of cells as bytes; lines with another number of cells than `header` are no rows.
 
-    `begun` is what was read of the stream already.
+    `begun` is what was read of the stream already; `malformed` hears how many lines are no rows, empty ones aside.
     """
     import pyarrow as pa
 
@@ -89,7 +90,7 @@ def line_rows(
             cells = [found for line in block.splitlines() if len(found := _cells(line, delimiter)) == len(header)]
             arrays = [pa.array([row[at] for row in cells], pa.binary()) for at in place]
             yield pa.record_batch(arrays, list(columns))
-        elif kept := _lines_of(block, len(header), delimiter):
+        elif kept := _lines_of(block, len(header), delimiter, malformed):
             yield from _plain_rows(kept, header, place, delimiter).rename_columns(list(columns)).to_batches()
 
 
@@ -109,7 +110,9 @@ def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Any]:
 
 def unreadable(path: Path) -> DataError:
     """Return the error about a file whose structure is damaged."""
-    return DataError(f"{path.name}: cannot be read to its end: the file is damaged or no file of its kind.")
+    return DataError(
+        f"{path.name}: cannot be read to its end: the file is damaged or no file of its kind. Is the download complete?"
+    )
 
 
 def as_numbers(column: Any) -> Any:
@@ -193,7 +196,7 @@ def _cells(line: bytes, delimiter: bytes) -> list[bytes]:
     return [cell.encode("latin-1") for cell in text]
 
 
-def _lines_of(block: bytes, width: int, delimiter: bytes) -> bytes:
+def _lines_of(block: bytes, width: int, delimiter: bytes, malformed: Callable[[int], None] | None) -> bytes:
     """Return the lines of so many cells (Arrow would look at the others, and stumble over bytes that are no UTF-8)."""
     block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block
     block = block if block.endswith(b"\n") else block + b"\n"
@@ -202,7 +205,10 @@ def _lines_of(block: bytes, width: int, delimiter: bytes) -> bytes:
     good = np.diff(np.searchsorted(marks, ends), prepend=0) == width - 1
     if good.all():
         return block
-    return b"".join(line + b"\n" for line, sound in zip(block.split(b"\n"), good.tolist(), strict=False) if sound)
+    lines = list(zip(block.split(b"\n"), good.tolist(), strict=False))
+    if malformed is not None:
+        malformed(sum(not sound and bool(line.strip()) for line, sound in lines))
+    return b"".join(line + b"\n" for line, sound in lines if sound)
 
 
 def _plain_rows(block: bytes, header: Sequence[str], place: list[int], delimiter: bytes) -> Any:

@@ -16,7 +16,6 @@ from geodp.tables.loaders._checks import MALFORMED
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BLOCK_BYTES = 1 << 23
 _HEADING_BYTES = 1 << 12
 
 
@@ -39,84 +38,18 @@ def text_batches(
     Memory holds a few blocks of 8 MB. Endings like `.gz` are unpacked on the way; a packed file that breaks off is
     an error.
     """
-    import pyarrow as pa
-    from pyarrow import csv
 
-    if dropped.lenient:
-        with total_rows.opened(path) as stream:
-            begun = _without_lines(stream.read(_HEADING_BYTES), skip_lines)
-            yield from total_rows.line_rows(
-                stream, columns, columns, delimiter=delimiter.encode(), quotes=False, begun=begun
-            )
-        return
-    require_file(path)
+    def malformed(lines: int) -> None:
+        dropped.rows += lines
+        dropped.drop(MALFORMED, lines)
 
-    def malformed(row: Any) -> str:  # noqa: ARG001 - what it holds is not quoted
-        dropped.rows += 1
-        dropped.drop(MALFORMED, 1)
-        return "skip"
-
-    try:
-        with pa.input_stream(str(path), compression="detect") as stream:
-            yield from csv.open_csv(
-                pa.PythonFile(SoundLines(stream), mode="r"),
-                read_options=csv.ReadOptions(
-                    block_size=_BLOCK_BYTES,
-                    use_threads=False,
-                    column_names=list(columns),
-                    encoding="utf8",
-                    skip_rows=skip_lines,
-                ),
-                parse_options=csv.ParseOptions(
-                    delimiter=delimiter, quote_char=False, invalid_row_handler=malformed, ignore_empty_lines=True
-                ),
-                convert_options=csv.ConvertOptions(
-                    column_types=dict.fromkeys(columns, pa.binary()), check_utf8=False, strings_can_be_null=False
-                ),
-            )
-    except (pa.ArrowException, OSError, EOFError) as error:
-        raise DataError(f"{path.name}: cannot be read to its end ({error}). Is the download complete?") from error
-
-
-class SoundLines:
-    """A stream in which every line is UTF-8: one that is not is taken for Latin-1.
-
-    The csv reader cannot hand over a malformed line that is neither; it would give up the whole file.
-    """
-
-    def __init__(self, stream: Any) -> None:
-        self._stream, self._unread, self._ready = stream, b"", b""
-        self.closed = False
-
-    def read(self, size: int) -> bytes:
-        """Return bytes up to a maximum number of them; none at the end."""
-        while not self._ready:
-            block = self._stream.read(_BLOCK_BYTES)
-            whole, newline, rest = (self._unread + block).rpartition(b"\n")
-            self._ready = _as_utf8(whole + newline if block else self._unread)
-            self._unread = rest if block else b""
-            if not block:
-                break
-        given, self._ready = self._ready[:size], self._ready[size:]
-        return given
-
-    def readable(self) -> bool:
-        """Tell that it can be read."""
-        return True
-
-    def close(self) -> None:
-        """Close it; the stream beneath belongs to its owner."""
-        self.closed = True
-
-
-def _as_utf8(block: bytes) -> bytes:
-    if block.isascii():
-        return block
-    try:
-        block.decode("utf-8")
-    except UnicodeDecodeError:
-        return b"\n".join((_decoded(line) or "").encode() for line in block.split(b"\n"))
-    return block
+    if not dropped.lenient:
+        require_file(path)
+    with total_rows.opened(path) as stream:
+        heading = b"".join(stream.read(_HEADING_BYTES).splitlines(keepends=True)[skip_lines:]) if skip_lines else b""
+        yield from total_rows.line_rows(
+            stream, columns, columns, delimiter=delimiter.encode(), quotes=False, begun=heading, malformed=malformed
+        )
 
 
 def numbers(column: pa.Array) -> pa.Array:
@@ -156,11 +89,6 @@ def as_visits(batch: Any, fill: Callable[[Any], dict[str, pa.Array]]) -> pa.Reco
     return pa.record_batch(
         [column.cast(kinds[name]) for name, column in zip(VISITS, columns, strict=True)], list(VISITS)
     )
-
-
-def _without_lines(start: bytes, number: int) -> bytes:
-    """Return the beginning of a file without its lines of heading."""
-    return b"".join(start.splitlines(keepends=True)[number:]) if number else start
 
 
 def _decoded(value: bytes | None) -> str | None:

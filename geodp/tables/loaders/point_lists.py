@@ -59,7 +59,7 @@ class PointLists(TrackLoader):
         import pyarrow as pa
 
         before = 0
-        for names, lists in _sound_lists(file) if dropped.lenient else _lists(file):
+        for names, lists in _lists(file, total=dropped.lenient):
             count, numbers = _numbers(file, names, lists)
             x, y = (numbers[0::2], numbers[1::2]) if self.order == "lonlat" else (numbers[1::2], numbers[0::2])
             owner = np.repeat(np.arange(count.size), count)
@@ -92,52 +92,36 @@ class PointLists(TrackLoader):
         return Projection(lon, lat).to_lonlat(x_m=x * self.unit_m, y_m=y * self.unit_m)
 
 
-def _lists(file: Path) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield names and point lists, some at a time."""
+def _lists(file: Path, *, total: bool) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield names and point lists, some at a time; with `total` (a release) lines that are neither are passed over."""
+    name: str | None = None
     names: list[str] = []
     lists: list[str] = []
     with file.open(encoding="utf-8", errors="replace") as stream:
         for number, line in enumerate(stream, start=1):
             text = line.strip()
-            if not text:
-                continue
-            if text.startswith("#") and text.endswith(":") and len(names) == len(lists):
-                names.append(text[1:-1])
-            elif text.startswith(">") and ":" in text and len(names) == len(lists) + 1:
-                lists.append(text.partition(":")[2].strip().rstrip(";"))
-            else:
-                raise DataError(
-                    f"{file.name}: line {number} is neither '#number:' nor the '>0:x,y;x,y;…' that must follow it"
-                )
-            if len(lists) == len(names) == _LISTS_AT_ONCE:
-                yield names, lists
-                names, lists = [], []
-    if len(names) > len(lists):
-        raise DataError(f"{file.name}: breaks off: trajectory '{names[-1]}' has no points. Is the file complete?")
-    if names:
-        yield names, lists
-
-
-def _sound_lists(file: Path) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield names and point lists, some at a time; lines that are none are passed over (reading for a release)."""
-    name: str | None = None
-    names: list[str] = []
-    lists: list[str] = []
-    with file.open(encoding="utf-8", errors="replace") as stream:
-        for line in stream:
-            text = line.strip()
             points = text.partition(":")[2].strip().rstrip(";")
-            if text.startswith("#") and text.endswith(":"):
+            if text.startswith("#") and text.endswith(":") and (total or name is None):
                 name = text[1:-1]
-            elif name is not None and text.startswith(">") and points and _is_list(points):
+            elif text.startswith(">") and ":" in text and name is not None and (not total or _is_some(points)):
                 names.append(name)
                 lists.append(points)
                 name = None
+            elif text and not total:
+                raise DataError(
+                    f"{file.name}: line {number} is neither '#number:' nor the '>0:x,y;x,y;…' that must follow it"
+                )
             if len(lists) == _LISTS_AT_ONCE:
                 yield names, lists
                 names, lists = [], []
+    if name is not None and not total:
+        raise DataError(f"{file.name}: breaks off: trajectory '{name}' has no points. Is the file complete?")
     if names:
         yield names, lists
+
+
+def _is_some(text: str) -> bool:
+    return bool(text) and _is_list(text)
 
 
 def _numbers(file: Path, names: list[str], lists: list[str]) -> tuple[np.ndarray, np.ndarray]:
