@@ -16,12 +16,12 @@ from geodp.curator.publications.synthetic_trips import SyntheticTrips
 from geodp.geometry import Region
 from geodp.privacy.noise import SimulatedNoise
 from geodp.registry import plugin
-from geodp.tables.trajectories.files import write_trajectories
 from geodp.tables.trajectories.generated_trips import BRINKHOFF_TRIPS, TAXI_TRIPS, generated_trips
 from geodp.tables.trajectories.scores import SCORES
 from geodp.tables.trajectories.table import Trajectories
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import best_cpu_s, cpu_s, scratch_folder, usage_of
+from tests.tables.trajectories.hand_made import save_trajectories
 
 CITY = Region(-0.07, -0.07, 0.07, 0.07)
 SETS = {"taxi": TAXI_TRIPS, "brinkhoff": BRINKHOFF_TRIPS}
@@ -109,7 +109,7 @@ def _costs(name: str, real: Trajectories) -> Iterator[Figure]:
     yield Figure(f"trajectories_{name}_cpu_s", seconds, at_most=MOST_CPU_S[name])
     folder = scratch_folder()
     source, out = folder / f"{name}.parquet", folder / f"{name}-synthetic.parquet"
-    write_trajectories(source, real, CITY)
+    save_trajectories(source, real, CITY)
     box = f"--region={CITY.west},{CITY.south},{CITY.east},{CITY.north}"
     words = ["publish", "trajectories", str(source), "--out", str(out), "--epsilon", "1", box, "--unit", "trajectory"]
     used = usage_of(["-c", _COMMAND, *words])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -16,6 +16,7 @@ from geodp.geometry import Array
 from geodp.storage.files import is_regular
 from geodp.tables.loaders import TRAJECTORIES, Dropped, Loaded, Loader
 from geodp.tables.loaders._checks import Checker, box_of
+from geodp.tables.loaders._text_files import require_file
 from geodp.tables.trajectories import cleaning
 from geodp.tables.trajectories.table import Integers, Mask
 
@@ -28,7 +29,7 @@ TRACK = "track"
 """Column of the number of a track: two that share a name and stand side by side are two all the same."""
 
 
-def files_of(path: Path, pattern: str, what: str, *, total: bool) -> list[Path]:
+def files_of(path: Path, pattern: str, *, total: bool) -> list[Path]:
     """Return the file itself, or the files of a folder (and those below it) whose names fit a pattern, in order."""
     if is_regular(path):
         return [path]
@@ -36,7 +37,7 @@ def files_of(path: Path, pattern: str, what: str, *, total: bool) -> list[Path]:
         raise DataError(f"{path}: no such file or folder")
     found = sorted(file for file in path.rglob(pattern) if file.is_file())
     if not found and not total:
-        raise DataError(f"{path}: holds no file called {pattern} ({what})")
+        raise DataError(f"{path}: holds no file called {pattern}")
     return found
 
 
@@ -96,6 +97,8 @@ class TrackLoader(Loader):
     """Base of the formats of trajectories: what is cleaned and where trips are cut."""
 
     loads: ClassVar[Literal["visits", "trajectories"]] = "trajectories"
+    track_files: ClassVar[str | None] = None
+    """What the files of a folder are called, one or more per person; None: a single file holds everything."""
 
     region: str | None = None
     """Keep only fixes in `W,S,E,N` (degrees); null keeps all."""
@@ -121,9 +124,22 @@ class TrackLoader(Loader):
         dropped = Dropped(lenient=total)
         return Loaded(self._trips(path, dropped), dropped)
 
-    @abstractmethod
     def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
         """Yield checked rows of the standard table, each track's rows one after the other."""
+        if self.track_files is None:
+            require_file(path)
+            files = [path]
+        else:
+            files = files_of(path, self.track_files, total=dropped.lenient)
+        read = partial(self.fixes, counted=dropped)
+        return each_file(files, dropped, read, partial(self.checker, whole=len(files) == 1))
+
+    def fixes(self, file: Path, dropped: Dropped, *, counted: Dropped) -> Iterator[dict[str, Any]]:
+        """Yield columns of the standard table from one file.
+
+        `dropped` counts what is wrong with the file, `counted` what is left out of all files by choice.
+        """
+        raise NotImplementedError
 
     def checker(self, path: Path, dropped: Dropped, *, whole: bool) -> Checker:
         """Return the check of one file: rows without a place or time, swapped columns."""

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from geodp.errors import DataError
 from geodp.tables.loaders import Dataset, Dropped
 from geodp.tables.loaders._text_files import numbers, text_batches, words
-from geodp.tables.loaders._tracks import TrackLoader, constant, each_file, files_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from geodp.tables.loaders._tracks import TrackLoader, constant
 
 _COLUMNS = ("lat", "lon", "occupied", "time")
 _EMPTY_CAB = "the cab is empty: not part of a fare"
@@ -34,6 +30,7 @@ class Cabspotting(TrackLoader):
 
     kind: ClassVar[str] = "cabspotting"
     files: ClassVar[str] = "new_*.txt, cabspottingdata*"
+    track_files: ClassVar[str | None] = "new_*.txt"
     datasets: ClassVar[tuple[Dataset, ...]] = (
         Dataset(
             "cabspotting",
@@ -46,13 +43,8 @@ class Cabspotting(TrackLoader):
     trips: Literal["all", "fares"] = "all"
     """Which trips count: all, or those with a fare in the cab."""
 
-    def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
-        """Yield the fixes, one cab after the other."""
-        files = files_of(path, "new_*.txt", "one per cab", total=dropped.lenient)
-        read = partial(self._fixes, counted=dropped)
-        return each_file(files, dropped, read, partial(self.checker, whole=len(files) == 1))
-
-    def _fixes(self, file: Path, dropped: Dropped, *, counted: Dropped) -> Iterator[dict[str, Any]]:
+    def fixes(self, file: Path, dropped: Dropped, *, counted: Dropped) -> Iterator[dict[str, Any]]:
+        """Yield the fixes of a cab, ride by ride."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

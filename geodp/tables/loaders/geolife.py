@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from geodp.errors import DataError
 from geodp.tables.loaders import Dataset, Dropped
 from geodp.tables.loaders._text_files import numbers, text_batches
-from geodp.tables.loaders._tracks import TrackLoader, constant, each_file, files_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from geodp.tables.loaders._tracks import TrackLoader, constant
 
 _COLUMNS = ("lat", "lon", "zero", "altitude", "days", "date", "time")
 _HEADER_LINES = 6
@@ -34,6 +30,7 @@ class GeoLife(TrackLoader):
 
     kind: ClassVar[str] = "geolife"
     files: ClassVar[str] = "*.plt, geolife*"
+    track_files: ClassVar[str | None] = "*.plt"
     datasets: ClassVar[tuple[Dataset, ...]] = (
         Dataset(
             "geolife",
@@ -43,26 +40,21 @@ class GeoLife(TrackLoader):
         ),
     )
 
-    def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
-        """Yield the fixes, one recording after the other."""
-        files = files_of(path, "*.plt", "one per recording", total=dropped.lenient)
-        return each_file(files, dropped, _fixes, partial(self.checker, whole=len(files) == 1))
+    def fixes(self, file: Path, dropped: Dropped, *, counted: Dropped) -> Iterator[dict[str, Any]]:  # noqa: ARG002
+        """Yield the fixes of a recording."""
+        import pyarrow.compute as pc
 
-
-def _fixes(file: Path, dropped: Dropped) -> Iterator[dict[str, Any]]:
-    import pyarrow.compute as pc
-
-    _require_heading(file)
-    folder = file.parent.parent if file.parent.name.lower() == "trajectory" else file.parent
-    for batch in text_batches(file, _COLUMNS, dropped, delimiter=",", skip_lines=_HEADER_LINES):
-        since = pc.multiply(pc.subtract(numbers(batch.column("days")), float(_EPOCH_DAYS)), float(_DAY_S))
-        yield {
-            "user": constant(folder.name, batch.num_rows),
-            "trajectory": constant(file.stem, batch.num_rows),
-            "time_s": pc.round(since),  # days have ten decimals: the second is exact
-            "lon": numbers(batch.column("lon")),
-            "lat": numbers(batch.column("lat")),
-        }
+        _require_heading(file)
+        folder = file.parent.parent if file.parent.name.lower() == "trajectory" else file.parent
+        for batch in text_batches(file, _COLUMNS, dropped, delimiter=",", skip_lines=_HEADER_LINES):
+            since = pc.multiply(pc.subtract(numbers(batch.column("days")), float(_EPOCH_DAYS)), float(_DAY_S))
+            yield {
+                "user": constant(folder.name, batch.num_rows),
+                "trajectory": constant(file.stem, batch.num_rows),
+                "time_s": pc.round(since),  # days have ten decimals: the second is exact
+                "lon": numbers(batch.column("lon")),
+                "lat": numbers(batch.column("lat")),
+            }
 
 
 def _require_heading(file: Path) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -14,11 +13,7 @@ from pydantic import Field
 from geodp.errors import DataError
 from geodp.geometry import Projection
 from geodp.tables.loaders import Dropped
-from geodp.tables.loaders._text_files import require_file
-from geodp.tables.loaders._tracks import TRACK, TrackLoader, constant, each_file
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from geodp.tables.loaders._tracks import TRACK, TrackLoader, constant
 
 _LISTS_AT_ONCE = 2_000
 
@@ -50,12 +45,8 @@ class PointLists(TrackLoader):
         """Return the length of plane units where coordinates are degrees, too."""
         return super().idle_fields() | ({} if self.origin is not None else {"unit_m": "without an origin"})
 
-    def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
+    def fixes(self, file: Path, dropped: Dropped, *, counted: Dropped) -> Iterator[dict[str, Any]]:  # noqa: ARG002
         """Yield the points, one list after the other."""
-        require_file(path)
-        return each_file([path], dropped, self._points, partial(self.checker, whole=True))
-
-    def _points(self, file: Path, dropped: Dropped) -> Iterator[dict[str, Any]]:
         import pyarrow as pa
 
         before = 0

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from geodp.tables.loaders import TRAJECTORIES, Dataset, Dropped
 from geodp.tables.loaders._text_files import numbers, seconds, text_batches, words
-from geodp.tables.loaders._tracks import TrackLoader, each_file, files_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from geodp.tables.loaders._tracks import TrackLoader
 
 _COLUMNS = ("taxi", "time", "lon", "lat")
 
@@ -32,6 +28,7 @@ class TDrive(TrackLoader):
 
     kind: ClassVar[str] = "tdrive"
     files: ClassVar[str] = "taxi_log_2008_by_id*, t-drive*"
+    track_files: ClassVar[str | None] = "*.txt"
     datasets: ClassVar[tuple[Dataset, ...]] = (
         Dataset(
             "tdrive",
@@ -41,25 +38,19 @@ class TDrive(TrackLoader):
         ),
     )
 
-    def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
-        """Yield the fixes, one taxi after the other."""
-        files = files_of(path, "*.txt", "one per taxi", total=dropped.lenient)
-        return each_file(files, dropped, _fixes, partial(self.checker, whole=len(files) == 1))
+    def fixes(self, file: Path, dropped: Dropped, *, counted: Dropped) -> Iterator[dict[str, Any]]:  # noqa: ARG002
+        """Yield the fixes of a file taxi by taxi: where several share a file, their lines may stand in any order."""
+        import pyarrow as pa
 
-
-def _fixes(file: Path, dropped: Dropped) -> Iterator[dict[str, Any]]:
-    """Yield the fixes of a file taxi by taxi: where several share a file, their lines may stand in any order."""
-    import pyarrow as pa
-
-    parts = [pa.table(part) for part in _lines(file, dropped)]
-    if not parts:
-        return
-    lines = pa.concat_tables(parts).combine_chunks()
-    code = np.asarray(lines.column("user").combine_chunks().dictionary_encode().indices.fill_null(-1))
-    if (np.diff(code) < 0).any():
-        lines = lines.take(pa.array(np.argsort(code, kind="stable")))
-    for batch in lines.to_batches():
-        yield {name: batch.column(name) for name in TRAJECTORIES}
+        parts = [pa.table(part) for part in _lines(file, dropped)]
+        if not parts:
+            return
+        lines = pa.concat_tables(parts).combine_chunks()
+        code = np.asarray(lines.column("user").combine_chunks().dictionary_encode().indices.fill_null(-1))
+        if (np.diff(code) < 0).any():
+            lines = lines.take(pa.array(np.argsort(code, kind="stable")))
+        for batch in lines.to_batches():
+            yield {name: batch.column(name) for name in TRAJECTORIES}
 
 
 def _lines(file: Path, dropped: Dropped) -> Iterator[dict[str, Any]]:

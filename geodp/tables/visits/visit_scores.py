@@ -12,15 +12,6 @@ from geodp.tables.visits.hierarchy import Hierarchy
 from geodp.tables.visits.histories import Histories, Integers, ReleasedVisits, Replacements, Venues
 
 
-def distance_error(truth: Replacements, hierarchy: Hierarchy, sensitivity_m: float) -> float:
-    """Return DE: distance between true and published place in units of HS, per person, then over people (12.17-12.18).
-
-    The book does not say what it is for visits that were added or deleted; it is taken over those that survived.
-    """
-    each = distance_errors(truth, hierarchy, np.full(int(truth.person.max(initial=-1)) + 1, sensitivity_m))
-    return float(np.nanmean(each)) if np.isfinite(each).any() else float("nan")
-
-
 def distance_errors(truth: Replacements, hierarchy: Hierarchy, sensitivity_m: Array) -> Array:
     """Return DE_u of every person in units of the sensitivity of their level (NaN: no visit survived)."""
     kept = truth.survived
@@ -65,16 +56,6 @@ def category_error(histories: Histories, released: ReleasedVisits, venues: Venue
         counts = np.bincount(code[visited], minlength=int(code.max()) + 1)
         shares.append(counts / max(int(counts.sum()), 1))
     return float(np.abs(shares[0] - shares[1]).sum() / 2)
-
-
-def same_unit_share(truth: Replacements, hierarchy: Hierarchy, level: str) -> float:
-    """Return the share of surviving visits whose published place lies in the same unit (city, district) as the true."""
-    hierarchy.require(level)
-    unit = hierarchy.units[level]
-    kept = truth.survived & (truth.released_venue >= 0)
-    if not kept.any():
-        return float("nan")
-    return float(np.mean(unit[truth.true_venue[kept]] == unit[truth.released_venue[kept]]))
 
 
 SANITY = 0.001

@@ -21,8 +21,9 @@ from geodp.public.guarantee import Unit
 from geodp.tables.visits.generated_visits import Sizes, generated_histories
 from geodp.tables.visits.hierarchy import hierarchy_of
 from geodp.tables.visits.histories import Histories, Venues
-from geodp.tables.visits.visit_scores import distance_error, matched, same_unit_share
+from geodp.tables.visits.visit_scores import matched
 from tests.curator.publications.prilocation_law import exact_law, toy_profiles, toy_town, worst_visit
+from tests.tables.visits.tables import distance_error, same_unit_share
 
 
 @pytest.fixture(scope="module")

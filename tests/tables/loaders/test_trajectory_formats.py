@@ -200,15 +200,15 @@ def test_a_table_in_any_order_with_dates_and_other_names(tmp_path: Path) -> None
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".geoparquet"])
 def test_tables_of_all_kinds_are_read_and_resampled(tmp_path: Path, suffix: str) -> None:
     from geodp.geometry import Region
-    from geodp.tables.trajectories.files import write_trajectories
     from geodp.tables.trajectories.table import Trajectories
+    from tests.tables.trajectories.hand_made import save_trajectories
 
     region = Region(10.0, 50.0, 10.1, 50.1)
     people = np.array(["a"], dtype=object)
     trips = Trajectories(
         people, np.array([0, 2]), np.array([0]), np.array([0.0, 60]), np.array([0.0, 600]), np.zeros(2)
     )  # fmt: skip
-    write_trajectories(tmp_path / f"t{suffix}", trips, region)
+    save_trajectories(tmp_path / f"t{suffix}", trips, region)
     found, _ = read(TrajectoriesTable(every_s=20), tmp_path / f"t{suffix}")
     assert found["time_s"].tolist() == [0, 20, 40, 60]
     np.testing.assert_allclose(np.diff(found["lon"], 2), 0, atol=1e-6)

@@ -1,7 +1,9 @@
 """Small trajectories for golden numbers: a box of 6 km by 6 km around the origin."""
 
 import math
+from pathlib import Path
 
+import geopandas
 import numpy as np
 
 from geodp.geometry import EARTH_RADIUS_M, Region
@@ -20,3 +22,15 @@ def table(*ways: list[tuple[float, float]], people: list[int] | None = None) -> 
     names = np.array([f"p{i}" for i in range(int(person.max(initial=0)) + 1)], dtype=object)
     time = np.concatenate([np.arange(n, dtype=np.float64) * 60 for n in count]) if ways else np.empty(0)
     return Trajectories(names, np.append(0, np.cumsum(count)).astype(np.int64), person, time, *places.T)
+
+
+def save_trajectories(path: Path, trajectories: Trajectories, region: Region) -> None:
+    """Write a row per point as csv, Parquet or GeoParquet (which holds points in place of lon and lat)."""
+    frame = trajectories.frame(region).round({"lon": 7, "lat": 7, "time_s": 3})
+    if path.suffix == ".geoparquet":
+        points = geopandas.points_from_xy(frame["lon"], frame["lat"])
+        geopandas.GeoDataFrame(frame.drop(columns=["lon", "lat"]), geometry=points, crs="EPSG:4326").to_parquet(path)
+    elif path.suffix == ".parquet":
+        frame.to_parquet(path, index=False)
+    else:
+        frame.to_csv(path, index=False)

@@ -1,17 +1,17 @@
 """Trajectories in files: what is read, left out, refused, and written whole."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from geodp.errors import DataError, UsageError
+from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.tables.notices import gathered
-from geodp.tables.trajectories.files import read_points, read_trajectories, write_frames, write_trajectories
+from geodp.tables.trajectories.files import read_points, read_trajectories
 from geodp.tables.trajectories.table import Trajectories
+from tests.tables.trajectories.hand_made import save_trajectories
 
 REGION = Region(10.0, 50.0, 10.1, 50.1)
 HEADER = "user,trajectory,time_s,lon,lat\n"
@@ -32,7 +32,7 @@ def test_what_is_written_is_read_back(tmp_path: Path, suffix: str) -> None:
     table = Trajectories(
         np.array(["a", "b", "c"], dtype=object), first, rng.integers(0, 3, 500), np.arange(count, dtype=float), x_m, y_m
     )
-    write_trajectories(tmp_path / f"trips{suffix}", table, REGION)
+    save_trajectories(tmp_path / f"trips{suffix}", table, REGION)
     found, left = read_trajectories(tmp_path / f"trips{suffix}", REGION)
     assert left.outside == left.repeated == left.unordered == left.lost == 0
     np.testing.assert_array_equal(found.first, table.first)
@@ -120,16 +120,3 @@ def test_a_release_leaves_a_row_out_that_it_cannot_use(tmp_path: Path, row: str)
     assert found.time_s.tolist() == [0, 60]
     alone, _ = read_trajectories(saved(tmp_path, f"{row}\n"), REGION, releasing=True)
     assert alone.size == 0
-
-
-def test_nothing_half_written_stays(tmp_path: Path) -> None:
-    def broken() -> Iterator[pd.DataFrame]:
-        yield pd.DataFrame({"user": ["a"], "trajectory": [0], "time_s": [0.0], "lon": [10.0], "lat": [50.0]})
-        raise DataError("the rest cannot be read")
-
-    for suffix in (".csv", ".parquet"):
-        with pytest.raises(DataError):
-            write_frames(tmp_path / f"out{suffix}", broken())
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(UsageError, match="suffix"):
-        write_frames(tmp_path / "out.txt", [])

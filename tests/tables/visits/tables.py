@@ -7,6 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from geodp.privacy.keyed_choice import user_words
+from geodp.tables.visits.hierarchy import Hierarchy
+from geodp.tables.visits.histories import Replacements
+from geodp.tables.visits.visit_scores import distance_errors
 from geodp.tables.visits.visit_sets import VisitSets, visit_sets
 
 
@@ -25,3 +28,16 @@ def long_tailed(users: int, venues: int, sizes: np.ndarray, seed: int = 0) -> Vi
         rng.choice(venues, min(int(size), venues), replace=False, p=weight / weight.sum()) for size in sizes[:users]
     ]
     return table([row.tolist() for row in rows], venues)
+
+
+def distance_error(truth: Replacements, hierarchy: Hierarchy, sensitivity_m: float) -> float:
+    """Return the mean over people of DE, in units of one sensitivity for all (12.17-12.18)."""
+    people = int(truth.person.max(initial=-1)) + 1
+    return float(np.nanmean(distance_errors(truth, hierarchy, np.full(people, sensitivity_m))))
+
+
+def same_unit_share(truth: Replacements, hierarchy: Hierarchy, level: str) -> float:
+    """Return the share of surviving visits whose published place lies in the same unit (city, district) as the true."""
+    unit = hierarchy.units[level]
+    kept = truth.survived & (truth.released_venue >= 0)
+    return float(np.mean(unit[truth.true_venue[kept]] == unit[truth.released_venue[kept]]))

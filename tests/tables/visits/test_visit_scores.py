@@ -10,11 +10,10 @@ from geodp.tables.visits.histories import Histories, ReleasedVisits, Replacement
 from geodp.tables.visits.visit_scores import (
     category_error,
     count_error,
-    distance_error,
     matched,
     popularity,
-    same_unit_share,
 )
+from tests.tables.visits.tables import distance_error, same_unit_share
 
 PEOPLE = np.array(["u", "v"], dtype=np.object_)
 

@@ -8,10 +8,10 @@ import pytest
 from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.registry import plugin
-from geodp.tables.trajectories.files import write_trajectories
 from geodp.tables.trajectories.table import Trajectories
 from geodp.world.motion import ReplayedMotion, trips_of
 from geodp.world.population import Population
+from tests.tables.trajectories.hand_made import save_trajectories
 
 REGION = Region(10.0, 50.0, 10.2, 50.1)
 Way = list[tuple[float, float]]
@@ -92,7 +92,7 @@ def test_a_run_at_another_time_is_refused_with_advice() -> None:
 def test_a_file_has_its_people_followed_equally_often(tmp_path: Path) -> None:
     ways: list[Way] = [[(0, 1000.0 * i), (500, 1000.0 * i + 100)] for i in range(4)]
     path = tmp_path / "trips.parquet"
-    write_trajectories(path, trips_along(ways, [0, 1, 2, 3]), REGION)
+    save_trajectories(path, trips_along(ways, [0, 1, 2, 3]), REGION)
     population = Population(np.zeros(10), np.zeros(10))
     motion = plugin("replay", path=str(path), stagger_s=60.0).move(
         population, REGION, start_s=0.0, duration_s=1000.0, rng=np.random.default_rng(1)
