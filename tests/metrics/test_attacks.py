@@ -47,7 +47,7 @@ def test_both_ways_of_tracking_are_told_apart(attacked: RunFolder) -> None:
 def test_the_prior_is_that_of_tracking_when_nothing_else_attacked(attacked: RunFolder) -> None:
     frame = attacked.attacks
     frame[frame["attack"] == "tracking"].to_parquet(attacked.path / "attacks.parquet")
-    assert PriorError().measure(attacked)["prior_error_m"].value == pytest.approx(1500.0)
+    assert PriorError().measure(RunFolder(attacked.path))["prior_error_m"].value == pytest.approx(1500.0)
 
 
 @pytest.mark.parametrize("metric", [AttackError, AttackHitRate, PriorError])
@@ -64,7 +64,7 @@ def test_any_attack_has_keys_of_its_kind_and_the_second_of_a_kind_its_own(attack
     more = pd.DataFrame(rows, columns=NAMES).assign(time_s=0.0, x_m=0.0, y_m=0.0)
     scores = pd.concat([attacked.attacks, more[list(ATTACK_SCORES)].astype(ATTACK_SCORES)], ignore_index=True)
     scores.to_parquet(attacked.path / "attacks.parquet")
-    errors = {key: one.value for key, one in AttackError().measure(attacked).items()}
+    errors = {key: one.value for key, one in AttackError().measure(RunFolder(attacked.path)).items()}
     assert errors == {
         "attack_error_m": 300.0,
         "attack_error_m_2": 9999.0,
@@ -74,10 +74,10 @@ def test_any_attack_has_keys_of_its_kind_and_the_second_of_a_kind_its_own(attack
         "guesser_error_drunk_m": 30.0,
         "guesser_error_m_2": 20.0,
     }
-    hits = {key: one.value for key, one in AttackHitRate().measure(attacked).items()}
+    hits = {key: one.value for key, one in AttackHitRate().measure(RunFolder(attacked.path)).items()}
     assert hits["guesser_hit_rate"] == 1.0
     assert hits["guesser_hit_rate_2"] == 0.0
     assert {AttackError.unit_of(key) for key in errors} == {"m"}
     alone = scores[scores["attack"] == "guesser"]
     alone.to_parquet(attacked.path / "attacks.parquet")
-    assert PriorError().measure(attacked)["prior_error_m"].value == 70.0
+    assert PriorError().measure(RunFolder(attacked.path))["prior_error_m"].value == 70.0
