@@ -140,7 +140,6 @@ def _positions() -> Iterator[PublishCommand]:
 
 def _trajectories() -> Iterator[PublishCommand]:
     from geodp.curator.trips_publication import TripModelPublication
-    from geodp.registry import plugins
 
     box = ("--region", ",".join(f"{edge:g}" for edge in REGION))
     methods = [kind for kind, cls in plugins("publication").items() if issubclass(cls, TripModelPublication)]

@@ -169,7 +169,7 @@ LEAKS: dict[str, tuple[str, str, Plant]] = {
     "an empty file is refused": ("counts", "laplace_counts", _refuses_nobody),
     "a cap keeps the first rows": ("positions", "contour, a cap", _first_rows),
     "the list of people is that of the data": ("visits", "unit: user", _users_of_the_data),
-    "times are cleaned across tracks": ("trajectories", "geodp, person", _places_by_the_latest_time),
+    "times are cleaned across tracks": ("trajectories", "synthetic_trips, person", _places_by_the_latest_time),
     "names are numbers if all of them are": ("counts", "laplace_counts", _numbers_if_all_are),
     "accuracy is simulated at true places": ("positions", "planar_geometric, a cap", _accuracy_at_true_places),
     "the true number stands in a note of the map": ("counts", "laplace_counts", _number_in_the_map),
