@@ -24,31 +24,42 @@ def count_pair(item: PublishedRun, top: int | None = None) -> tuple[Array, Array
     return released[chosen], true[chosen]
 
 
-class Mae(RecordErrors):
+class CountMetric(PublicationMetric):
+    """Metrics of published counts of venues."""
+
+    published: ClassVar[str] = "counts"
+
+
+class TopVenues(CountMetric):
+    """Metrics of the most visited venues."""
+
+    top: int = Field(default=50, ge=1)
+    """Number of venues (k)."""
+
+
+class Mae(CountMetric, RecordErrors):
     """Mean absolute error of published venue counts over all venues, in users. Interval: t, over venues."""
 
     kind: ClassVar[str] = "mae"
     unit: ClassVar[str] = "users"
-    published: ClassVar[str] = "counts"
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:  # noqa: ARG002
         """Return the error of every venue."""
         return scores.absolute_errors(*count_pair(item))
 
 
-class Mre(RecordErrors):
+class Mre(CountMetric, RecordErrors):
     """Mean of |error| / max(true count, 0.1 % of users) over all venues. Interval: t, over venues."""
 
     kind: ClassVar[str] = "mre"
     unit: ClassVar[str] = "ratio"
-    published: ClassVar[str] = "counts"
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:  # noqa: ARG002
         """Return the relative error of every venue."""
         return scores.relative_errors(*count_pair(item), int(item.truth("users")["users"].iloc[0]))
 
 
-class TopkMae(RecordErrors):
+class TopkMae(TopVenues, RecordErrors):
     """Mean absolute error of published counts over the k truly most visited venues, in users.
 
     Interval: t, over venues.
@@ -56,17 +67,13 @@ class TopkMae(RecordErrors):
 
     kind: ClassVar[str] = "topk_mae"
     unit: ClassVar[str] = "users"
-    published: ClassVar[str] = "counts"
-
-    top: int = Field(default=50, ge=1)
-    """Number of venues (k)."""
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:  # noqa: ARG002
         """Return the errors of the most visited venues."""
         return scores.absolute_errors(*count_pair(item, self.top))
 
 
-class TopkMre(RecordErrors):
+class TopkMre(TopVenues, RecordErrors):
     """Mean of |error| / max(true count, 0.1 % of users) over the k truly most visited venues.
 
     Interval: t, over venues.
@@ -74,26 +81,18 @@ class TopkMre(RecordErrors):
 
     kind: ClassVar[str] = "topk_mre"
     unit: ClassVar[str] = "ratio"
-    published: ClassVar[str] = "counts"
-
-    top: int = Field(default=50, ge=1)
-    """Number of venues (k)."""
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:  # noqa: ARG002
         """Return the relative errors of the most visited venues."""
         return scores.relative_errors(*count_pair(item, self.top), int(item.truth("users")["users"].iloc[0]))
 
 
-class TopkAccuracy(PublicationMetric):
+class TopkAccuracy(TopVenues):
     """Share of the k truly most visited venues that are among the k largest published counts (ties: expected share)."""
 
     kind: ClassVar[str] = "topk_accuracy"
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "higher"
-    published: ClassVar[str] = "counts"
-
-    top: int = Field(default=50, ge=1)
-    """Number of venues (k)."""
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:  # noqa: ARG002
         """Compare the two lists of venues."""

@@ -72,7 +72,13 @@ def _read(run: RunFolder, item: PublishedRun) -> ScoredVisits:
     return ScoredVisits(histories, venues, hierarchy_of(venues), released, replaced, order)
 
 
-class PriLocationDistanceError(RecordErrors):
+class VisitMetric(PublicationMetric):
+    """Metrics of published visits."""
+
+    published: ClassVar[str] = "visits"
+
+
+class PriLocationDistanceError(VisitMetric, RecordErrors):
     """Distance between true and published place over the sensitivity HS of the person's level (DE).
 
     DE_u is the mean over the visits of user u that survived (added ones have no true place, deleted ones no published
@@ -86,7 +92,6 @@ class PriLocationDistanceError(RecordErrors):
 
     kind: ClassVar[str] = "prilocation_distance_error"
     unit: ClassVar[str] = "of HS"
-    published: ClassVar[str] = "visits"
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:
         """Return the mean distance of every person's visits."""
@@ -94,7 +99,7 @@ class PriLocationDistanceError(RecordErrors):
         return scores.distance_errors(found.replacements, found.hierarchy, found.sensitivity_m)
 
 
-class VisitCountError(RecordErrors):
+class VisitCountError(VisitMetric, RecordErrors):
     """Mean difference between the true and the published number of visits of a person, up or down.
 
     All true visits count, also those beyond the publication's cap. Interval: t, over people.
@@ -102,7 +107,6 @@ class VisitCountError(RecordErrors):
 
     kind: ClassVar[str] = "visit_count_error"
     unit: ClassVar[str] = "visits"
-    published: ClassVar[str] = "visits"
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:
         """Return the difference of every person's numbers."""
@@ -110,7 +114,7 @@ class VisitCountError(RecordErrors):
         return scores.count_errors(found.histories, found.released)
 
 
-class SameDistrictShare(PublicationMetric):
+class SameDistrictShare(VisitMetric):
     """Share of surviving visits whose published place lies in the same district (and city) as the true one.
 
     The district is the level of that name, else the one above the finest; the city (`same_city_share`) is the level of
@@ -121,7 +125,6 @@ class SameDistrictShare(PublicationMetric):
     kind: ClassVar[str] = "same_district_share"
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "higher"
-    published: ClassVar[str] = "visits"
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Compare units of true and published places."""
@@ -153,7 +156,7 @@ def _unit_level(hierarchy: Hierarchy, name: str) -> str | None:
     return levels[-2] if len(levels) > 2 else (levels[-1] if levels else None)
 
 
-class PopularityTau(PublicationMetric):
+class PopularityTau(VisitMetric):
     """Kendall's tau-b between true and published numbers of visits of venues, and the share of the top 20 kept.
 
     Undefined (null) where places are no venues (centroids). `popularity_top20` is the share of the 20 most visited
@@ -164,7 +167,6 @@ class PopularityTau(PublicationMetric):
     unit: ClassVar[str] = "tau"
     units: ClassVar[Mapping[str, str]] = {"popularity_top20": "share"}
     better: ClassVar[str] = "higher"
-    published: ClassVar[str] = "visits"
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Rank venues by true and by published visits."""
@@ -175,7 +177,7 @@ class PopularityTau(PublicationMetric):
         return {self.kind: _defined(tau), "popularity_top20": Measured(kept)}
 
 
-class CategoryHistogramError(PublicationMetric):
+class CategoryHistogramError(VisitMetric):
     """Half the L1 distance between the shares of categories among true and among published visits (0 to 1).
 
     Undefined (null) where venues have no category, or places are no venues.
@@ -184,7 +186,6 @@ class CategoryHistogramError(PublicationMetric):
     kind: ClassVar[str] = "category_histogram_error"
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "lower"
-    published: ClassVar[str] = "visits"
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Compare the two histograms."""
@@ -194,7 +195,7 @@ class CategoryHistogramError(PublicationMetric):
         return {self.kind: _defined(scores.category_error(found.histories, found.released, found.venues))}
 
 
-class ReidentifiedShare(PublicationMetric):
+class ReidentifiedShare(VisitMetric):
     """Share of people whose published rows, names taken off, are matched to their true visits at the first guess.
 
     The adversary knows everyone's true visits and the public clusters, and picks the person with the least sum of
@@ -207,7 +208,6 @@ class ReidentifiedShare(PublicationMetric):
     unit: ClassVar[str] = "share"
     units: ClassVar[Mapping[str, str]] = {"reidentified_top5": "share"}
     better: ClassVar[str] = "lower"
-    published: ClassVar[str] = "visits"
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Match published rows to people."""
