@@ -148,8 +148,8 @@ def _reworded(line: ErrorDetails, fields: Mapping[str, FieldInfo], *, hint: bool
         )
     elif code == "literal_error":
         message = f"must be {context['expected']}, got {_shown(value)}" + _near_literal(value, context)
-    elif code in _SHAPES:
-        message = f"must be {_SHAPES[code]}, got {_shown(value)}"
+    elif code.endswith(("_type", "_parsing", "_from_float", "_number")) and (shape := _SHAPES.get(code.split("_")[0])):
+        message = f"must be {shape}, got {_shown(value)}"
     elif code == "value_error":
         message = message.removeprefix("Value error, ")
     return _told(message, loc, value)
@@ -166,21 +166,15 @@ _COMPARISONS = {
     "less_than_equal": ("at most", "le"),
 }
 _SHAPES = {
-    "float_parsing": "a number",
-    "float_type": "a number",
-    "int_parsing": "a whole number",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "finite_number": "a finite number",
-    "bool_parsing": "true or false",
-    "bool_type": "true or false",
-    "string_type": "text",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "dict_type": "a mapping of keys to values",
-    "model_type": "a mapping of keys to values",
-    "model_attributes_type": "a mapping of keys to values",
+    "float": "a number",
+    "int": "a whole number",
+    "finite": "a finite number",
+    "bool": "true or false",
+    "string": "text",
+    **dict.fromkeys(("list", "tuple"), "a list"),
+    **dict.fromkeys(("dict", "model"), "a mapping of keys to values"),
 }
+"""What a value must be, by the first word of pydantic's code for one that is of another type."""
 
 
 def _figure(value: float) -> str:

@@ -316,7 +316,7 @@ class Slot:
         schema: CoreSchema,
         handler: GetJsonSchemaHandler,
     ) -> dict[str, Any]:
-        return {"anyOf": [_kind_schema(cls) for cls in self._fitting().values()] or [{"type": "object"}]}
+        return {"anyOf": [_kind_schema(cls, handler) for cls in self._fitting().values()] or [{"type": "object"}]}
 
     def _find(self, kind: str) -> type[Plugin]:
         cls = find(kind, self.family)
@@ -360,24 +360,10 @@ class Slot:
         return cls.model_validate(fields, context=stand_ins)
 
 
-def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
-    """Return a schema with its definitions written out where they are used, so that it can be part of another."""
-    if isinstance(schema, list):
-        return [_inlined(part, definitions) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if isinstance(schema.get("$ref"), str):
-        return _inlined(definitions[schema["$ref"].rpartition("/")[2]], definitions)
-    return {key: _inlined(part, definitions) for key, part in schema.items() if key != "$defs"}
-
-
-def _kind_schema(cls: type[Plugin]) -> dict[str, Any]:
-    whole = cls.model_json_schema()
-    schema: dict[str, Any] = _inlined(whole, whole.get("$defs", {}))
-    schema["title"] = cls.kind
-    schema["description"] = cls.headline()
+def _kind_schema(cls: type[Plugin], handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    schema = dict(handler.resolve_ref_schema(handler(cls.__pydantic_core_schema__)))
+    schema |= {"title": cls.kind, "description": cls.headline(), "required": ["kind"]}
     schema["properties"] = {"kind": {"const": cls.kind}, **schema.get("properties", {})}
-    schema["required"] = ["kind"]
     return schema
 
 

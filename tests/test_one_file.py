@@ -160,8 +160,10 @@ def test_a_run_uses_measures_and_summarises_them_and_names_their_files(place: Pa
     values = json.loads((place / "run" / "metrics.json").read_text(encoding="utf-8"))
     assert values["tasks_seen"] > 0
     assert values["epsilon_spent"] == 0.5
+    assert values["in_the_middle_error_m"] > 0
     summary = (place / "run" / "summary.md").read_text(encoding="utf-8")
     assert "tasks_seen" in summary
+    assert "in_the_middle" in summary
     made = yaml.safe_load((place / "run" / "scenario.yaml").read_text(encoding="utf-8"))
     assert made["plugins"] == [str(place.resolve() / f"{name}.py") for name in KINDS]
 

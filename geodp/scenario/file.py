@@ -7,7 +7,6 @@ import contextlib
 import copy
 import operator
 import os
-import stat
 import warnings
 from collections.abc import Sequence
 from itertools import pairwise
@@ -25,6 +24,7 @@ from geodp.scenario.schema import WORLD_PATHS, Scenario
 from geodp.scenario.sections import Box
 from geodp.scenario.stand_ins import StandIns, not_loaded
 from geodp.scenario.yaml_text import MOST_BYTES, MOST_DEPTH, YamlProblem, parse_yaml
+from geodp.storage.files import is_regular, why_not_regular
 from geodp.storage.folders import put_back
 from geodp.world.bounds import MOST_ARMS, MOST_PLUGINS
 
@@ -85,16 +85,11 @@ def refuse_other_kind(raw: dict[str, Any], path: Path, wanted: str) -> None:
 def _text(path: Path) -> str:
     """Return the text of a regular file of a reasonable size; a pipe or a device is never opened, as it may block."""
     try:
-        kind = path.stat()
-        if stat.S_ISDIR(kind.st_mode):
-            raise DataError(f"{path}: is a folder; name a YAML file")
-        if not stat.S_ISREG(kind.st_mode):
-            raise DataError(f"{path}: is not a regular file")
-        if kind.st_size > MOST_BYTES:
-            raise DataError(f"{path}: has {kind.st_size >> 20:,} MB; a file of settings has at most {MOST_BYTES >> 20}")
+        if not is_regular(path):
+            raise DataError(f"{path}: {why_not_regular(path)}; name a YAML file")
+        if (size := path.stat().st_size) > MOST_BYTES:
+            raise DataError(f"{path}: has {size >> 20:,} MB; a file of settings has at most {MOST_BYTES >> 20}")
         data = path.read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
         raise DataError(f"{path!s}: cannot be read ({error})") from None
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

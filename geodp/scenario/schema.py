@@ -157,19 +157,19 @@ class Scenario(Model):
         promise = self.device.mechanism.guarantee(self.area)
         return promise if self.device.memoise_m is None else memoised(promise)
 
+    @property
+    def release_every_s(self) -> float:
+        """Time from one release of the curator, or round of reports without one, to the next."""
+        return self.device.report_every_s if self.curator is None else self.curator.release_every_s
+
     def release_times(self) -> list[float]:
         """Return 0, P, 2P, … before the end: of the curator's releases, or of the phones' own reports."""
-        if self.curator is None and not self.phones_report:
-            return []
-        every = self.device.report_every_s if self.curator is None else self.curator.release_every_s
-        return [index * every for index in range(self.release_count())]
+        return [index * self.release_every_s for index in range(self.release_count())]
 
     def release_count(self) -> int:
         """Return how many releases, or rounds of reports, there are."""
-        if self.curator is None and not self.phones_report:
-            return 0
-        every = self.device.report_every_s if self.curator is None else self.curator.release_every_s
-        return math.ceil(self.duration_s / every)
+        releasing = self.curator is not None or self.phones_report
+        return math.ceil(self.duration_s / self.release_every_s) if releasing else 0
 
     def history_times(self) -> list[float]:
         """Return when phones tell about histories: at the ends of equal parts of the run ([]: they never do)."""

@@ -81,14 +81,14 @@ def test_files_of_every_sort_get_an_answer_that_names_them(tmp_path: Path) -> No
     latin = tmp_path / "latin.yaml"
     latin.write_bytes(b"a: 1\nname: caf\xe9\n")
     for path, words in {
-        pipe: "is not a regular file",
-        Path("/dev/zero"): "is not a regular file",
+        pipe: "is a pipe or a device",
+        Path("/dev/zero"): "is a pipe or a device",
         huge: "has 16,384 MB",
         tmp_path: "is a folder",
         utf16: "UTF-16; save it as UTF-8",
         latin: "line 2 is not UTF-8",
-        Path("a\0b"): "cannot be read",
-        Path("x" * 5000): "cannot be read",
+        Path("a\0b"): "no such file",
+        Path("x" * 5000): "no such file",
     }.items():
         with pytest.raises(DataError) as refused:
             read_yaml(path)
