@@ -340,3 +340,8 @@ class Grid:
         x = self.west_m + (np.arange(self.columns, dtype=np.float64) + 0.5) * self.cell_x_m
         y = self.south_m + (np.arange(self.rows, dtype=np.float64) + 0.5) * self.cell_y_m
         return x, y
+
+    def all_centres(self) -> tuple[Array, Array]:
+        """Return x and y of the centre of every cell."""
+        x, y = self.centres()
+        return np.tile(x, self.rows), np.repeat(y, self.columns)

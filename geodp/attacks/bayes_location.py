@@ -8,8 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from geodp.attacks import ANYONE, AttackView, Guesses
-from geodp.attacks._prior import AttackWithPrior, Prior, from_counts
-from geodp.attacks._windows import around, best_cells, likelihood_of
+from geodp.attacks.inference import AttackWithPrior, Prior, around, best_cells, from_counts, likelihood_of
 from geodp.geometry import Array, Region
 from geodp.public.release import Points
 

@@ -32,12 +32,10 @@ class Channel(Protocol):
     @property
     def epsilon_per_m(self) -> float:
         """Epsilon per metre of the report."""
-        ...
 
     @property
     def variance_m2(self) -> float:
         """Variance of the noise in each coordinate, before clamping."""
-        ...
 
     def likelihood(self, z_x_m: npt.ArrayLike, z_y_m: npt.ArrayLike, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> Array:
         """Return f(z|x) with a row per report z and a column per place x.
@@ -45,15 +43,12 @@ class Channel(Protocol):
         For a fixed report the values of a row compare; between reports they may be densities, line densities (on an
         edge) or probabilities (on a lattice, in a corner).
         """
-        ...
 
     def characteristic(self, wx: npt.ArrayLike, wy: npt.ArrayLike) -> Array:
         """Return E exp(i w·(z - x)) before clamping; it is real, because the noise is symmetric."""
-        ...
 
     def matrix(self, x_cells: Grid, z_cells: Grid) -> Array:
         """Return P(report in z cell | true place at the centre of x cell), a row per x cell."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -110,7 +105,8 @@ class PlanarLaplaceChannel:
         low, high = z_m, z_m
         if self.cell_m is not None:
             lattice = Lattice(self.cell_m, self.box_m)
-            return tuple(edge * self.epsilon_per_m for edge in lattice.origins(z_m, axis))  # type: ignore[return-value]
+            low, high = (edge * self.cell_m for edge in lattice.index_origins(z_m, axis))
+            return low * self.epsilon_per_m, high * self.epsilon_per_m
         if self.box_m is not None:
             low = np.where(z_m <= self.box_m[axis], -np.inf, z_m)
             high = np.where(z_m >= self.box_m[axis + 2], np.inf, z_m)
@@ -121,7 +117,7 @@ class PlanarLaplaceChannel:
         across, along = _edges(cells)
         if self.cell_m is not None:
             lattice = Lattice(self.cell_m, self.box_m)
-            return lattice.boundaries(across, 0), lattice.boundaries(along, 1)
+            return lattice.index_boundaries(across, 0) * self.cell_m, lattice.index_boundaries(along, 1) * self.cell_m
         if self.box_m is not None:
             return _beyond(across, self.box_m[0], self.box_m[2]), _beyond(along, self.box_m[1], self.box_m[3])
         return across, along
@@ -210,7 +206,7 @@ class FiniteChannel:
     @cached_property
     def variance_m2(self) -> float:
         """Mean square displacement per coordinate over evenly spread places."""
-        x, y = _all_centres(self.cells)
+        x, y = self.cells.all_centres()
         square = (x[:, None] - x) ** 2 + (y[:, None] - y) ** 2
         return float(np.mean(np.sum(self.table * square, axis=1)) / 2)
 
@@ -226,8 +222,8 @@ class FiniteChannel:
 
     def matrix(self, x_cells: Grid, z_cells: Grid) -> Array:
         """Return P(report in z cell | true place at the centre of x cell), a row per x cell."""
-        x, y = _all_centres(x_cells)
-        target = z_cells.locate(*_all_centres(self.cells))
+        x, y = x_cells.all_centres()
+        target = z_cells.locate(*self.cells.all_centres())
         gather = np.zeros((self.cells.size, z_cells.size))
         known = target >= 0
         gather[np.flatnonzero(known), target[known]] = 1.0
@@ -268,8 +264,3 @@ def _as_channel(table: Array, x_cells: Grid, z_cells: Grid) -> Array:
     """Reorder [(x column, z column), (x row, z row)] to [x cell, z cell]."""
     shape = (x_cells.columns, z_cells.columns, x_cells.rows, z_cells.rows)
     return table.reshape(shape).transpose(2, 0, 3, 1).reshape(x_cells.size, z_cells.size)
-
-
-def _all_centres(cells: Grid) -> tuple[Array, Array]:
-    x, y = cells.centres()
-    return np.tile(x, cells.rows), np.repeat(y, cells.columns)

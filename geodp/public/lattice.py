@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError
+from geodp.geometry import Array
 
-Array = npt.NDArray[np.float64]
 _SLACK = 1e-9  # in cells: a line on an edge lies on it, whatever rounding says
 
 
@@ -61,11 +61,6 @@ class Lattice:
         low = np.where(index <= lowest, -np.inf, index - 0.5)
         return low, np.where(index >= highest, np.inf, index + 0.5)
 
-    def origins(self, place_m: npt.ArrayLike, axis: int) -> tuple[Array, Array]:
-        """Return the coordinates between which noise is reported as each place."""
-        low, high = self.index_origins(place_m, axis)
-        return low * self.cell_m, high * self.cell_m
-
     def index_boundaries(self, edge_m: npt.ArrayLike, axis: int) -> Array:
         """Return the half-line numbers that separate the lattice lines on either side of each edge, in ascending order.
 
@@ -76,7 +71,3 @@ class Lattice:
         first[-1] = np.floor(edges[-1] + _SLACK) + 1
         lowest, highest = self.limits(axis)
         return np.where(first <= lowest, -np.inf, np.where(first > highest, np.inf, first - 0.5))
-
-    def boundaries(self, edge_m: npt.ArrayLike, axis: int) -> Array:
-        """Return the coordinates that separate the lattice lines on either side of each edge."""
-        return self.index_boundaries(edge_m, axis) * self.cell_m

@@ -31,6 +31,11 @@ _SHARE_STEPS = 40  # halvings of the share of the last cell
 _GAUSS = 0.5 / 3**0.5  # points of Gauss's rule, in sides from the middle: exact for cubics
 
 
+Place = tuple[float, float]
+Cut = tuple[Rectangle, float, float]
+"""A part of a cell, its share of the cell's area, and the success that it plans."""
+
+
 class Look(NamedTuple):
     """A cell as one task sees it. Sorted by rank, then key: cells without effective workers come last."""
 
@@ -93,13 +98,13 @@ class Growth:
         target = self.target * (1 - _ROUNDING)
         while best is not None:
             if law.with_more(best.workers, best.probability) >= target:
-                return self._finished(taken, best, law, steps, x_m, y_m)
+                return self._finish(taken, best, law, steps, (x_m, y_m))
             law.take(best.workers, best.probability)
             taken.append(best)
             steps.append(law.success)
             self._push_neighbours(best, seen, waiting, x_m, y_m)
             best = self._next(waiting, taken)
-        return self._sum_up([(each.cell, each.rectangle, 1.0) for each in taken], taken, steps)
+        return self._sum_up(taken, steps)
 
     def look(self, cell: int, parent: int, x_m: float, y_m: float) -> Look | None:
         """Return how a task sees a cell: cut at the square of the maximum travel distance; None if outside it."""
@@ -142,12 +147,11 @@ class Growth:
     def _push_neighbours(self, best: Look, seen: set[int], waiting: list[Look], x_m: float, y_m: float) -> None:
         graph = self.graph
         for cell in graph.neighbour[graph.first[best.cell] : graph.first[best.cell + 1]]:
-            if cell in seen:
-                continue
-            seen.add(cell)
-            look = self.look(cell, best.cell, x_m, y_m)
-            if look is not None:
-                heappush(waiting, look)
+            if cell not in seen:
+                seen.add(cell)
+                look = self.look(cell, best.cell, x_m, y_m)
+                if look is not None:
+                    heappush(waiting, look)
 
     def _next(self, waiting: list[Look], taken: list[Look]) -> Look | None:
         if not waiting:
@@ -163,30 +167,24 @@ class Growth:
         waiting.sort()  # a sorted list is a heap
         return best
 
-    def _finished(
-        self, taken: list[Look], last: Look, law: Acceptors, steps: list[float], x_m: float, y_m: float
-    ) -> Grown:
+    def _finish(self, taken: list[Look], last: Look, law: Acceptors, steps: list[float], place: Place) -> Grown:
         """Cut the last cell to what is needed, and add it."""
         success = law.with_more(last.workers, last.probability)
         rectangle, share = last.rectangle, 1.0
         if self.part_of_last and self.whole_workers and success >= self.target + SLACK:
-            rectangle, share, success = self._published_part(taken, last, law, x_m, y_m)
+            rectangle, share, success = self._published_part(taken, last, law, place)
         elif self.part_of_last and not self.whole_workers:
-            rectangle, share, success = self._least_part(taken, last, law, x_m, y_m)
-        pieces = [(each.cell, each.rectangle, 1.0) for each in taken]
-        return self._sum_up([*pieces, (last.cell, rectangle, share)], [*taken, last], [*steps, success])
+            rectangle, share, success = self._least_part(taken, last, law, place)
+        part = last._replace(rectangle=rectangle, workers=share * last.workers)
+        return self._sum_up([*taken, part], [*steps, success])
 
-    def _published_part(
-        self, taken: list[Look], last: Look, law: Acceptors, x_m: float, y_m: float
-    ) -> tuple[Rectangle, float, float]:
+    def _published_part(self, taken: list[Look], last: Look, law: Acceptors, place: Place) -> Cut:
         """Cut the last cell to the area share ⌈ln(1 - u)/ln(1 - p)⌉ / n (rounding down would miss the target)."""
         workers = law.workers_for(self.target, last.probability, int(last.workers))
         share = min(workers / self._released(last), 1.0)
-        return self._part(taken, last, share, x_m, y_m), share, law.with_more(workers, last.probability)
+        return self._part(taken, last, share, place), share, law.with_more(workers, last.probability)
 
-    def _least_part(
-        self, taken: list[Look], last: Look, law: Acceptors, x_m: float, y_m: float
-    ) -> tuple[Rectangle, float, float]:
+    def _least_part(self, taken: list[Look], last: Look, law: Acceptors, place: Place) -> Cut:
         """Cut the last cell to the least share that reaches the target.
 
         A worker of the cell is in the part with chance s, and accepts there with the probability at the part's own
@@ -197,19 +195,19 @@ class Growth:
             less = law.share_for(self.target, last.workers, probability)
             if less >= share * (1 - _NEAR):
                 break
-            part = self._part(taken, last, less, x_m, y_m)
-            _, nearer = self.judge(part, x_m, y_m)
+            part = self._part(taken, last, less, place)
+            _, nearer = self.judge(part, *place)
             if law.with_more(last.workers, less * nearer) < self.target * (1 - _ROUNDING):
                 break  # a part that lies further than its cell on average: keep what is enough
             probability, share, rectangle = nearer, less, part
         return rectangle, share, law.with_more(last.workers, share * probability)
 
-    def _part(self, taken: list[Look], last: Look, share: float, x_m: float, y_m: float) -> Rectangle:
+    def _part(self, taken: list[Look], last: Look, share: float, place: Place) -> Rectangle:
         """Return the part of the last cell around the task, or else around where it touches the region."""
-        if last.parent < 0:
-            return part_around(last.rectangle, x_m, y_m, share)
-        parent = next(each.rectangle for each in taken if each.cell == last.parent)
-        return part_around(last.rectangle, *nearest_contact(last.rectangle, parent, x_m, y_m), share)
+        if last.parent >= 0:
+            parent = next(each.rectangle for each in taken if each.cell == last.parent)
+            place = nearest_contact(last.rectangle, parent, *place)
+        return part_around(last.rectangle, *place, share)
 
     def _released(self, look: Look) -> float:
         """Return the effective count of the cell's part in the square, before it was cut to whole workers."""
@@ -217,14 +215,13 @@ class Growth:
         count = self.counts.at_zero[look.cell] - self.counts.fall[look.cell] * look.probability
         return count * (east - west) * (north - south) / self.graph.area_m2[look.cell]
 
-    def _sum_up(self, pieces: list[tuple[int, Rectangle, float]], looks: list[Look], steps: list[float]) -> Grown:
-        workers = sum(share * look.workers for (_, _, share), look in zip(pieces, looks, strict=True))
-        noise, area = self.graph.noise_variance, self.graph.area_m2
+    def _sum_up(self, taken: list[Look], steps: list[float]) -> Grown:
         variance = 0.0
-        for cell, (west, south, east, north), _ in pieces:
-            variance += noise[cell] * ((east - west) * (north - south) / area[cell]) ** 2
-        rectangles = tuple(rectangle for _, rectangle, _ in pieces)
-        return Grown(rectangles, tuple(steps), workers, variance)
+        for _, _, cell, _, _, _, (west, south, east, north) in taken:
+            share = (east - west) * (north - south) / self.graph.area_m2[cell]
+            variance += self.graph.noise_variance[cell] * share**2
+        workers = sum(look.workers for look in taken)
+        return Grown(tuple(look.rectangle for look in taken), tuple(steps), workers, variance)
 
 
 def corner_distance(rectangle: Rectangle, x_m: float, y_m: float) -> float:
@@ -388,21 +385,10 @@ def most_compact(
     """Return the candidate with the highest weight · utility + (1 - weight) · compactness of the region with it."""
     import shapely
 
-    corners = np.concatenate(
-        [_corners(region).reshape(1, -1, 2).repeat(len(candidates), axis=0), _corners(candidates)], 1
-    )
-    radius = shapely.minimum_bounding_radius(shapely.multipoints(corners))
-    area = _area(region).sum() + _area(candidates)
-    score = utility_weight * np.asarray(utility) + (1 - utility_weight) * area / (np.pi * radius**2)
-    return int(np.argmax(score))
-
-
-def _corners(rectangles: Sequence[Rectangle]) -> np.ndarray[tuple[int, int, int], np.dtype[np.float64]]:
-    """Return the four corners of each rectangle."""
-    edges = np.array(rectangles)
-    return np.stack([edges[:, [0, 0, 2, 2]], edges[:, [1, 3, 1, 3]]], axis=2)
-
-
-def _area(rectangles: Sequence[Rectangle]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    edges = np.array(rectangles)
-    return np.asarray((edges[:, 2] - edges[:, 0]) * (edges[:, 3] - edges[:, 1]))
+    edges = np.array([*region, *candidates])
+    corners = np.stack([edges[:, [0, 0, 2, 2]], edges[:, [1, 3, 1, 3]]], axis=2)
+    area = (edges[:, 2] - edges[:, 0]) * (edges[:, 3] - edges[:, 1])
+    taken, more = corners[: len(region)].reshape(1, -1, 2), corners[len(region) :]
+    radius = shapely.minimum_bounding_radius(shapely.multipoints(np.concatenate([taken.repeat(len(more), 0), more], 1)))
+    compactness = (area[: len(region)].sum() + area[len(region) :]) / (np.pi * radius**2)
+    return int(np.argmax(utility_weight * np.asarray(utility) + (1 - utility_weight) * compactness))

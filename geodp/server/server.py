@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import groupby
 from typing import Any
 
@@ -51,10 +51,7 @@ class Server:
                 asked={task.task: self._latest[task.task]["region"] or () for task in batch} if number else {},
             )
             planned = self.assignment.offers(batch, view)
-            self.budget.give_back(purse - sum(offer.reward for offer in planned))
-            for task, offer in zip(batch, planned, strict=True):
-                self._record(task, offer, number, time_s)
-            offers += planned
+            offers += self._promise(purse, batch, planned, number, time_s)
         return offers
 
     def post(self, tasks: Sequence[Task], time_s: float) -> list[Offer]:
@@ -68,9 +65,15 @@ class Server:
             else Offer.refused(task, Reason.PURSE_EMPTY)
             for task, paid in zip(tasks, pays, strict=True)
         ]
-        self.budget.give_back(purse - reward * int(pays.sum()))
+        return self._promise(purse, tasks, offers, 0, time_s)
+
+    def _promise(
+        self, purse: float, tasks: Sequence[Task], offers: list[Offer], number: int, time_s: float
+    ) -> list[Offer]:
+        """Keep what offers promise and return the rest of the purse."""
+        self.budget.give_back(purse - sum(offer.reward for offer in offers))
         for task, offer in zip(tasks, offers, strict=True):
-            self._record(task, offer, 0, time_s)
+            self._record(task, offer, number, time_s)
         return offers
 
     def hear(self, answer: Answer) -> None:
@@ -98,21 +101,15 @@ class Server:
         target = offer.target
         record = {
             "task": task.task,
-            "round": number,
-            "time_s": time_s,
             "x_m": task.x_m,
             "y_m": task.y_m,
-            "reward": offer.reward,
+            **{one.name: getattr(offer, one.name) for one in fields(Offer) if one.name not in ("task", "target")},
+            "round": number,
+            "time_s": time_s,
             "radius_m": target.radius_m if isinstance(target, Circle) else None,
-            "uncapped_radius_m": offer.uncapped_radius_m,
-            "planned_success": offer.planned_success,
-            "density_per_m2": offer.density_per_m2,
-            "expected_workers": offer.expected_workers,
             "region": target.rectangles if isinstance(target, messages.Region) else None,
             "growth": target.growth if isinstance(target, messages.Region) else (),
             "recipients": len(target.pseudonyms) if isinstance(target, Named) else None,
-            "unreachable": offer.unreachable,
-            "notes": offer.notes,
             "winners": (),
             "answered_s": None,
             "completed_s": None,

@@ -93,11 +93,8 @@ class Engine:
         self.env = simpy.Environment()
         self.region = scenario.area
         self.ledger = Ledger(budgets=_budgets(scenario))
-        self.curator = (
-            Curator(scenario.curator.mechanism, self.ledger, scenario.curator.budget.when_spent)
-            if scenario.curator
-            else None
-        )
+        section = scenario.curator
+        self.curator = None if section is None else Curator(section.mechanism, self.ledger, section.budget.when_spent)
         self.server = _server(scenario)
         acceptance = scenario.workers.acceptance
         eagerness = acceptance.eagerness(self.workers.size, streams.generator("world.eagerness"))
@@ -138,37 +135,32 @@ class Engine:
     def _releases(self) -> Steps:
         for index, time_s in enumerate(self.scenario.release_times()):
             yield self.env.timeout(time_s - self.env.now)
-            if self.scenario.curator is None:
-                self._report(index)
+            everyone = self.workers.positions(self.env.now)
+            rng = self.streams.generator(f"device.report.{index}")
+            if self.curator is None:
+                release: Cells | Points | None = self.phones.report(self.env.now, *everyone, rng)
             else:
-                self._publish(index)
+                release = self._publish(self.curator, index, *everyone, rng)
+            value, reason = 0.0, Reason.REUSED_LAST if self._newest is not None else Reason.STOPPED
+            if isinstance(release, Cells) and not release.measured:
+                reason = Reason.PREDICTED
+            elif release is not None:
+                value, reason = release.guarantee.epsilon, Reason.NONE
+            self.log.add(self.env.now, Kind.RELEASE, value=value, reason=reason)
+            if release is not None:
+                self._on_positions(release, *everyone)  # the truth goes to the run folder alone
 
-    def _report(self, index: int) -> None:
-        """Let all phones report to the server; the truth goes to the run folder alone."""
-        now = self.env.now
-        x, y = self.workers.positions(now)
-        points = self.phones.report(now, x, y, self.streams.generator(f"device.report.{index}"))
-        if points is None:
-            self._log_refused(kept=self.phones.current is not None)
-            return
-        self.log.add(now, Kind.RELEASE, value=points.guarantee.epsilon)
-        self._on_positions(points, x, y)
+    @property
+    def _newest(self) -> Cells | Points | None:
+        """What the server can see now."""
+        return self.phones.current if self.curator is None else self.curator.current
 
-    def _log_refused(self, *, kept: bool) -> None:
-        self.log.add(self.env.now, Kind.RELEASE, value=0.0, reason=Reason.REUSED_LAST if kept else Reason.STOPPED)
-
-    def _publish(self, index: int) -> None:
-        section = self.scenario.curator
-        if section is None or self.curator is None:
-            return
-        now = self.env.now
-        everyone = self.workers.positions(now)
+    def _publish(self, curator: Curator, index: int, x_m: Array, y_m: Array, rng: np.random.Generator) -> Cells | None:
+        section, now = self.scenario.curator, self.env.now
+        if section is None or not self.phones.afford(now):
+            return None
         counted = ~self.workers.busy if section.counts == "idle" else np.ones(self.workers.size, dtype=np.bool_)
-        x, y = everyone[0][counted], everyone[1][counted]
-        if not self.phones.afford(now):
-            self._log_refused(kept=self.curator.current is not None)
-            return
-        rng = self.streams.generator(f"device.report.{index}")
+        x, y = x_m[counted], y_m[counted]
         reported_x, reported_y = self.phones.to_curator(x, y, counted, rng)
         snapshot = Snapshot(
             time_s=now,
@@ -180,15 +172,11 @@ class Engine:
             counts=section.counts,
         )
         noise = SimulatedNoise(self.streams.generator(f"curator.noise.{index}"))
-        release = self.curator.publish(snapshot, noise, number=index)
-        if release is None:
-            self._log_refused(kept=self.curator.current is not None)
-            return
-        value, reason = (release.guarantee.epsilon, Reason.NONE) if release.measured else (0.0, Reason.PREDICTED)
-        self.log.add(now, Kind.RELEASE, value=value, reason=reason)
-        cell = release.locate(x, y)
-        self._on_release(release, np.bincount(cell[cell >= 0], minlength=release.count.size))
-        self._on_positions(release, *everyone)
+        release = curator.publish(snapshot, noise, number=index)
+        if release is not None:
+            cell = release.locate(x, y)
+            self._on_release(release, np.bincount(cell[cell >= 0], minlength=release.count.size))
+        return release
 
     # -- tasks come and go ----------------------------------------------------------------------------------
 
@@ -212,15 +200,16 @@ class Engine:
                 task = self._to_expire.popleft()
                 if task.task in self.open:
                     self._give_up(task, Reason.OUT_OF_PATIENCE)
-            if self._to_expire:
-                yield self.env.timeout(max(self._to_expire[0].expires_s - self.env.now, 0.0))
-            else:
-                yield self.env.timeout(self.scenario.tasks.patience_s)  # the next arrival lasts at least as long
+            wait_s = self.scenario.tasks.patience_s  # the next arrival lasts at least as long
+            yield self.env.timeout(max(self._to_expire[0].expires_s - self.env.now, 0.0) if self._to_expire else wait_s)
 
-    def _give_up(self, task: Task, reason: Reason, kind: Kind = Kind.EXPIRY, value: float = np.nan) -> None:
+    def _close(self, task: Task) -> None:
         del self.open[task.task]
         self._posted.pop(task.task, None)
         self._short.pop(task.task, None)
+
+    def _give_up(self, task: Task, reason: Reason, kind: Kind = Kind.EXPIRY, value: float = np.nan) -> None:
+        self._close(task)
         self.server.give_up(task.task)
         self.log.add(self.env.now, kind, task=task.task, x_m=task.x_m, y_m=task.y_m, value=value, reason=reason)
 
@@ -249,8 +238,7 @@ class Engine:
         tasks = self._take_waiting()
         if not tasks:
             return None
-        release = self.curator.current if self.curator is not None else self.phones.current
-        made = self._announce(self.server.plan(tasks, release, self.env.now))
+        made = self._announce(self.server.plan(tasks, self._newest, self.env.now))
         if not made:
             return None
         self._short |= {
@@ -322,9 +310,7 @@ class Engine:
             return []
         names = pseudonyms(self.streams, np.array(winners)).tolist()
         self.server.hear(Answer(task.task, tuple(names), self.env.now))
-        del self.open[task.task]
-        self._posted.pop(task.task, None)
-        self._short.pop(task.task, None)
+        self._close(task)
         for winner in winners:
             self.workers.busy[winner] = True  # at once: the next task of this batch must not pick her too
             self.env.process(self._trip(task, winner, reward))
@@ -347,12 +333,11 @@ class Engine:
         if task.task in self._posted:
             return  # a posted task stays on the board until its patience runs out
         self.server.hear(Answer(task.task, (), self.env.now))
-        rounds = self.offered.get(task.task, 0) + 1
-        if rounds <= self.scenario.server.reoffers:
-            self.offered[task.task] = rounds
+        self.offered[task.task] = self.offered.get(task.task, 0) + 1
+        if self.offered[task.task] <= self.scenario.server.reoffers:
             self.waiting.append(task)
-            return
-        self._give_up(task, why)
+        else:
+            self._give_up(task, why)
 
     def _trip(self, task: Task, worker: int, reward: float) -> Steps:
         left_s = self.env.now

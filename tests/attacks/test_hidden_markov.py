@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from geodp.attacks._hidden_markov import Steps, forward_backward, viterbi
+from geodp.attacks.tracking import Steps, forward_backward, viterbi
 
 SIDE, TIMES = 3, 4
 

@@ -5,7 +5,7 @@ import pytest
 
 from geodp import plugin
 from geodp.attacks import AttackView
-from geodp.attacks._prior import Prior, from_reports
+from geodp.attacks.inference import Prior, from_reports
 from geodp.errors import DataError
 from geodp.geometry import Region
 from tests.server.reports import REGION, Hills, reported

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from geodp.attacks._windows import around, best_cells, nearest_to_all
+from geodp.attacks.inference import around, best_cells, nearest_to_all
 from tests.server.reports import REGION
 
 

@@ -168,7 +168,7 @@ def tanh_integral(x: npt.ArrayLike) -> Array:
     """Return G(x) for x >= 0, to 1e-10 relative."""
     value = np.asarray(x, dtype=np.float64)
     middle = np.clip(value, _NEAR, _FAR)
-    curve = np.exp(_curve()(np.log(middle)))
+    curve = np.exp(_curves()[0](np.log(middle)))
     return np.where(value < _NEAR, value**2, np.where(value > _FAR, _far(np.maximum(value, _FAR)), curve))
 
 
@@ -183,7 +183,7 @@ def inverse_tanh_integral(g: npt.ArrayLike) -> Array:
     """Return the x with G(x) = g for g >= 0, to 1e-10 relative; infinite for infinite g."""
     value = np.asarray(g, dtype=np.float64)
     near, far = _NEAR**2, float(_far(np.array(_FAR)))
-    curve = np.exp(_inverse_curve()(np.log(np.clip(value, near, far))))
+    curve = np.exp(_curves()[1](np.log(np.clip(value, near, far))))
     beyond = np.where(np.isfinite(value), np.maximum(value, far), far)
     x = (beyond - _OFFSET) / 2
     for _ in range(3):  # G is convex and x starts within 0.2 %: Newton reaches rounding error
@@ -200,33 +200,18 @@ def _far(x: Array) -> Array:
 
 
 @cache
-def _nodes() -> tuple[Array, Array]:
-    """Return nodes x, even in ln x, and G there, by Gauss-Legendre quadrature from node to node."""
+def _curves() -> tuple[Any, Any]:
+    """Return ln G as a function of ln x, and ln x of ln G: through nodes even in ln x, with their slopes.
+
+    G at the nodes is by Gauss-Legendre quadrature from node to node.
+    """
+    from scipy.interpolate import CubicHermiteSpline
+
     x = np.geomspace(_NEAR, _FAR, _NODES)
     points, weights = np.polynomial.legendre.leggauss(8)
     half, centre = np.diff(x) / 2, (x[1:] + x[:-1]) / 2
     u = centre[:, None] + half[:, None] * points
     pieces = half * (2 * u * np.tanh(1 / u) @ weights)
-    return x, _NEAR**2 + np.concatenate([[0.0], np.cumsum(pieces)])
-
-
-def _logs() -> tuple[Array, Array, Array]:
-    """Return ln x, ln G and the slope d ln G / d ln x at the nodes."""
-    x, g = _nodes()
-    return np.log(x), np.log(g), x * tanh_integral_slope(x) / g
-
-
-@cache
-def _curve() -> Any:
-    from scipy.interpolate import CubicHermiteSpline
-
-    log_x, log_g, slope = _logs()
-    return CubicHermiteSpline(log_x, log_g, slope)
-
-
-@cache
-def _inverse_curve() -> Any:
-    from scipy.interpolate import CubicHermiteSpline
-
-    log_x, log_g, slope = _logs()
-    return CubicHermiteSpline(log_g, log_x, 1 / slope)
+    g = _NEAR**2 + np.concatenate([[0.0], np.cumsum(pieces)])
+    log_x, log_g, slope = np.log(x), np.log(g), x * tanh_integral_slope(x) / g
+    return CubicHermiteSpline(log_x, log_g, slope), CubicHermiteSpline(log_g, log_x, 1 / slope)

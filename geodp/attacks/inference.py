@@ -1,23 +1,27 @@
-"""What an adversary may believe before looking at one person's reports; all of it from public things."""
+"""What an adversary may believe before looking at one person's reports, and the best guess after it.
+
+Beliefs come from public things alone. The best guess minimises Σ d(guess, x)·P(x) over the cells of a square window
+around what is known about a person (Shokri et al. 2011). Windows have the same number of cells whatever their size, and
+d scales with it, so one matrix of distances serves them all: the expected distances of every guess in every window are
+one matrix product.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.attacks import Attack, AttackView
-from geodp.attacks._windows import likelihood_of, nearest_to_all
 from geodp.errors import DataError
 from geodp.geometry import Array, Grid, Region
+from geodp.public.channels import Channel, PlanarLaplaceChannel
 from geodp.public.em_deconvolution import deconvolve
 from geodp.public.release import Cells, Points
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CELLS_PER_SIDE = 50
 _REPORTS = 4000  # so many reports show where people are as well as all of them do
@@ -37,7 +41,7 @@ class Prior:
     def uniform(cls, region: Region) -> Prior:
         """Believe that all places of the region are alike."""
         grid = Grid.fit(region, max(region.width_m, region.height_m) / CELLS_PER_SIDE)
-        inside = region.contains(*_centres(grid)).astype(np.float64)
+        inside = region.contains(*grid.all_centres()).astype(np.float64)
         return cls(grid, inside / inside.sum() if inside.any() else np.full(grid.size, 1 / grid.size))
 
     def at(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> Array:
@@ -47,7 +51,7 @@ class Prior:
 
     def best_guess(self) -> tuple[float, float]:
         """Return the place with the least expected distance."""
-        x, y = _centres(self.grid)
+        x, y = self.grid.all_centres()
         best = nearest_to_all(x, y, self.share)
         return float(x[best]), float(y[best])
 
@@ -85,12 +89,12 @@ class AttackWithPrior(Attack):
 
 def from_counts(before: Prior, release: Cells) -> Prior:
     """Return the belief about anyone after a release of counts: in proportion to the released density."""
-    return before.with_counts(release.density(*_centres(before.grid)))
+    return before.with_counts(release.density(*before.grid.all_centres()))
 
 
 def from_reports(before: Prior, releases: list[Points]) -> Prior:
     """Return where people are over the whole run, worked out from all their noisy reports."""
-    x, y = _centres(before.grid)
+    x, y = before.grid.all_centres()
     every = max(1, sum(release.size for release in releases) // _REPORTS)
     rows = [_likelihood(release, slice(None, None, every), x, y).astype(np.float32) for release in releases]
     table = np.concatenate(rows).T
@@ -119,11 +123,6 @@ def _likelihood(release: Points, rows: slice, x: Array, y: Array) -> Array:
     return table
 
 
-def _centres(grid: Grid) -> tuple[Array, Array]:
-    x, y = grid.centres()
-    return np.tile(x, grid.rows), np.repeat(y, grid.columns)
-
-
 def _public_counts(file: Path, prior: Prior, region: Region) -> Array:
     import pandas as pd
 
@@ -131,7 +130,12 @@ def _public_counts(file: Path, prior: Prior, region: Region) -> Array:
         frame = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
     except (OSError, ValueError) as error:
         raise DataError(f"{file}: cannot be read as a table ({error})") from error
-    _require_columns(frame, file)
+    missing = {"lon", "lat", "count"} - set(frame.columns)
+    if missing:
+        raise DataError(
+            f"{file}: needs the columns lon, lat and count; missing: {', '.join(sorted(missing))}. "
+            f"It has: {', '.join(map(str, frame.columns))}"
+        )
     x_m, y_m = region.projection.to_m(lon=frame["lon"].to_numpy(), lat=frame["lat"].to_numpy())
     cell = prior.grid.locate(x_m, y_m)
     inside = cell >= 0
@@ -141,10 +145,89 @@ def _public_counts(file: Path, prior: Prior, region: Region) -> Array:
     return np.asarray(counts, dtype=np.float64)
 
 
-def _require_columns(frame: pd.DataFrame, file: Path) -> None:
-    missing = {"lon", "lat", "count"} - set(frame.columns)
-    if missing:
-        raise DataError(
-            f"{file}: needs the columns lon, lat and count; missing: {', '.join(sorted(missing))}. "
-            f"It has: {', '.join(map(str, frame.columns))}"
-        )
+_AT_ONCE = 512  # windows per product: 10 MB of expected distances
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Squares of side × side cells, each with a centre and a cell size of its own; cells row by row from the south."""
+
+    centre_x_m: Array
+    centre_y_m: Array
+    cell_m: Array
+    side: int
+
+    def places(self) -> tuple[Array, Array]:
+        """Return x and y of all cells, a row per window."""
+        step = np.arange(self.side) - (self.side - 1) / 2
+        x = self.centre_x_m[:, None] + self.cell_m[:, None] * np.tile(step, self.side)
+        y = self.centre_y_m[:, None] + self.cell_m[:, None] * np.repeat(step, self.side)
+        return x, y
+
+    def pick(self, cell: npt.NDArray[np.int64]) -> tuple[Array, Array]:
+        """Return the place of one cell of each window."""
+        middle = (self.side - 1) / 2
+        x = self.centre_x_m + (cell % self.side - middle) * self.cell_m
+        y = self.centre_y_m + (cell // self.side - middle) * self.cell_m
+        return x, y
+
+
+def around(x_m: Array, y_m: Array, half_m: npt.ArrayLike, region: Region, side: int) -> Windows:
+    """Return windows about places, no wider than the region needs, moved to where they meet it."""
+    half = np.minimum(np.full(x_m.shape, half_m), max(region.width_m, region.height_m))
+    centre_x, centre_y = region.clamp(x_m, y_m)
+    return Windows(centre_x, centre_y, 2 * half / side, side)
+
+
+def best_cells(weight: Array, side: int) -> npt.NDArray[np.int64]:
+    """Return the cell with the least expected distance in each window; `weight` has a row of cells per window."""
+    distances = _unit_distances(side)
+    best = np.empty(len(weight), dtype=np.int64)
+    for start in range(0, len(weight), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        best[part] = np.argmin(weight[part].astype(np.float32) @ distances, axis=1)
+    return best
+
+
+def nearest_to_all(x_m: Array, y_m: Array, weight: Array) -> int:
+    """Return which of some places has the least weighted mean distance to all of them."""
+    least, best = np.inf, 0
+    for start in range(0, x_m.size, _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        expected = np.hypot(x_m[part, None] - x_m, y_m[part, None] - y_m) @ weight
+        if expected.min() < least:
+            least, best = float(expected.min()), start + int(np.argmin(expected))
+    return best
+
+
+@lru_cache(maxsize=2)
+def _unit_distances(side: int) -> npt.NDArray[np.float32]:
+    step = np.arange(side, dtype=np.float32)
+    x, y = np.tile(step, side), np.repeat(step, side)
+    return np.asarray(np.hypot(x[:, None] - x, y[:, None] - y), dtype=np.float32)
+
+
+def likelihood_of(channel: Channel, z_x_m: Array, z_y_m: Array, x_m: Array, y_m: Array) -> Array:
+    """Return f(z|x) of each report from the cells of its own window, the largest of each row being 1.
+
+    Reports are rows; `x_m` and `y_m` have a row of cells for each.
+    """
+    table = np.empty(x_m.shape)
+    plain = _with_a_density(channel, z_x_m, z_y_m)
+    nearness = np.hypot(x_m[plain] - z_x_m[plain, None], y_m[plain] - z_y_m[plain, None])
+    nearness -= nearness.min(axis=1, keepdims=True)
+    table[plain] = np.exp(-channel.epsilon_per_m * nearness)
+    for row in np.flatnonzero(~plain):  # on an edge or a lattice: the law knows what became this report
+        own = channel.likelihood(z_x_m[row], z_y_m[row], x_m[row], y_m[row])[0]
+        table[row] = own / max(float(own.max()), np.finfo(np.float64).tiny)
+    return table
+
+
+def _with_a_density(channel: Channel, x_m: Array, y_m: Array) -> npt.NDArray[np.bool_]:
+    """Tell which reports are planar Laplace noise as drawn, neither rounded nor clamped: f ∝ exp(-ε·distance)."""
+    if not isinstance(channel, PlanarLaplaceChannel) or channel.cell_m is not None:
+        return np.zeros(x_m.shape, dtype=np.bool_)
+    if channel.box_m is None:
+        return np.ones(x_m.shape, dtype=np.bool_)
+    west, south, east, north = channel.box_m
+    return np.asarray((x_m > west) & (x_m < east) & (y_m > south) & (y_m < north))
