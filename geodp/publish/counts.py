@@ -35,7 +35,7 @@ from geodp.errors import UsageError
 from geodp.privacy.noise import Noise
 from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import PublishedTable, degree_columns, require_suffix
-from geodp.publish.pipeline import Plan, Product, PublicationPlan, PublishResult, publish
+from geodp.publish.pipeline import Product, PublicationPlan, PublishPlan, PublishResult, publish
 from geodp.publish.private_visits import read_visit_sets, venues_of
 from geodp.publish.request import PublicInputs, Request
 from geodp.publish.statement import Accuracy
@@ -121,7 +121,7 @@ def publish_counts(request: Request, options: CountsOptions) -> PublishResult:
         return publish(request, partial(_prepare, options=options, cluster=cluster))
 
 
-def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, cluster: Any = None) -> Plan:
+def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, cluster: Any = None) -> PublishPlan:
     method = build(options, request)
     if options.venue_columns and options.venues is None:
         raise UsageError("--venue-column names columns of the venue list: give --venues FILE.")

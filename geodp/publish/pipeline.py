@@ -52,7 +52,7 @@ class Product:
     """Draws what was published (and nothing else) on a page."""
 
 
-class Plan(ABC):
+class PublishPlan(ABC):
     """One publication, read and checked: what it promises, and how it is drawn."""
 
     mechanism: str
@@ -82,7 +82,7 @@ class Plan(ABC):
         """Draw the noise; called once, after the ledger has agreed."""
 
 
-class PublicationPlan(Plan):
+class PublicationPlan(PublishPlan):
     """A plan whose method is one of the curator's publications, which says itself what it promises and costs."""
 
     def __init__(self, method: Publication, region: Region, remarks: tuple[str, ...] = ()) -> None:
@@ -91,6 +91,10 @@ class PublicationPlan(Plan):
         self.region, self.remarks = region, remarks
         self.guarantee, self.per_person = method.guarantee(), method.cost()
         self.parts, self.together = method.parts(), method.together()
+
+
+Prepare = Callable[[Request, PublicInputs], PublishPlan]
+"""How a kind reads the private data, settles the public inputs and plans the publication."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ class PublishResult:
     warnings: tuple[str, ...] = field(default=())
 
 
-def publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) -> PublishResult:
+def publish(request: Request, prepare: Prepare) -> PublishResult:
     """Publish what a kind prepares, or change nothing but (from the ledger's yes on) the ledger."""
     if request.releasing:
         # Nothing is said and nothing is guessed, by libraries neither: it would follow from private data.
@@ -114,7 +118,7 @@ def publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) 
     return replace(outcome, warnings=(*outcome.warnings, *noticed))
 
 
-def _publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan]) -> PublishResult:
+def _publish(request: Request, prepare: Prepare) -> PublishResult:
     put_right(request.out, request.guarantee_path)
     request.check()
     noise = noise_source(request.mode, seed=request.seed)
@@ -128,22 +132,21 @@ def _publish(request: Request, prepare: Callable[[Request, PublicInputs], Plan])
             f"{plan.mechanism} as asked for promises nothing that holds ({guarantee.why_not}), so it is for simulation "
             f"only. {NOTHING_DONE}"
         )
-    plan.rehearse(_rehearsal_noise(noise))
+    # On no data, simulated noise stands for the real one and costs no draws of it.
+    plan.rehearse(SimulatedNoise(np.random.default_rng(0), releasable=noise.releasable, mode=noise.mode))
     with Staging(request.out, request.guarantee_path, force=request.force) as files:
         spent = _charge(request, plan, chargeable(guarantee, per_person))
         product = _after_the_charge(lambda: plan.draw(noise), request, spent)
         statement = Statement(request, plan, inputs, guarantee, per_person, product, spent)
         _after_the_charge(lambda: write_product(product, statement, files), request, spent)
-    written = [request.out, request.guarantee_path]
     if request.map is not None:
         _write_map(request.map, plan, product, statement)
-        written.append(request.map)
+    written = tuple(path for path in (request.out, request.guarantee_path, request.map) if path is not None)
     text = statement.text(written, () if request.releasing else plan.remarks)
-    warnings = [*inputs.warnings, *([request.old_ledger] if request.old_ledger else [])]
-    return PublishResult(text, tuple(written), statement, tuple(warnings))
+    return PublishResult(text, written, statement, tuple(filter(None, [*inputs.warnings, request.old_ledger])))
 
 
-def _prepare_plan(request: Request, inputs: PublicInputs, prepare: Callable[[Request, PublicInputs], Plan]) -> Plan:
+def _prepare_plan(request: Request, inputs: PublicInputs, prepare: Prepare) -> PublishPlan:
     """Read and check; what goes wrong unforeseen is not said in a release."""
     try:
         with nothing_done():
@@ -169,12 +172,7 @@ def write_product(product: Product, statement: Statement, files: Staging) -> Non
     files.commit()
 
 
-def _rehearsal_noise(noise: Noise) -> Noise:
-    """Return noise for a rehearsal on no data: it stands for the real one and costs no draws of it."""
-    return SimulatedNoise(np.random.default_rng(0), releasable=noise.releasable, mode=noise.mode)
-
-
-def _charge(request: Request, plan: Plan, asked: tuple[Guarantee, Account] | None) -> Spent | None:
+def _charge(request: Request, plan: PublishPlan, asked: tuple[Guarantee, Account] | None) -> Spent | None:
     """Ask the ledger; when this returns, the charge is on the disk. What promises nothing has nothing to charge."""
     if asked is None:
         return None
@@ -229,7 +227,7 @@ def _after_the_charge(step: Callable[[], T], request: Request, spent: Spent | No
         raise
 
 
-def _write_map(path: Path, plan: Plan, product: Product, statement: Statement) -> None:
+def _write_map(path: Path, plan: PublishPlan, product: Product, statement: Statement) -> None:
     from geodp.publish.released_map import released_map
 
     try:

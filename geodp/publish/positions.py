@@ -19,7 +19,7 @@ from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.public.guarantee import Guarantee, Trust, Unit
 from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import DEGREE_DIGITS, PublishedTable, degree_columns
-from geodp.publish.pipeline import Plan, Product, PublishResult, publish
+from geodp.publish.pipeline import Product, PublishPlan, PublishResult, publish
 from geodp.publish.private_positions import UsedPositions, bounding_box, read_rows, used_positions
 from geodp.publish.request import PublicInputs, Request, require_positive
 from geodp.publish.statement import Accuracy
@@ -46,7 +46,7 @@ def publish_positions(
     return publish(request, partial(_prepare, kind=mechanism, expected_workers=expected_workers))
 
 
-def _prepare(request: Request, inputs: PublicInputs, *, kind: str, expected_workers: float | None) -> Plan:
+def _prepare(request: Request, inputs: PublicInputs, *, kind: str, expected_workers: float | None) -> PublishPlan:
     mechanism = build(kind, request.epsilon, request.settings)
     if request.one_row_per_person and "user" in request.columns:
         raise UsageError("--one-row-per-person: then no column is the user: leave --column user out.")
@@ -92,7 +92,7 @@ def build(kind: str, epsilon: float | None, settings: Mapping[str, Any]) -> Plug
 _SAMPLES = 200_000  # the mean error is then known to 0.2 %
 
 
-class ReportedPoints(Plan):
+class ReportedPoints(PublishPlan):
     """One report per row. The publisher sees the true places: for these reports it is the trusted party."""
 
     def __init__(self, device: Device, positions: UsedPositions) -> None:
@@ -193,7 +193,7 @@ MAX_CELLS = 25_000_000
 _COUNT_DIGITS = 6
 
 
-class CountedCells(Plan):
+class CountedCells(PublishPlan):
     """One snapshot: cells, each with a noisy count of the rows in it."""
 
     def __init__(

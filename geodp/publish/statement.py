@@ -16,7 +16,7 @@ from geodp.public.guarantee import Guarantee
 from geodp.storage.files import digest
 
 if TYPE_CHECKING:
-    from geodp.publish.pipeline import Plan, Product
+    from geodp.publish.pipeline import Product, PublishPlan
     from geodp.publish.request import PublicInputs, Request
 
 SIMULATED = "SIMULATED, not releasable: its noise follows from the seed. Publish real data with --mode release."
@@ -50,7 +50,7 @@ class Statement:
     """Everything that may be told about one publication."""
 
     request: Request
-    plan: Plan
+    plan: PublishPlan
     inputs: PublicInputs
     guarantee: Guarantee
     per_person: Guarantee
@@ -87,12 +87,13 @@ class Statement:
 
     def write(self, path: Path, output: Path) -> None:
         """Write the guarantee file for an output that is written already."""
+        spent = self.spent
         values = {
             **self.stamp(),
             "settings": self.plan.fields,
             "per_person": self.per_person.as_dict(),
-            "charged": self._charged(),
-            "ledger": None if self.spent is None else self.spent.path.name,
+            "charged": None if spent is None else {"account": str(spent.account), "epsilon": spent.charged},
+            "ledger": None if spent is None else spent.path.name,
             "not_hidden": list(self.plan.not_hidden),
             "accuracy": {"text": self.product.accuracy.text, **self.product.accuracy.values},
             "public_inputs": self.inputs.values,
@@ -116,10 +117,6 @@ class Statement:
             *(f"wrote {path}" for path in written),
         ]
         return "\n".join(line for line in lines if line)
-
-    def _charged(self) -> dict[str, Any] | None:
-        spent = self.spent
-        return None if spent is None else {"account": str(spent.account), "epsilon": spent.charged}
 
     def _ledger_line(self) -> str:
         spent = self.spent

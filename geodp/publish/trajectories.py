@@ -17,7 +17,7 @@ from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Unit
 from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import PublishedTable, degree_columns
-from geodp.publish.pipeline import Plan, Product, PublicationPlan, PublishResult, publish
+from geodp.publish.pipeline import Product, PublicationPlan, PublishPlan, PublishResult, publish
 from geodp.publish.request import PublicInputs, Request
 from geodp.publish.statement import Accuracy
 from geodp.registry import plugins
@@ -38,7 +38,7 @@ _MOST_DRAWN, _MOST_STEPS = 400, 18_000
 _PIXELS = 2000
 
 
-class SyntheticTrips(PublicationPlan):
+class TripPlan(PublicationPlan):
     """Trips drawn from noisy counts of real ones."""
 
     not_hidden = ("what follows from public settings: the region, the caps and the grids",)
@@ -150,7 +150,7 @@ def publish_trajectories(
 
 def _prepare(
     request: Request, inputs: PublicInputs, *, kind: str | None, unit: str | None, variant: str | None, form: TripFormat
-) -> Plan:
+) -> PublishPlan:
     method = _build(request, kind, unit, variant)
     if request.releasing and method.guarantee().holds and method.most_contributions() is None:
         raise UsageError(
@@ -160,7 +160,7 @@ def _prepare(
     points, dropped = _read(request, form)
     region = inputs.region(request, points.box)
     trajectories, left = points.within(region)
-    return SyntheticTrips(method, trajectories, region, (*dropped, *left.remarks()))
+    return TripPlan(method, trajectories, region, (*dropped, *left.remarks()))
 
 
 def _read(request: Request, form: TripFormat) -> tuple[TrajectoryPoints, list[str]]:

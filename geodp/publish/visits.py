@@ -16,7 +16,7 @@ from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Unit
 from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import PublishedTable, degree_columns
-from geodp.publish.pipeline import Plan, Product, PublicationPlan, PublishResult, publish
+from geodp.publish.pipeline import Product, PublicationPlan, PublishPlan, PublishResult, publish
 from geodp.publish.private_visits import read_personal_levels, read_users, read_visits
 from geodp.publish.request import PublicInputs, Request
 from geodp.publish.statement import Accuracy
@@ -110,7 +110,7 @@ def publish_visits(request: Request, *, venues: PublicPlaces, method: str = DEFA
     return publish(request, partial(_prepare, places=venues, kind=method))
 
 
-def _prepare(request: Request, inputs: PublicInputs, *, places: PublicPlaces, kind: str) -> Plan:
+def _prepare(request: Request, inputs: PublicInputs, *, places: PublicPlaces, kind: str) -> PublishPlan:
     known = {name: cls for name, cls in plugins("publication").items() if issubclass(cls, VisitsPublication)}
     cls = find_method("visits", kind, known)
     venues = read_venues(

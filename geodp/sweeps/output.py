@@ -11,7 +11,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +19,7 @@ from geodp._version import __version__
 from geodp.metrics.intervals import mean
 from geodp.storage.csv_cells import guarded_csv
 from geodp.storage.files import digest, write_text_whole, write_whole
+from geodp.storage.manifest import write_manifest
 from geodp.storage.stamp import COLUMN, METADATA, SIMULATED, write_simulated
 from geodp.sweeps.executors import Job
 from geodp.sweeps.sweep import all_checksums, failure_message
@@ -58,7 +58,7 @@ def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, com
         "output": store.output_identity(sweep, jobs, draw=draw),
     }
     written = [*OUTPUT, *(f"figures/{path.with_suffix(end).name}" for path in plots for end in (".png", ".svg"))]
-    store.write_manifest(facts | {"files": {name: digest(store.path / name) for name in written}})
+    write_manifest(store.path, facts | {"files": {name: digest(store.path / name) for name in written}})
 
 
 def runs_table(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder) -> pd.DataFrame:
@@ -92,7 +92,8 @@ def summary_table(runs: pd.DataFrame, sweep: LoadedSweep) -> pd.DataFrame:
 
     Cells share their seeds, so a difference is taken seed by seed: its interval is that of the mean difference.
     """
-    metrics = metric_columns(runs, sweep.varied)
+    others = {*OWN_COLUMNS, *sweep.varied}  # and the intervals that single runs carry are left out
+    metrics = [key for key in runs.columns if key not in others and not key.endswith(("_low", "_high"))]
     good = runs[runs["status"] == "ok"]
     base = good[good["cell"] == sweep.baseline().name].set_index("seed")
     rows = []
@@ -107,12 +108,6 @@ def summary_table(runs: pd.DataFrame, sweep: LoadedSweep) -> pd.DataFrame:
             rows.append(row | {"n": len(values), "pairs": len(gaps)})
     columns = ["cell", *sweep.varied, "metric", *_VALUE, "n", *_GAP, "pairs"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys([*_VALUE, *_GAP], "float64"))
-
-
-def metric_columns(runs: pd.DataFrame, varied: list[str]) -> list[str]:
-    """Return the metrics of a runs table, without the intervals that single runs carry."""
-    others = {*OWN_COLUMNS, *varied}
-    return [key for key in runs.columns if key not in others and not key.endswith(("_low", "_high"))]
 
 
 def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
@@ -134,8 +129,7 @@ def _write_failures(sweep: LoadedSweep, runs: pd.DataFrame, path: Path) -> None:
 def _write_timings(jobs: list[Job], store: SweepFolder) -> None:
     outcomes = store.outcomes()
     made = [outcomes[job["run_id"]] for job in jobs if job["run_id"] in outcomes]
-    frame = pd.DataFrame({key: [outcome[key] for outcome in made] for key in ("run_id", "cell", "seed", "seconds")})
-    frame["seconds"] = frame["seconds"].astype(np.float64)
+    frame = pd.DataFrame(made, columns=["run_id", "cell", "seed", "seconds"]).astype({"seconds": "float64"})
     write_whole(store.path / "timings.parquet", lambda partial: write_simulated(frame, partial))
 
 

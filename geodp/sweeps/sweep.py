@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from geodp.errors import GeodpError
+from geodp.storage.manifest import write_manifest
 from geodp.sweeps.executors import DaskExecutor, Executor, Job, LocalExecutor, Outcome, make_jobs, run_job
 from geodp.sweeps.sweep_file import LoadedSweep, load_sweep
 from geodp.sweeps.sweep_folder import SweepFolder
@@ -173,7 +174,7 @@ def sweep(
                         on_progress(progress)
         identity = store.output_identity(loaded, jobs, draw=draw)
         if not todo and before.get("output") == identity:
-            store.write_manifest(before)
+            write_manifest(target, before)
             if store.has_output():  # nothing is new, so nothing is written anew
                 return SweepResult(target)
         from geodp.sweeps.output import write_output

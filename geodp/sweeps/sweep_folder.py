@@ -80,7 +80,7 @@ class SweepFolder:
             log.warning("%s: is damaged; the results are kept, each has its own checksum", self.path / MANIFEST)
             before = {}
         if not fresh and not before.get("starting_over") and before:
-            self._same(before, sweep, checksums)
+            self._require_same(before, sweep, checksums)
         facts: dict[str, Any] = {"kind": "sweep", "geodp": __version__, "name": sweep.sweep.name}
         facts |= {"checksums": checksums, "finished": False}
         if fresh or before.get("starting_over"):
@@ -165,29 +165,23 @@ class SweepFolder:
         """Return the runs whose kept parts are gone or not as they were written."""
         return {job["run_id"] for job in jobs if job["folder"] is not None and not _intact(job)}
 
-    def _same(self, before: dict[str, Any], sweep: LoadedSweep, checksums: dict[str, str]) -> None:
+    def _require_same(self, before: dict[str, Any], sweep: LoadedSweep, checksums: dict[str, str]) -> None:
+        name, version, known = before.get("name"), before.get("geodp"), before.get("checksums", {})
+        changed = [path for path, digest in checksums.items() if known.get(path, digest) != digest]
+        if name != sweep.sweep.name:
+            fault = f"holds the sweep '{name}', not '{sweep.sweep.name}'"
+        elif version != __version__:
+            fault = f"was made with geodp {version}, this is {__version__}"
+        elif changed:
+            fault = f"the data changed since ({', '.join(changed)})"
+        else:
+            return
         advice = "Results of both must not be mixed: use --fresh to start over, or another --out."
-        if before.get("name") != sweep.sweep.name:
-            raise OutputError(
-                f"{self.path}: holds the sweep '{before.get('name')}', not '{sweep.sweep.name}'. {advice}"
-            )
-        if before.get("geodp") != __version__:
-            raise OutputError(
-                f"{self.path}: was made with geodp {before.get('geodp')}, this is {__version__}. {advice}"
-            )
-        changed = [
-            path for path, digest in checksums.items() if before.get("checksums", {}).get(path, digest) != digest
-        ]
-        if changed:
-            raise OutputError(f"{self.path}: the data changed since ({', '.join(changed)}). {advice}")
+        raise OutputError(f"{self.path}: {fault}. {advice}")
 
     def manifest(self) -> dict[str, Any]:
         """Return what the folder says about itself ({} when it says nothing)."""
         return self._known_manifest() or {}
-
-    def write_manifest(self, facts: dict[str, Any]) -> None:
-        """Write what the folder says about itself."""
-        write_manifest(self.path, facts)
 
     def output_identity(self, sweep: LoadedSweep, jobs: list[Job], *, draw: bool) -> str:
         """Return the identity of tables and figures: the sweep, its runs, and the results they are made from."""

@@ -112,13 +112,13 @@ def _users_of_the_data(patch: pytest.MonkeyPatch) -> None:
 
 
 def _places_by_the_latest_time(patch: pytest.MonkeyPatch) -> None:
-    build = trajectories_file.SyntheticTrips.__init__
+    build = trajectories_file.TripPlan.__init__
 
     def cleaned(self: Any, method: Any, trajectories: Any, *more: Any) -> None:
         shrunk = 1 - 0.005 * (trajectories.time_s.max(initial=0.0) % 100)  # everyone's points move, and stay inside
         build(self, method, replace(trajectories, x_m=trajectories.x_m * shrunk), *more)
 
-    patch.setattr(trajectories_file.SyntheticTrips, "__init__", cleaned)
+    patch.setattr(trajectories_file.TripPlan, "__init__", cleaned)
 
 
 def _numbers_if_all_are(patch: pytest.MonkeyPatch) -> None:
