@@ -38,7 +38,11 @@ def draw_backdrop(path: Path, page: Page) -> None:
     west, south, east, north = page.region.box_m
     margin_m = 0.5 * max(east - west, north - south)
     box = shapely.box(west - margin_m, south - margin_m, east + margin_m, north + margin_m)
-    cut = shapely.intersection(_in_metres(shapes.dropna().to_numpy(), page), box)
+
+    def in_metres(points: Any) -> Any:
+        return np.column_stack(page.region.projection.to_m(lon=points[:, 0], lat=points[:, 1]))
+
+    cut = shapely.intersection(shapely.transform(shapely.force_2d(shapes.dropna().to_numpy()), in_metres), box)
     parts = shapely.get_parts(shapely.get_parts(cut))  # twice: collections of multi-parts
     size = shapely.get_dimensions(parts)
     polygons, lines = _simple_enough(parts[size == 2], parts[size == 1])
@@ -46,15 +50,6 @@ def draw_backdrop(path: Path, page: Page) -> None:
         page.note(f"basemap: no area or line of {path.name} lies near the region")
         return
     page.backdrop(polygons, lines)
-
-
-def _in_metres(shapes: Any, page: Page) -> Any:
-    import shapely
-
-    def project(points: Any) -> Any:
-        return np.column_stack(page.region.projection.to_m(lon=points[:, 0], lat=points[:, 1]))
-
-    return shapely.transform(shapely.force_2d(shapes), project)
 
 
 def _simple_enough(polygons: Any, lines: Any) -> tuple[Any, Any]:

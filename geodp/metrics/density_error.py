@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from geodp.metrics import Measured, Metric
 from geodp.metrics.intervals import mean
+from geodp.public.release import Cells, DensityEstimate
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from geodp.public.release import Cells
     from geodp.run_folder.folder import RunFolder
 
 _M2_PER_KM2 = 1e6
@@ -39,8 +39,6 @@ class DensityError(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Compare every release with the truth behind it."""
-        import numpy as np
-
         released, read, relative = [], [], []
         for index, release in enumerate(run.densities):
             true = run.true_counts(index).to_numpy(dtype=np.float64)
@@ -61,10 +59,6 @@ class DensityError(Metric):
 
 def _blocks(release: Cells) -> npt.NDArray[np.int64]:
     """Return the block to which each cell is added: itself, but for the fine cells of an estimate."""
-    import numpy as np
-
-    from geodp.public.release import DensityEstimate
-
     if not isinstance(release, DensityEstimate):
         return np.arange(release.count.size)
     grid = release.grid

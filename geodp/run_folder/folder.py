@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from geodp.errors import DataError, OutputError
 from geodp.public.events import Kind
+from geodp.public.guarantee import Unit
+from geodp.public.release import Cells, DensityEstimate, Points
 from geodp.storage.folders import held, put_back
 from geodp.storage.manifest import is_listed, is_sealed, names_in, read_manifest, replace_file, require_intact
 from geodp.storage.names import require_name
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.geometry import Region
-    from geodp.public.guarantee import Unit
-    from geodp.public.release import Cells, DensityEstimate, Points
     from geodp.run_folder.published import HistoryReport, PublishedRun
     from geodp.scenario.schema import Scenario
     from geodp.tables.trajectories.table import Trajectories
@@ -206,8 +206,6 @@ class RunFolder:
     @property
     def central_charges(self) -> pd.DataFrame:
         """The rows of the ledger that cost each person an epsilon: what can be added up per person."""
-        from geodp.public.guarantee import Unit
-
         return self.charges(Unit.SNAPSHOT, Unit.USER)
 
     @property
@@ -279,7 +277,6 @@ class RunFolder:
     @cached_property
     def estimates(self) -> list[DensityEstimate]:
         """The densities that the server works out from reported points, one per release ([] with a curator)."""
-        from geodp.public.release import DensityEstimate
         from geodp.run_folder.release_store import read_release
 
         found = [read_release(path) for path in self._stored("estimates")]
@@ -288,8 +285,6 @@ class RunFolder:
     @property
     def densities(self) -> list[Cells]:
         """What the server can read densities off: the releases of counts, or its estimates from reports."""
-        from geodp.public.release import Cells
-
         return [release for release in self.releases if isinstance(release, Cells)] or list(self.estimates)
 
     @cached_property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from geodp.metrics import Measured
 from geodp.public.events import Kind, Note, Reason
+from geodp.public.guarantee import Unit
 from geodp.runs.quantity import quantity, with_interval
 from geodp.storage.markdown import as_code, as_words
 
@@ -205,8 +206,6 @@ def _linked(measured: dict[str, Measured]) -> Iterator[str]:
 
 def _reidentified(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
     """Say how many people are found in what was published, and what the promise says about that."""
-    from geodp.public.guarantee import Unit
-
     for ending, item in run.publications_of("visits"):
         first, five = (measured.get(f"{name}{ending}") for name in ("reidentified_share", "reidentified_top5"))
         if first is None or five is None or first.value is None or five.value is None:

@@ -11,10 +11,10 @@ from geodp.display.colours import RELEASED, TRUE, along, density_share
 from geodp.display.drawing import Band, Moment
 from geodp.display.layers import Layer
 from geodp.display.surfaces import coarsened, counted, drawable, promised, surface, thinned
+from geodp.public.release import Contours
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
-    from geodp.public.release import Contours
     from geodp.run_folder.folder import RunFolder
 
 _STEPS_PER_CELL = 32  # a line drawn between cell centres need not be kept to the metre
@@ -37,8 +37,6 @@ class ReleaseLayer(Layer):
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw every release; the clock picks the one in force."""
-        from geodp.public.release import Contours
-
         releases = [release for _, release in thinned(counted(run), self.max_releases, page)]
         if not releases:
             return

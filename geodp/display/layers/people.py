@@ -10,6 +10,7 @@ from pydantic import Field
 from geodp.display.colours import GUESS, IDLE, REPORT, TRAVELLING
 from geodp.display.drawing import Fact, Mark
 from geodp.display.layers import Layer
+from geodp.public.release import Points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,8 +62,6 @@ class ReportsLayer(Layer):
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the reports of a few people; each appears when it is made."""
-        from geodp.public.release import Points
-
         releases = [release for release in run.releases if isinstance(release, Points)]
         if not releases:
             return
@@ -100,8 +99,6 @@ class ReportErrorsLayer(Layer):
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw true places and reports of the moment in the middle of the run."""
-        from geodp.public.release import Points
-
         made = [(number, release) for number, release in enumerate(run.releases) if isinstance(release, Points)]
         if not made:
             return
