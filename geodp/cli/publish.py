@@ -43,7 +43,7 @@ def _request(
     one_row_per_person: bool = False,
     *,
     file: Annotated[
-        Path, typer.Argument(metavar="IN", help="The private data: csv or Parquet, or a folder of a published format.")
+        Path, typer.Argument(metavar="IN", help="The private data: a table, or a folder of a published format.")
     ],
     out: Annotated[
         Path, typer.Option(metavar="OUT", help="The file to publish (.csv, .parquet, .geoparquet or .geojson).")
@@ -264,7 +264,7 @@ def adopt_ledger(
 
 
 def check_data(
-    file: Annotated[Path, typer.Argument(metavar="IN", help="The private data (csv or Parquet).")],
+    file: Annotated[Path, typer.Argument(metavar="IN", help="The private data: csv, Parquet, GeoPackage or GeoJSON.")],
     kind: Annotated[
         str | None,
         typer.Option(metavar="KIND", help="positions, visits, trajectories or venues [default: by its columns]."),

@@ -120,7 +120,7 @@ def check_data(
     Parameters
     ----------
     path
-        The file, csv or Parquet.
+        The file: csv, Parquet, GeoPackage or GeoJSON.
     kind
         What it holds: positions, visits, trajectories or venues; default: what its columns tell.
     called

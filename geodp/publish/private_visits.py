@@ -197,7 +197,7 @@ def read_visits(
     Parameters
     ----------
     path
-        The file (csv or Parquet).
+        The file.
     venues
         The public list of venues.
     releasing

@@ -46,7 +46,7 @@ class Request:
     """What every kind of publication is asked; kinds add options of their own."""
 
     source: Path
-    """The private data, csv or Parquet."""
+    """The private data: csv, Parquet, GeoPackage, or GeoJSON where nothing is released."""
     out: Path
     """The file to publish; its suffix tells the format."""
     epsilon: float | None = None

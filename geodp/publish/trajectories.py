@@ -142,7 +142,7 @@ def publish_trajectories(
 ) -> PublishResult:
     """Publish a file of trajectories as synthetic ones, or whatever else `method` makes of them.
 
-    A csv or Parquet file has the columns user, trajectory, time_s, lon, lat. Files and folders of published formats
+    A table has the columns user, trajectory, time_s, lon, lat. Files and folders of published formats
     (GeoLife, T-Drive, …) are read by the loader that `form`, their name or their columns tell.
     """
     return publish(request, partial(_prepare, kind=method, unit=unit, variant=variant, form=form or TripFormat()))
@@ -179,7 +179,7 @@ def _read(request: Request, form: TripFormat) -> tuple[TrajectoryPoints, list[st
         return read_points(path, releasing=request.releasing, called=request.columns), []
     loader = loader_for(path, form.kind, dict(form.fields), option="--read")
     if request.columns:
-        raise UsageError(f"--column names columns of a csv or Parquet file; {loader.kind} has its own.")
+        raise UsageError(f"--column names columns of a plain table; {loader.kind} has its own.")
     if loader.loads != "trajectories":
         raise UsageError(f"--format {loader.kind} reads {loader.loads}, not trajectories.")
     loaded = loader.load(path, total=request.releasing)

@@ -64,7 +64,7 @@ class Fixes:
 def given_path(path: str, kind: str) -> Path:
     """Return the path, or say that none was given."""
     if not path:
-        raise DataError(f"{kind}: no file is given. Set path to a csv or Parquet file.")
+        raise DataError(f"{kind}: no file is given. Set path to a csv, Parquet, GeoPackage or GeoJSON file.")
     return Path(path)
 
 

@@ -159,7 +159,7 @@ def open_table(
 
 
 def open_fields(
-    path: Path, settings: BaseModel, parts: Sequence[str], *, optional: Collection[str] = ()
+    path: Path, settings: BaseModel, parts: Sequence[str], *, optional: Collection[str] = (), releasing: bool = False
 ) -> TableReader:
     """Open a table by the fields of a plug-in that name its columns: `lon_column` for `lon`, and so on.
 
@@ -168,9 +168,11 @@ def open_fields(
     names = {part: getattr(settings, field_of(part)) for part in parts}
     wanted = [part for part, name in names.items() if name is not None]
     called = {part: names[part] for part in wanted if names[part] != part}
-    return open_table(
-        path, wanted, called=called, optional=optional, name_it=lambda part: f"name it in {field_of(part)}"
-    )
+
+    def name_it(part: str) -> str:
+        return f"name it in {field_of(part)}"
+
+    return open_table(path, wanted, called=called, optional=optional, name_it=name_it, releasing=releasing)
 
 
 def field_of(part: str) -> str:

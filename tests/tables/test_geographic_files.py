@@ -159,6 +159,9 @@ def test_a_release_refuses_geojson_by_its_name_alone(save: Save) -> None:
         DataError, match=r"in.geojson: GeoJSON states no columns.*Save it as GeoPackage, Parquet or csv"
     ):
         read_rows(save("in.geojson"), numbers=PLACE, names=("user",), releasing=True)
+    for loader in (VisitsTable(), TrajectoriesTable()):
+        with pytest.raises(DataError, match="GeoJSON states no columns"):
+            loader.load(save("in.geojson"), total=True).table()
 
 
 def test_dates_are_read_with_their_zone(save: Save) -> None:

@@ -52,7 +52,7 @@ class TrajectoriesTable(TrackLoader):
     def rows(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
         """Yield the fixes sorted by person, trajectory and time."""
         require_file(path)
-        table = open_fields(path, self, TRAJECTORIES)
+        table = open_fields(path, self, TRAJECTORIES, releasing=dropped.lenient)
         if self.trajectory_column is None:
             table = replace(table, called={**table.called, "trajectory": table.called["user"]})
         raw = table.tables(TRAJECTORIES, dropped.note, zone=self.time_zone, total=dropped.lenient)

@@ -55,7 +55,7 @@ class VisitsTable(Loader):
         unlike = [part for part in parts if likely(part, found) is None]
         optional = {"time_s"} & {*unlike} | ({*PLACE} if {*PLACE} <= {*unlike} else set())
         optional = {part for part in optional if field_of(part) not in self.model_fields_set}
-        table = open_fields(path, self, parts, optional=optional)
+        table = open_fields(path, self, parts, optional=optional, releasing=total)
         if self.category_column in found:
             table = replace(table, called={**table.called, "category": self.category_column})
         timed = table.has("time_s")
