@@ -19,9 +19,8 @@ from geodp.errors import DataError
 from geodp.model import did_you_mean
 from geodp.storage.csv_cells import unguarded_column
 from geodp.tables import total_rows
-from geodp.tables.formats import column_names, is_csv, raw_batches
+from geodp.tables.formats import PointColumn, column_names, is_csv, point_column, raw_batches
 from geodp.tables.notices import notice
-from geodp.tables.point_column import PointColumn, point_column
 from geodp.tables.time_columns import read_time_column
 from geodp.tables.usual_columns import find_column, likely
 

@@ -8,7 +8,7 @@ import pytest
 import shapely
 
 from geodp.errors import DataError
-from geodp.tables.point_column import PointColumn
+from geodp.tables.formats import PointColumn
 
 HERE, THERE = shapely.Point(10.0, 50.0), shapely.Point(10.1, 50.1)
 LINE = shapely.LineString([(10, 50), (11, 51)])
