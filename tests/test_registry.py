@@ -1,3 +1,4 @@
+import importlib.util
 from pathlib import Path
 from typing import ClassVar
 
@@ -86,3 +87,11 @@ def test_a_scenario_may_bring_a_plugin_file_of_its_own(tmp_path: Path) -> None:
     broken.write_text("1 / 0\n")
     with pytest.raises(UsageError, match="ZeroDivisionError"):
         load_file(broken)
+
+
+def test_public_names_are_never_hidden_by_modules_of_the_same_name() -> None:
+    for name in geodp.__all__:
+        assert name == "__version__" or importlib.util.find_spec(f"geodp.{name}") is None, name
+    importlib.import_module("geodp.registry")
+    assert callable(geodp.plugins)
+    assert "contour" in geodp.plugins("mechanism")

@@ -14,10 +14,11 @@ from geodp.errors import UsageError
 from geodp.metrics import metric_of
 from geodp.metrics.intervals import mean
 from geodp.storage.files import write_whole
-from geodp.sweeps.sweep_file import LoadedSweep, Plot
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from geodp.sweeps.sweep_file import LoadedSweep, Plot
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 """Okabe and Ito's palette."""
@@ -45,6 +46,8 @@ def write_plots(sweep: LoadedSweep, runs: pd.DataFrame, folder: Path) -> list[Pa
 
 def default_plots(runs: pd.DataFrame, varied: list[str]) -> tuple[Plot, ...]:
     """Return the plots of a sweep that asks for none: success, and what it costs."""
+    from geodp.sweeps.sweep_file import Plot
+
     wanted = ("success_rate", "notified_workers", "travel_distance_m")
     return tuple(Plot(y=key) for key in wanted if key in runs and runs[key].notna().any()) if varied else ()
 
