@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geodp.tables.loaders import TRAJECTORIES, VISITS, Dropped, Loader
+from geodp.tables.loaders import TRAJECTORIES, VISITS, Loader
 from geodp.tables.published_formats import loaders
 from geodp.tables.reader import Numbering
 
@@ -65,7 +65,9 @@ def describe(source: Path, loader: Loader) -> dict[str, Any]:
     loaded = loader.load(source)
     facts = _Facts(thing="venue" if loader.loads == "visits" else "trajectory")
     facts.read(loaded)
-    return {"stamp": STAMP, "file": source.name, "format": loader.kind, **facts.values(), **_left_out(loaded.dropped)}
+    dropped = loaded.dropped
+    left_out = {"rows_in_file": dropped.rows, "left_out": dropped.reasons, "notes": dropped.notes}
+    return {"stamp": STAMP, "file": source.name, "format": loader.kind, **facts.values(), **left_out}
 
 
 def text_of(values: dict[str, Any]) -> str:
@@ -128,10 +130,6 @@ class _Facts:
             low, high = self._least, self._most
             found["box"] = [round(value, 6) for value in (low["lon"], low["lat"], high["lon"], high["lat"])]
         return found | {"rows_per_user": per_user}
-
-
-def _left_out(dropped: Dropped) -> dict[str, Any]:
-    return {"rows_in_file": dropped.rows, "left_out": dropped.reasons, "notes": dropped.notes}
 
 
 def _date(time_s: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -34,11 +34,9 @@ def require_ending(ending: str) -> Ending:
     return "csv" if ending == "csv" else "parquet"
 
 
-@contextmanager
-def table_folder(out: Path, *, force: bool) -> Iterator[Path]:
+def table_folder(out: Path, *, force: bool) -> AbstractContextManager[Path]:
     """Give a folder to write tables into; it becomes `out` when everything went well, and is gone otherwise."""
-    with whole_folder(out, force=force, check_replaceable=_require_ours) as folder:
-        yield folder
+    return whole_folder(out, force=force, check_replaceable=_require_ours)
 
 
 def _require_ours(out: Path) -> None:

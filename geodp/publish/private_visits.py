@@ -214,8 +214,8 @@ def read_visits(
     person = _numbers(user, names)
     place = venues.numbers_of(venue)
     known = (person >= 0) & (place >= 0)
-    if not releasing and not (place >= 0).any():
-        raise DataError(f"{path.name}: no visit names a venue of the public list: do both files call venues alike?")
+    if not releasing:
+        require_visits(path, place.size, int(np.count_nonzero(place >= 0)))
     return Histories(names, person[known], place[known]), _left_out(person, place)
 
 

@@ -254,10 +254,7 @@ class SweepResult:
         from geodp.sweeps.line_plots import draw_plot
         from geodp.sweeps.sweep_file import Plot
 
-        return draw_plot(self.runs, Plot(y=y, x=x, lines=lines, **options), self._varied())
-
-    def _varied(self) -> list[str]:
-        return list(self.folder.manifest()["varied"])
+        return draw_plot(self.runs, Plot(y=y, x=x, lines=lines, **options), list(self.folder.manifest()["varied"]))
 
     def __repr__(self) -> str:
         return f"SweepResult({str(self.path)!r})"

@@ -33,13 +33,10 @@ class EpicRecNoise(FigureKind):
     """
 
     kind: ClassVar[str] = "epicrec_noise"
+    lines: ClassVar[tuple[str, ...]] = LINES
 
     epsilon: float = Field(default=1.0, gt=0)
     """ε of one report."""
-
-    def line_names(self) -> tuple[str, ...]:
-        """Return the two methods."""
-        return LINES
 
     def points(self, making: Making) -> pd.DataFrame:  # noqa: ARG002
         """Work the scales out; nothing is random, so there is one repetition."""
