@@ -117,6 +117,8 @@ def test_the_attack_is_scored(tmp_path: Path, command: Geodp) -> None:
     run = geodp.open_run(run_with(command, tmp_path, "believe_it")).folder
     assert set(run.attacks["attack"]) == {"believe_it"}
     assert (run.attacks["error_m"] > 0).all()
+    assert (run.metrics["believe_it_error_m"] or 0) > 300
+    assert "believe_it" in (tmp_path / "run" / "summary.md").read_text(encoding="utf-8")
 
 
 def test_the_metric_is_measured_with_its_interval(tmp_path: Path, command: Geodp) -> None:
@@ -143,14 +145,35 @@ def test_the_loader_counts_what_it_leaves_out(tmp_path: Path, command: Geodp) ->
         "b;d1;yesterday;50.01;10.01\n"
         "c;d1;2026-11-18T08:00:00;5001;10.01\n"
     )
-    code = (
-        "from pathlib import Path; from geodp import plugin; from geodp.registry import load_file;"
-        "load_file(Path('badge_log.py')); found = plugin('badge_log').load(Path('doors.badges'));"
-        "print(found.table().to_pydict()); print(found.dropped.lines())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "'time_s': [1794988800.0, 1794990600.0]" in done.stdout
+    done = command("datasets", "convert", "doors.badges", "--out", "doors", "--plugin", "badge_log.py")
     assert "left out: 2 rows (no badge, door, time or place)" in done.stdout
+    visits = pd.read_parquet(tmp_path / "doors" / "visits.parquet")
+    assert visits["time_s"].tolist() == [1794988800.0, 1794990600.0]
+    assert visits["venue"].tolist() == ["d1", 'd"2']
+
+
+@pytest.mark.parametrize("family", ["mechanism", "publication", "device"])
+def test_the_auditor_follows_the_release_itself(command: Geodp, family: str) -> None:
+    kind = FAMILIES[family]
+    done = command("audit", kind, "--plugin", f"{kind}.py", "--samples", "2000", "--json", "audit.json")
+    assert "followed" in done.stdout
+    assert "not refuted" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "noisy",
+    [
+        "counts + noise.laplace(0.001, counts.size)",
+        "laplace_counts(counts, epsilon=1000.0, sensitivity=1, noise=noise)",
+    ],
+    ids=["drawn apart", "too narrow"],
+)
+def test_the_auditor_refutes_the_example_with_too_little_noise(tmp_path: Path, command: Geodp, noisy: str) -> None:
+    honest = "laplace_counts(counts, epsilon=self.epsilon, sensitivity=change, noise=noise)"
+    assert EXAMPLES["coarse_grid"].count(honest) == 1
+    (tmp_path / "coarse_grid.py").write_text(EXAMPLES["coarse_grid"].replace(honest, noisy), encoding="utf-8")
+    done = command("audit", "coarse_grid", "--plugin", "coarse_grid.py", "--samples", "2000", expected=1)
+    assert "verdict    refuted" in done.stdout
 
 
 @pytest.mark.slow
