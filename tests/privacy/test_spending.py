@@ -13,6 +13,7 @@ from geodp.privacy.spending import (
     limbs,
     limit_units,
     split_epsilon,
+    touches,
     units,
 )
 
@@ -71,3 +72,13 @@ def test_plain_parts_stay_the_decimals_they_are() -> None:
 def test_the_smallest_epsilons_are_rounded_up() -> None:
     assert units(1e-40) == 1
     assert budget_units(1e-40) == 0
+
+
+def test_a_period_touches_every_window_that_its_data_lie_in() -> None:
+    day = (0.0, 10.0)
+    assert touches((5.0, 5.0), day)
+    assert touches((-20.0, 3.0), day)
+    assert touches((-20.0, 30.0), day)
+    assert touches((10.0, 30.0), day)
+    assert not touches((-20.0, 0.0), day)
+    assert not touches((10.5, 30.0), day)

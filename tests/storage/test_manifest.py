@@ -52,7 +52,8 @@ def test_every_flipped_bit_of_a_file_and_of_the_manifest_is_noticed(tmp_path: Pa
                 assert name in str(error)
             else:
                 path.write_bytes(good)
-                if facts != read_manifest(folder):  # white space may differ
+                same = name == "manifest.json" and facts == read_manifest(folder)  # its white space may differ
+                if not same:
                     missed.append(place)
         path.write_bytes(good)
         assert missed == []
