@@ -248,6 +248,11 @@ def plugins(family: str | None = None) -> dict[str, type[Plugin]]:
     return {kind: cls for kind, cls in sorted(_registered.items()) if family is None or cls.family == family}
 
 
+def forget(kind: str) -> None:
+    """Take a plug-in out of the registry again, so that another class may have its name (in a notebook, in a test)."""
+    _registered.pop(kind, None)
+
+
 def find(kind: str, family: str | None = None) -> type[Plugin]:
     """Return the class of a kind, or raise with the nearest known name."""
     known = plugins(family)

@@ -1,5 +1,6 @@
 """Rules of the house: who may import whom, style, and that the pages and CI say the same."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -131,6 +132,55 @@ def test_the_picture_has_layers_and_leaves_out_what_follows(tmp_path: Path) -> N
 def test_tests_mirror_the_package() -> None:
     tested = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
     assert rooms() - tested == set()
+
+
+def private_imports(text: str) -> list[str]:
+    """Return the names with a leading underscore that a test imports from the package, or reads off its modules."""
+    tree = ast.parse(text)
+    found, modules = [], set()
+    for node in ast.walk(tree):
+        names: list[tuple[str, str]] = []
+        if isinstance(node, ast.Import):
+            names = [(alias.name, alias.asname or "") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [(f"{node.module}.{alias.name}", alias.asname or alias.name) for alias in node.names]
+        ours = [(name, known_as) for name, known_as in names if name.split(".")[0] == "geodp"]
+        found += [name for name, _ in ours if any(re.match("_[^_]", part) for part in name.split("."))]
+        modules |= {known_as for name, known_as in ours if is_module(name)}
+    found += [
+        f"{node.value.id}.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if node.value.id in modules and re.match("_[^_]", node.attr)
+    ]
+    return [name for name in found if name != "geodp._version.__version__"]
+
+
+def is_module(name: str) -> bool:
+    path = ROOT / Path(*name.split("."))
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def test_tests_name_behaviour_through_public_names() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for name in private_imports(path.read_text(encoding="utf-8"))
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from geodp.privacy._ledger import Row",
+        "import geodp.privacy._ledger as ledger",
+        "def test():\n    from geodp.registry import _registered",
+        "from geodp.simulation import range_join as module\nmodule.Bins()",
+    ],
+)
+def test_private_names_are_caught(code: str) -> None:
+    assert len(private_imports(code)) == 1
 
 
 @pytest.mark.parametrize("tool", [["ruff", "check"], ["ruff", "format", "--check"]])

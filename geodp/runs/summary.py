@@ -29,7 +29,7 @@ _TOPIC_TITLES = {
     "published": "What was published",
     "other": "Further",
 }
-_FATES: dict[str, str] = {
+FATES: dict[str, str] = {
     Reason.NONE: "taken by a worker",
     Reason.NO_ACCEPTANCE: "nobody accepted: all who were asked declined, or were gone when picked",
     Reason.NOBODY_NOTIFIED: "nobody was inside the circle",
@@ -144,7 +144,7 @@ def fates_table(run: RunFolder) -> str:
     """Return how many tasks met which fate, the commonest first."""
     fates = run.tasks["reason"].fillna("undecided_at_end").value_counts()
     rows = [
-        f"| {_FATES.get(str(reason), as_words(reason))} | {count:,} | {quantity(count / len(run.tasks), 'share')} |"
+        f"| {FATES.get(str(reason), as_words(reason))} | {count:,} | {quantity(count / len(run.tasks), 'share')} |"
         for reason, count in fates.items()
     ]
     return "\n".join(["| what became of a task | tasks | share |", "|---|---:|---:|", *rows]) if rows else ""

@@ -42,10 +42,10 @@ def density_from_points(points: Points, region: Region) -> DensityEstimate:
         return _by_sharing_out(points, points.channel)
     grid = Grid.fit(region, _cell_m(points, region))
     reports = ReportsOnTorus.of(points, grid, region)
-    even = _even_spread(reports, region)
+    even = spread_evenly(reports, region)
     counts, predicted = np.zeros(grid.size), _predicted(reports, even)
     for _ in range(_PASSES if reports.clamped else 1):
-        solved = _Deconvolution(reports, reports.counts(predicted), even)
+        solved = Deconvolution(reports, reports.counts(predicted), even)
         counts = onto_simplex(solved.estimate(), float(points.size))
         predicted = _predicted(reports, _in_corner(reports, counts))
     return _estimate(points, grid, counts, _replayed_error(solved, counts, predicted))
@@ -109,7 +109,7 @@ def _cell_m(points: Points, region: Region) -> float:
     return float(max(1 / (_CELLS_PER_SCALE * points.channel.epsilon_per_m), side / MOST_CELLS_PER_SIDE))
 
 
-def _even_spread(reports: ReportsOnTorus, region: Region) -> Array:
+def spread_evenly(reports: ReportsOnTorus, region: Region) -> Array:
     """Return all workers spread evenly over the cells whose centre lies in the region."""
     x, y = reports.grid.centres()
     inside = region.contains(*np.meshgrid(x, y)).astype(np.float64).ravel()
@@ -129,7 +129,7 @@ def _predicted(reports: ReportsOnTorus, workers: Array) -> Array:
     return np.asarray(np.fft.irfft2(np.fft.rfft2(workers) * reports.law, s=workers.shape))
 
 
-def _replayed_error(solved: _Deconvolution, counts: Array, predicted: Array) -> Array:
+def _replayed_error(solved: Deconvolution, counts: Array, predicted: Array) -> Array:
     """Return the mean square error per cell, smoothed over as many cells as err together."""
     from scipy.ndimage import gaussian_filter
 
@@ -148,7 +148,7 @@ def _replayed_error(solved: _Deconvolution, counts: Array, predicted: Array) -> 
     return np.asarray(gaussian_filter(square.reshape(shape) / _REPLAYS, sigma, mode="nearest")).ravel()
 
 
-class _Deconvolution:
+class Deconvolution:
     """The tempered division by the law of the noise, and what chance makes of it."""
 
     def __init__(self, reports: ReportsOnTorus, counts: Array, even: Array) -> None:

@@ -73,7 +73,7 @@ def noise_aware_belief(release: Cells, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -
     estimate = np.maximum(law.estimate_per_m2, release.floor_per_m2)
     if not np.any(law.variance > 0):
         return Belief.certain(estimate)
-    nodes, share = _posterior(prior(release), law, chance)
+    nodes, share = posterior(prior(release), law, chance)
     exact = law.variance <= 0
     nodes[exact], share[exact] = estimate[exact, None], 1 / share.shape[1]
     return Belief(np.maximum(nodes, release.floor_per_m2), share)
@@ -147,7 +147,7 @@ def _law_at(release: Cells, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> tuple[Den
     return law, chance
 
 
-def _posterior(before: GammaPrior, law: DensityLaw, chance: Array) -> tuple[Array, Array]:
+def posterior(before: GammaPrior, law: DensityLaw, chance: Array) -> tuple[Array, Array]:
     """Return nodes and shares of the posterior: prior mass around each node times the likelihood there.
 
     The nodes are quantiles of the prior and of the noise around the estimate together, so that the sum is
@@ -166,12 +166,12 @@ def _posterior(before: GammaPrior, law: DensityLaw, chance: Array) -> tuple[Arra
     above = np.pad(gammaincc(before.shape, edges), ((0, 0), (1, 1)), constant_values=(1.0, 0.0))
     mass = np.where(below[:, 1:] < 0.5, np.diff(below, axis=1), -np.diff(above, axis=1))  # no cancellation
     with np.errstate(divide="ignore"):
-        log_share = np.log(np.maximum(mass, 0.0)) + _log_likelihood(nodes, law, chance)
+        log_share = np.log(np.maximum(mass, 0.0)) + log_likelihood(nodes, law, chance)
     share = np.exp(log_share - log_share.max(axis=1, keepdims=True))
     return nodes, share / share.sum(axis=1, keepdims=True)
 
 
-def _log_likelihood(density: Array, law: DensityLaw, chance: Array) -> Array:
+def log_likelihood(density: Array, law: DensityLaw, chance: Array) -> Array:
     """Return the log density of the estimates, given each node's density.
 
     Noise and chance together have variance V and the noise's excess kurtosis 3/terms shrunk by (v/V)²: the

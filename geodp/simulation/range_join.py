@@ -25,7 +25,7 @@ def range_join(x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array, rad
     empty = np.empty(0, dtype=np.int64)
     if x_m.size == 0 or centre_x_m.size == 0:
         return empty, empty, np.empty(0)
-    bins = _Bins(x_m, y_m, centre_x_m, centre_y_m, radius_m)
+    bins = Bins(x_m, y_m, centre_x_m, centre_y_m, radius_m)
     return bins.all_pairs()
 
 
@@ -41,7 +41,7 @@ def rectangle_join(x_m: Array, y_m: Array, rectangles: Array) -> tuple[Ids, Ids]
     return number, point
 
 
-class _Bins:
+class Bins:
     """Points sorted by grid cell, and the runs of cells that the circles touch."""
 
     def __init__(self, x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array, radius_m: Array) -> None:
@@ -152,7 +152,7 @@ class _Bins:
         return kept, np.sqrt(square[kept])
 
 
-class _RectangleBins(_Bins):
+class _RectangleBins(Bins):
     """The same for rectangles; `circle` then numbers them."""
 
     def __init__(self, x_m: Array, y_m: Array, rectangles: Array) -> None:

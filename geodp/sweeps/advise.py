@@ -199,11 +199,11 @@ def advise(
     raw = read_yaml(Path(scenario))
     for dotted, value in (overrides or {}).items():
         set_path(raw, dotted, value)
-    field = _Field(raw, Path(scenario), vary)
+    field = VariedField(raw, Path(scenario), vary)
     ends = field.ends(base, low, high)
     executor = LocalExecutor(min(workers or os.cpu_count() or 1, seeds), stay=True)
     numbers = list(range(first_seed, first_seed + seeds))
-    search = _Search(wanted, field, executor, numbers, on_tried)
+    search = Search(wanted, field, executor, numbers, on_tried)
     try:
         return search.run(*ends, precision, [] if public_data else private_files(base))
     finally:
@@ -216,7 +216,7 @@ def private_files(scenario: Scenario) -> list[Path]:
     return [path for part in parts if part is not None for path in part.files()]
 
 
-class _Field:
+class VariedField:
     """The number that is varied."""
 
     def __init__(self, raw: dict[str, Any], file: Path, path: str) -> None:
@@ -276,13 +276,13 @@ class _Field:
         return sorted({float(round(value)) if self.whole else value for value in values})
 
 
-class _Search:
+class Search:
     """Tries values, remembers them, and closes in on the edge."""
 
     def __init__(
         self,
         target: Target,
-        field: _Field,
+        field: VariedField,
         executor: LocalExecutor,
         seeds: list[int],
         on_tried: Callable[[Tried], None] | None,
@@ -291,6 +291,7 @@ class _Search:
         self.known: dict[float, Tried] = {}
 
     def run(self, low: float, high: float, precision: float, private: list[Path]) -> Advice:
+        """Look at spaced values first, then halve what lies between one that meets the target and one that does not."""
         looks = [self.tried(value) for value in self.field.spaced(low, high)]
         smallest = self._smallest(looks)
         ordered = looks if smallest else looks[::-1]  # from the end that is hoped for to the end that surely meets

@@ -12,7 +12,7 @@ from geodp.curator.mechanisms.contour import Contour
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Neighbours
 from geodp.public.release import Contours
-from geodp.registry import _registered
+from geodp.registry import forget
 
 KEYS = {"kind", "claimed", "certified", "refuted", "samples", "confidence", "pairs", "followed", "not_followed"}
 
@@ -36,7 +36,7 @@ def liar() -> Iterator[str]:
             return super().expected_noise(neighbours) / 3
 
     yield ShortNoise.kind
-    del _registered[ShortNoise.kind]
+    forget(ShortNoise.kind)
 
 
 def test_a_sound_kind_is_not_refuted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,7 +88,7 @@ def apart() -> Iterator[type[Contour]]:
             return self._plot(snapshot, grid, counts, wide)
 
     yield DrawnApart
-    del _registered[DrawnApart.kind]
+    forget(DrawnApart.kind)
 
 
 def test_what_nobody_can_follow_is_a_finding(apart: type[Contour], capsys: pytest.CaptureFixture[str]) -> None:

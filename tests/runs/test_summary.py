@@ -48,13 +48,13 @@ def test_nothing_undefined_is_printed_as_a_number(run: RunFolder) -> None:
 
 
 def test_every_reason_a_task_can_end_with_has_words() -> None:
-    from geodp.runs.summary import _FATES
+    from geodp.runs.summary import FATES
 
     endings = [Reason.NONE, Reason.NO_ACCEPTANCE, Reason.NOBODY_NOTIFIED, Reason.OUT_OF_PATIENCE]
     endings += [Reason.BEYOND_REACH, Reason.NO_RADIUS, Reason.PURSE_EMPTY, Reason.NO_RELEASE]
     endings += [Reason.BAD_RADIUS, Reason.RUN_ENDED, Reason.NOBODY_IN_REGION, Reason.SHORT_OF_TARGET]
     endings += [Reason.ACCEPTORS_GONE, Reason.TOO_FEW]
-    assert set(_FATES) == {str(reason) for reason in endings}
+    assert set(FATES) == {str(reason) for reason in endings}
 
 
 def test_the_promise_is_given_in_both_neighbour_relations(run: RunFolder) -> None:

@@ -7,11 +7,11 @@ from geodp.geometry import Array, Grid
 from geodp.public.guarantee import Guarantee
 from geodp.public.release import Points
 from geodp.server.density_from_points import (
+    Deconvolution,
     ReportsOnTorus,
-    _Deconvolution,
-    _even_spread,
     density_from_points,
     onto_simplex,
+    spread_evenly,
 )
 from tests.server.reports import REGION, Hills, names, reported
 
@@ -88,9 +88,9 @@ def test_the_linear_estimate_is_right_on_average_up_to_the_smoothing() -> None:
     for _ in range(100):
         points = reported(*hills.sample(WORKERS, rng), rng, epsilon_per_m=EPSILON, clamp=False)
         torus = ReportsOnTorus.of(points, grid, REGION)
-        even = _even_spread(torus, REGION)
+        even = spread_evenly(torus, REGION)
         if not parts:
-            solved = _Deconvolution(torus, torus.counts(even), even)
+            solved = Deconvolution(torus, torus.counts(even), even)
         parts.append(solved.estimate(torus.counts(even)))
     true = np.zeros_like(even)
     workers = WORKERS * hills.density(*centres(grid)).reshape(grid.rows, grid.columns) * grid.cell_area_m2

@@ -13,9 +13,9 @@ from geodp.public.release import Cells, DensityEstimate, DensityLaw
 from geodp.server.noise_aware import (
     Belief,
     GammaPrior,
-    _log_likelihood,
-    _posterior,
+    log_likelihood,
     noise_aware_belief,
+    posterior,
     prior,
 )
 from tests.server.noisy_worlds import DENSITY_PER_M2, GUARANTEE, SIDE_M, inner_places, realised_success, released
@@ -85,9 +85,9 @@ def test_exact_and_noisy_cells_may_stand_side_by_side() -> None:
 
 def test_one_laplace_term_is_laplace() -> None:
     density = np.linspace(0, 60, 31)[None, :]
-    log_likelihood = _log_likelihood(density, law_of([20.0], 2 * 7.0**2), np.zeros(1))
+    found = log_likelihood(density, law_of([20.0], 2 * 7.0**2), np.zeros(1))
     expected = laplace(loc=density, scale=7.0).logpdf(20.0)
-    np.testing.assert_allclose(log_likelihood, expected, atol=1.1e-3)  # the peak is flattened by 1e-3 scales
+    np.testing.assert_allclose(found, expected, atol=1.1e-3)  # the peak is flattened by 1e-3 scales
 
 
 @pytest.mark.parametrize(("terms", "chance"), [(1.0, 0.5), (3.0, 0.0), (6.3, 0.2), (40.0, 0.0), (500.0, 0.1)])
@@ -98,7 +98,7 @@ def test_the_likelihood_is_a_density_with_the_moments_of_noise_and_chance(terms:
     def moment(power: int) -> float:
         def integrand(z: float) -> float:
             law = law_of([z], noise, terms)
-            value = float(_log_likelihood(np.array([[density]]), law, np.array([chance]))[0, 0])
+            value = float(log_likelihood(np.array([[density]]), law, np.array([chance]))[0, 0])
             return math.exp(value) * (z - density) ** power
 
         return 2 * quad(integrand, density, density + 40 * math.sqrt(variance), limit=200, epsrel=1e-9)[0]
@@ -120,12 +120,12 @@ def test_the_posterior_agrees_with_dense_integration(
     mean, floor = 35.0, 3.5
     before = GammaPrior(mean, (variation * mean) ** 2)
     law, chance = law_of([estimate], noise_sd**2, terms), np.array([1 / 0.09])
-    nodes, share = _posterior(before, law, chance)
+    nodes, share = posterior(before, law, chance)
     believed = Belief(np.maximum(nodes, floor), share)
     exact = gamma(before.shape, scale=before.scale)
     grid = np.geomspace(exact.ppf(1e-6) / 1e3, max(exact.isf(1e-12), estimate + 40 * noise_sd), 50_001)
     middle = (grid[1:] + grid[:-1]) / 2
-    log_weight = exact.logpdf(middle) + _log_likelihood(middle[None, :], law, chance)[0]
+    log_weight = exact.logpdf(middle) + log_likelihood(middle[None, :], law, chance)[0]
     weight = np.exp(log_weight - log_weight.max()) * np.diff(grid)
     dense = Belief(np.maximum(middle, floor)[None, :], weight[None, :] / weight.sum())
     np.testing.assert_allclose(believed.mean_per_m2, dense.mean_per_m2, rtol=0.01)

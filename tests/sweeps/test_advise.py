@@ -14,10 +14,10 @@ from geodp.metrics import Measured
 from geodp.scenario.schema import load_scenario
 from geodp.sweeps.advise import (
     Advice,
+    Search,
     Target,
     Tried,
-    _Field,
-    _Search,
+    VariedField,
     advice_text,
     advice_values,
     advise,
@@ -59,11 +59,11 @@ def test_the_largest_epsilon_that_keeps_within_a_bound_is_found_to_the_precision
     assert values["tried"] == sorted(values["tried"], key=lambda one: one["value"])
 
 
-class Pretend(_Search):
+class Pretend(Search):
     """A search whose runs are replaced by a function of the value."""
 
     def __init__(self, law: Any, whole: bool = False, target: str = "success_rate>=0.9") -> None:
-        field = _Field({}, Path("none.yaml"), "some.number")
+        field = VariedField({}, Path("none.yaml"), "some.number")
         field.whole = whole
         super().__init__(parse_target(target), field, LocalExecutor(1), [0, 1, 2], None)
         self.law = law
