@@ -110,10 +110,13 @@ def layers(graph: Graph) -> list[list[str]]:
 
 
 def picture(package: Path = PACKAGE) -> str:
-    """Draw the room graph as text: layers from the top, arrows by names, at most 100 columns wide."""
+    """Draw the room graph as text: layers from the top, arrows by names, at most 100 columns wide.
+
+    Arrows of rooms to loose modules are left out: every room may import those.
+    """
     graph = room_graph(package)
-    drawn = arrows_to_draw(graph)
     folders = rooms(package)
+    drawn = {node: targets & folders if node in folders else targets for node, targets in arrows_to_draw(graph).items()}
     names = {node: f"{node}/" if node in folders else f"{node}.py" for node in graph}
     indent = max(map(len, names.values())) + 2
     blocks = [

@@ -126,7 +126,7 @@ def test_the_picture_has_layers_and_leaves_out_what_follows(tmp_path: Path) -> N
     package = write_package(tmp_path, files)
     assert layers(room_graph(package)) == [["top"], ["mid"], ["low"], ["errors"]]
     rows = [line for line in picture(package).splitlines() if not line.startswith("─")]
-    assert rows == ["top/       → mid/", "mid/       → low/", "low/       → errors.py", "errors.py"]
+    assert rows == ["top/       → mid/", "mid/       → low/", "low/", "errors.py"]
 
 
 def test_tests_mirror_the_package() -> None:
@@ -176,7 +176,7 @@ def test_tests_name_behaviour_through_public_names() -> None:
         "from geodp.privacy._ledger import Row",
         "import geodp.privacy._ledger as ledger",
         "def test():\n    from geodp.registry import _registered",
-        "from geodp.simulation import range_join as module\nmodule.Bins()",
+        "from geodp.simulation import range_join as module\nmodule._Runs()",
     ],
 )
 def test_private_names_are_caught(code: str) -> None:
