@@ -214,7 +214,7 @@ class DecidedOffers:
         )
         x, y, radius = (last[name].to_numpy(dtype=np.float64) for name in ("x_m", "y_m", "radius_m"))
         regions = _regions(last) if "region" in last else None
-        return cls(x, y, radius, reward, *_others(row, chance, len(last)), acceptance, regions)
+        return cls(x, y, radius, reward, *chances_of_others(row, chance, len(last)), acceptance, regions)
 
     def _reached(self, x_m: Array, y_m: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array]:
         """Return which offer reaches which canary, and at what distance."""
@@ -263,7 +263,7 @@ def addressed(run: RunFolder) -> npt.NDArray[np.bool_]:
     return np.asarray(offers["recipients"].notna(), dtype=np.bool_)
 
 
-def _others(row: npt.NDArray[np.intp], chance: Array, offers: int) -> tuple[Array, Array]:
+def chances_of_others(row: npt.NDArray[np.intp], chance: Array, offers: int) -> tuple[Array, Array]:
     """Return Π(1 - θ) and E[1/(M+1)] = ∫₀¹ Π(1 - θ + θs) ds of each offer, the integral by Gauss-Legendre."""
     with np.errstate(divide="ignore"):
         nobody = np.exp(np.bincount(row, weights=np.log1p(-chance), minlength=offers))

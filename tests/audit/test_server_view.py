@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from geodp.audit.server_view import DecidedOffers, _others
+from geodp.audit.server_view import DecidedOffers, chances_of_others
 from geodp.public.acceptance.tanh_reward import TanhReward
 from geodp.run_folder.folder import RunFolder
 from geodp.runs.run import run
@@ -28,7 +28,7 @@ def test_the_chances_of_the_others_match_enumeration() -> None:
         nobody += weight * (sum(answers) == 0)
         share += weight / (sum(answers) + 1)
     rows = np.array([1, 1, 1, 1])
-    found = _others(rows, chance, 2)
+    found = chances_of_others(rows, chance, 2)
     assert found[0] == pytest.approx([1.0, nobody])
     assert found[1] == pytest.approx([1.0, share])  # an offer nobody else was asked about: she is picked for certain
 
