@@ -10,8 +10,8 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.tables.loaders import Dataset, Dropped
-from geodp.tables.loaders._text_files import numbers, text_batches, words
-from geodp.tables.loaders._tracks import TrackLoader, constant
+from geodp.tables.loaders.text_files import numbers, text_batches, words
+from geodp.tables.loaders.tracks import TrackLoader, constant
 
 _COLUMNS = ("lat", "lon", "occupied", "time")
 _EMPTY_CAB = "the cab is empty: not part of a fare"

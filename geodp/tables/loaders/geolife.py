@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from geodp.errors import DataError
 from geodp.tables.loaders import Dataset, Dropped
-from geodp.tables.loaders._text_files import numbers, text_batches
-from geodp.tables.loaders._tracks import TrackLoader, constant
+from geodp.tables.loaders.text_files import numbers, text_batches
+from geodp.tables.loaders.tracks import TrackLoader, constant
 
 _COLUMNS = ("lat", "lon", "zero", "altitude", "days", "date", "time")
 _HEADER_LINES = 6

@@ -13,7 +13,7 @@ from pydantic import Field
 from geodp.errors import DataError
 from geodp.geometry import Projection
 from geodp.tables.loaders import Dropped
-from geodp.tables.loaders._tracks import TRACK, TrackLoader, constant
+from geodp.tables.loaders.tracks import TRACK, TrackLoader, constant
 
 _LISTS_AT_ONCE = 2_000
 

@@ -13,8 +13,8 @@ from pydantic import Field
 from geodp.errors import DataError
 from geodp.tables.formats import column_names
 from geodp.tables.loaders import Dataset, Dropped
-from geodp.tables.loaders._text_files import require_file
-from geodp.tables.loaders._tracks import TRACK, TrackLoader, each_file
+from geodp.tables.loaders.text_files import require_file
+from geodp.tables.loaders.tracks import TRACK, TrackLoader, each_file
 from geodp.tables.reader import read_batches
 
 if TYPE_CHECKING:

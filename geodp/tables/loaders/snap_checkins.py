@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from geodp.tables.loaders import Dataset, Dropped, Loaded, Loader
-from geodp.tables.loaders._checks import Checker, box_of
-from geodp.tables.loaders._text_files import as_visits, numbers, seconds, text_batches, words
+from geodp.tables.loaders.checks import Checker, box_of
+from geodp.tables.loaders.text_files import as_visits, numbers, seconds, text_batches, words
 
 _COLUMNS = ("user", "time", "lat", "lon", "venue")
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from geodp.tables.loaders import TRAJECTORIES, Dataset, Dropped
-from geodp.tables.loaders._text_files import numbers, seconds, text_batches, words
-from geodp.tables.loaders._tracks import TrackLoader
+from geodp.tables.loaders.text_files import numbers, seconds, text_batches, words
+from geodp.tables.loaders.tracks import TrackLoader
 
 _COLUMNS = ("taxi", "time", "lon", "lat")
 

@@ -11,8 +11,8 @@ import numpy as np
 from pydantic import Field
 
 from geodp.tables.loaders import TRAJECTORIES, Dropped
-from geodp.tables.loaders._text_files import require_file
-from geodp.tables.loaders._tracks import TrackLoader
+from geodp.tables.loaders.text_files import require_file
+from geodp.tables.loaders.tracks import TrackLoader
 from geodp.tables.reader import Numbering, open_fields
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 from geodp.errors import UsageError
 from geodp.tables.formats import column_names
 from geodp.tables.loaders import VISITS, Dropped, Loaded, Loader
-from geodp.tables.loaders._checks import Checker, box_of
-from geodp.tables.loaders._text_files import require_file
+from geodp.tables.loaders.checks import Checker, box_of
+from geodp.tables.loaders.text_files import require_file
 from geodp.tables.reader import PLACE, field_of, open_fields
 from geodp.tables.usual_columns import likely
 

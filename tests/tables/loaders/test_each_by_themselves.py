@@ -12,7 +12,8 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.tables.loaders import Loader, _tracks
+from geodp.tables.loaders import Loader
+from geodp.tables.loaders import tracks as _tracks
 from geodp.tables.loaders.cabspotting import Cabspotting
 from geodp.tables.loaders.foursquare_tsmc2014 import FoursquareTsmc2014
 from geodp.tables.loaders.geolife import GeoLife

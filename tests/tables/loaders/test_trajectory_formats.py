@@ -234,7 +234,7 @@ def test_nothing_but_single_fixes_is_no_trip(tmp_path: Path) -> None:
 
 
 def test_tracks_that_go_on_over_many_batches_stay_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import geodp.tables.loaders._tracks as module
+    import geodp.tables.loaders.tracks as module
 
     monkeypatch.setattr(module, "_ROWS_AT_ONCE", 10)
     for taxi in range(4):

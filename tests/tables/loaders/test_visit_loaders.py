@@ -11,7 +11,7 @@ import pytest
 import geodp
 from geodp.errors import DataError, UsageError
 from geodp.tables.loaders import VISITS, Dropped, Loaded
-from geodp.tables.loaders._checks import SeenRows, row_keys
+from geodp.tables.loaders.checks import SeenRows, row_keys
 from geodp.tables.notices import gathered
 
 SNAP = [

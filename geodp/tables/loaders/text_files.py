@@ -11,7 +11,7 @@ from geodp.model import did_you_mean
 from geodp.storage.files import is_regular
 from geodp.tables import total_rows
 from geodp.tables.loaders import VISITS, Dropped
-from geodp.tables.loaders._checks import MALFORMED
+from geodp.tables.loaders.checks import MALFORMED
 
 if TYPE_CHECKING:
     import pyarrow as pa

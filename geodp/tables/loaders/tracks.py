@@ -15,8 +15,8 @@ from geodp.errors import DataError
 from geodp.geometry import Array
 from geodp.storage.files import is_regular
 from geodp.tables.loaders import TRAJECTORIES, Dropped, Loaded, Loader
-from geodp.tables.loaders._checks import Checker, box_of
-from geodp.tables.loaders._text_files import require_file
+from geodp.tables.loaders.checks import Checker, box_of
+from geodp.tables.loaders.text_files import require_file
 from geodp.tables.trajectories import cleaning
 from geodp.tables.trajectories.table import Integers, Mask
 
