@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodp.audit.certify import ROUNDING_SLACK, exact_epsilon
-from geodp.audit.events import Finding, coarse, histogram_events, scanned_events, stated_event
+from geodp.audit.events import Finding, drop_last_bits, histogram_events, scanned_events, stated_event
 from geodp.audit.lattice import TESTS as RAW_BIT_TESTS
 from geodp.audit.lattice import raw_bit_events
 from geodp.audit.sampled import sampled_answers
@@ -77,8 +77,8 @@ class PairAudit:
     @property
     def refuted(self) -> bool:
         """Whether more is certainly spent than was claimed."""
-        drawn = any(finding.certified > self.claimed for finding in self.findings)
-        return drawn or self._exact_refutes or self._transcript_refutes
+        by_samples = any(finding.certified > self.claimed for finding in self.findings)
+        return by_samples or self._exact_refutes or self._transcript_refutes
 
     @property
     def _exact_refutes(self) -> bool:
@@ -245,8 +245,8 @@ class PairSamples:
         Tests on raw bits take a share of alpha only where they count; elsewhere they are reported with the same share.
         """
         each = alpha / (_EVENT_TESTS + (RAW_BIT_TESTS if raw_bits_bind else 0))
-        high, low, threshold = coarse(*self.scores, np.array([self.threshold]))
-        with_, without = coarse(self.with_, self.without)
+        high, low, threshold = drop_last_bits(*self.scores, np.array([self.threshold]))
+        with_, without = drop_last_bits(self.with_, self.without)
         events = (
             stated_event(high, low, float(threshold[0]), alpha=each, delta=self.delta),
             *scanned_events(high, low, alpha=each, delta=self.delta),

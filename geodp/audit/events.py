@@ -52,12 +52,12 @@ def scanned_events(with_: Array, without: Array, *, alpha: float, delta: float) 
     thresholds = np.unique(np.quantile(pooled, _SHARES, method="nearest"))
 
     above = [_at_least(scores, thresholds) for scores in (train_with, train_without)]
-    best = chosen(above[0], train_with.size, above[1], train_without.size, alpha=alpha, delta=delta)
+    best = choose_event(above[0], train_with.size, above[1], train_without.size, alpha=alpha, delta=delta)
     hits = [_at_least(scores, thresholds[best : best + 1]) for scores in (test_with, test_without)]
     high = certified_epsilon(hits[0], test_with.size, hits[1], test_without.size, alpha=alpha, delta=delta)
 
     below = [_at_least(-scores, -thresholds) for scores in (train_without, train_with)]
-    best = chosen(below[0], train_without.size, below[1], train_with.size, alpha=alpha, delta=delta)
+    best = choose_event(below[0], train_without.size, below[1], train_with.size, alpha=alpha, delta=delta)
     hits = [_at_least(-scores, -thresholds[best : best + 1]) for scores in (test_without, test_with)]
     low = certified_epsilon(hits[0], test_without.size, hits[1], test_with.size, alpha=alpha, delta=delta)
     return [
@@ -72,7 +72,7 @@ def halves(values: Array) -> tuple[Array, Array]:
     return values[:middle], values[middle:]
 
 
-def chosen(hits: Hits, trials: int, other_hits: Hits, other_trials: int, *, alpha: float, delta: float) -> int:
+def choose_event(hits: Hits, trials: int, other_hits: Hits, other_trials: int, *, alpha: float, delta: float) -> int:
     """Return the event whose bound would be best if these were the counts that certify."""
     promise = certified_epsilon(hits, trials, other_hits, other_trials, alpha=alpha, delta=delta)
     return int(np.argmax(promise))
@@ -87,7 +87,7 @@ def _at_least(scores: Array, thresholds: Array) -> Hits:
 _BITS = 30
 
 
-def coarse(*parts: Array) -> list[Array]:
+def drop_last_bits(*parts: Array) -> list[Array]:
     """Round all parts, column by column, to one step: a power of two, 2^-30 of how far the values spread."""
     pooled = np.concatenate([part.reshape(len(part), -1) for part in parts])
     steps = np.array([_step(column) for column in pooled.T])
@@ -143,7 +143,7 @@ def union_events(
         ratio = (hits + 0.5) / (rest + 0.5)  # half a hit more, so that an empty bin is no infinite promise
         order = np.argsort(-ratio, kind="stable")
         seen = np.cumsum(hits[order]), np.cumsum(rest[order])
-        best = chosen(seen[0], int(hits.sum()), seen[1], int(rest.sum()), alpha=alpha, delta=delta)
+        best = choose_event(seen[0], int(hits.sum()), seen[1], int(rest.sum()), alpha=alpha, delta=delta)
         union = order[: best + 1]
         inside, outside = int(tested[side][union].sum()), int(tested[other][union].sum())
         trials, others = int(tested[side].sum()), int(tested[other].sum())

@@ -63,7 +63,7 @@ def audit_kind(
         noise_by_name(mode, seed),
         samples=samples,
         confidence=confidence,
-        drawn=random_pairs_of(plugin, variants, seed, neighbours),
+        more_pairs=random_pairs_of(plugin, variants, seed, neighbours),
     )
 
 
@@ -73,7 +73,7 @@ def audit_plugin(
     *,
     samples: int = 100_000,
     confidence: float = 0.95,
-    drawn: Sequence[CheckedCase] = (),
+    more_pairs: Sequence[CheckedCase] = (),
 ) -> Audit:
     """Audit a plug-in as it is set.
 
@@ -88,14 +88,14 @@ def audit_plugin(
         Outputs drawn on each input of each pair that is sampled.
     confidence
         Probability, at least, with which a true claim survives.
-    drawn
-        More pairs to follow.
+    more_pairs
+        Pairs to follow beside the chosen ones.
     """
     require_sound(samples, confidence)
     if claims_nothing(plugin):
         return Audit(plugin.kind, samples, confidence, ())
     checked, sampled = pairs_of(plugin, noise_for, samples=samples)
-    more = check_cases(drawn, lambda name: noise_for(f"{plugin.kind}.drawn.{name}"))
+    more = check_cases(more_pairs, lambda name: noise_for(f"{plugin.kind}.drawn.{name}"))
     apart = (*checked.not_followed, *more.not_followed)
     pilots = [sampled_release(case, noise_for(f"{plugin.kind}.pilot.{case.name}")) for case in apart[:MOST_SAMPLED]]
     audit = audit_cases(plugin.kind, [*sampled, *pilots], noise_for, samples=samples, confidence=confidence)

@@ -125,14 +125,14 @@ def _local(run: RunFolder, samples: int, confidence: float, seed: int) -> Audit:
     chosen = [cases[int(index)] for index in np.linspace(0, len(cases) - 1, min(len(cases), _MOST_PAIRS))]
     return audit_cases(
         _name(run),
-        [repeated(case, times, claimed=case.claimed * spent / per_report) for case in chosen],
+        [repeat_case(case, times, claimed=case.claimed * spent / per_report) for case in chosen],
         lambda name: SimulatedNoise(streams.generator(f"audit.{name}")),
         samples=samples,
         confidence=confidence,
     )
 
 
-def repeated(case: AuditCase, times: int, *, claimed: float) -> AuditCase:
+def repeat_case(case: AuditCase, times: int, *, claimed: float) -> AuditCase:
     """Return the case of `times` independent outputs on the same input; scores add up."""
 
     def draw(noise: Noise, present: bool, samples: int) -> Array:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from geodp.audit.auditor import audit_cases
-from geodp.audit.events import Bins, coarse, histogram_events, row_keys, scanned_events, stated_event
+from geodp.audit.events import Bins, drop_last_bits, histogram_events, row_keys, scanned_events, stated_event
 from geodp.privacy.noise import SimulatedNoise
 from tests.audit.zoo import HEALTHY, log_ratio
 
@@ -41,7 +41,7 @@ def test_missing_scores_lie_above_nothing() -> None:
 
 def test_nine_digits_stay_and_the_last_bits_go() -> None:
     values = np.array([1.0, 1.0 - 2**-53, 1.0 + 1e-7, np.nan, np.inf, -3.5])
-    (rounded,) = coarse(values)
+    (rounded,) = drop_last_bits(values)
     assert rounded[0] == rounded[1] == 1.0
     assert rounded[2] == pytest.approx(1.0 + 1e-7, abs=1e-8)
     assert rounded[2] != 1.0
@@ -51,9 +51,9 @@ def test_nine_digits_stay_and_the_last_bits_go() -> None:
 
 def test_whole_numbers_and_columns_of_other_sizes_stay_as_they_are() -> None:
     table = np.column_stack([np.arange(1000.0) * 1000, np.arange(1000.0) / 1024])
-    first, second = coarse(table[:400], table[400:])
+    first, second = drop_last_bits(table[:400], table[400:])
     assert np.array_equal(np.concatenate([first, second]), table)
-    assert np.array_equal(coarse(np.zeros(3))[0], np.zeros(3))
+    assert np.array_equal(drop_last_bits(np.zeros(3))[0], np.zeros(3))
 
 
 def test_a_saturated_score_leaks_through_its_last_bits_and_the_audit_is_not_fooled() -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from geodp.audit import run_audit
-from geodp.audit.run_audit import audit_releases, ledger_spend, play, repeated
+from geodp.audit.run_audit import audit_releases, ledger_spend, play, repeat_case
 from geodp.audit.server_view import estimate_server_view
 from geodp.cli.main import main
 from geodp.curator.mechanisms import Snapshot
@@ -180,7 +180,7 @@ def test_a_series_of_outputs_spends_its_sum() -> None:
     single = type(single)(**{**vars(single), "score": lambda z: log_ratio(z, 1 / EPSILON)})
 
     def certified(claimed: float) -> bool:
-        series = repeated(single, 3, claimed=claimed)
+        series = repeat_case(single, 3, claimed=claimed)
         return audit_cases("series", [series], lambda _: SimulatedNoise(np.random.default_rng(1))).refuted
 
     assert certified(2.5 * EPSILON)
