@@ -131,6 +131,8 @@ def sweep(
         If the sweep file, its base or a cell is wrong.
     OutputError
         If the folder cannot be written, or holds another sweep.
+    GeodpError
+        If a run failed and `fail_fast` is set.
 
     Examples
     --------
