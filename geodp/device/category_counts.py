@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,19 +44,27 @@ def quantify_epsilon(
     return float(np.mean(found))
 
 
-def error_curve(catalogue: Catalogue, scales: Array, noise: Noise, search: Search) -> list[float]:
-    """Return err(1), err(2), … of one random public history, up to the largest budget."""
-    curve = _Curve(catalogue, scales, noise, search.step)
-    return [curve.error(i) for i in range(1, round(search.most / search.step) + 1)]
+def error_curve(catalogue: Catalogue, scales: Array, noise: Noise, search: Search) -> Iterator[float]:
+    """Yield err(1), err(2), … of one random public history, up to the largest budget.
+
+    err(i) = ‖l + r‖₁/c + 1/(iδ) with the rounded history; the noise is drawn once and scaled.
+    """
+    chosen = noise.uniform(catalogue.items) < catalogue.typical_items / catalogue.items
+    aggregates = catalogue.membership.T @ chosen
+    of_one = with_laplace(np.zeros(scales.size), 1.0, noise) * scales
+    for i in range(1, round(search.most / search.step) + 1):
+        target = aggregates + of_one / (i * search.step)
+        history = fit_history(target, catalogue, np.ones(catalogue.items), noise)
+        miss = np.abs(catalogue.membership.T @ history - target)
+        yield float(miss.sum() / miss.size + 1 / (i * search.step))
 
 
 def _one_search(catalogue: Catalogue, scales: Array, noise: Noise, rule: Rule, search: Search) -> float:
-    curve = _Curve(catalogue, scales, noise, search.step)
     errors: list[float] = []
-    for i in range(1, round(search.most / search.step) + 1):
-        errors.append(curve.error(i))
+    for error in error_curve(catalogue, scales, noise, search):
+        errors.append(error)
         if stops(errors, rule):
-            return (i - 1) * search.step
+            return (len(errors) - 1) * search.step
     return search.most
 
 
@@ -73,24 +82,6 @@ def stops(errors: list[float], rule: Rule) -> bool:
         return -change < _ENOUGH * errors[-2]
     before = errors[-2] - errors[-3]
     return change >= before if rule == "literal" else -change >= -before
-
-
-class _Curve:
-    """The error of one random public history as the budget grows; its noise is drawn once and scaled."""
-
-    def __init__(self, catalogue: Catalogue, scales: Array, noise: Noise, step: float) -> None:
-        chosen = noise.uniform(catalogue.items) < catalogue.typical_items / catalogue.items
-        self._aggregates = catalogue.membership.T @ chosen
-        self._noise = with_laplace(np.zeros(scales.size), 1.0, noise) * scales
-        self._catalogue, self._luck, self._step = catalogue, noise, step
-
-    def error(self, i: int) -> float:
-        """Return err(i) = ‖l + r‖₁/c + 1/(iδ) with the rounded history."""
-        catalogue = self._catalogue
-        target = self._aggregates + self._noise / (i * self._step)
-        told = fit_history(target, catalogue, np.ones(catalogue.items), self._luck)
-        miss = np.abs(catalogue.membership.T @ told - target)
-        return float(miss.sum() / miss.size + 1 / (i * self._step))
 
 
 def calibrate_scales(membership: Array, epsilon: float) -> Array:

@@ -14,6 +14,7 @@ from geodp.display.released_only import ReleasedOnly
 from geodp.errors import UsageError
 from geodp.privacy.noise import SimulatedNoise
 from geodp.run_folder.folder import RunFolder
+from geodp.run_folder.published import read_publications
 from geodp.runs.run import run
 from geodp.tables.trajectories.scores import SCORES
 from geodp.tables.trajectories.table import Trajectories
@@ -46,6 +47,16 @@ def test_the_truth_is_the_workers_own_trips_within_the_run(day: RunFolder) -> No
     assert day.region.contains(trips.x_m, trips.y_m).all()
     assert set(trips.people) <= {f"worker-{i:05d}" for i in range(80)}
     assert trips.names is not None
+
+
+def test_a_publication_is_found_under_the_name_that_it_had_when_the_run_was_made(
+    day: RunFolder, tmp_path: Path
+) -> None:
+    statement = next((day.path / "releases" / "publications").glob("*.json"))
+    former = tmp_path / "0-dpt.json"
+    former.write_bytes(statement.read_bytes())
+    (item,) = read_publications(day, [former])
+    assert (item.kind, item.name) == ("synthetic_trips", "0-dpt")
 
 
 def test_every_score_is_in_the_metrics(day: RunFolder) -> None:

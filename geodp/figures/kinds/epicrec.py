@@ -105,7 +105,7 @@ class EpicRecBudget(FigureKind):
         rows: list[tuple[str, str, float, int, float]] = []
         for repeat in range(self.searches):
             noise = SimulatedNoise(Streams(repeat).generator("figure.budget"))
-            curve = error_curve(catalogue, scales, noise, Search(step=self.step))
+            curve = list(error_curve(catalogue, scales, noise, Search(step=self.step)))
             rows += [(ERROR, CURVE, round((n + 1) * self.step, 10), repeat, err) for n, err in enumerate(curve)]
             for number, (line, rule) in enumerate(RULES.items()):
                 ended = [n for n in range(1, len(curve) + 1) if stops(curve[:n], rule)]  # type: ignore[arg-type]

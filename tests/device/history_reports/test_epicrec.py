@@ -161,7 +161,7 @@ def test_the_other_rules_ask_for_more() -> None:
 def test_the_error_curve_falls_steeply_and_then_hardly() -> None:
     catalogue = films(400)
     scales = calibrate_scales(catalogue.membership, 1.0)
-    curve = error_curve(catalogue, scales, SimulatedNoise(np.random.default_rng(0)), Search(most=0.4))
+    curve = list(error_curve(catalogue, scales, SimulatedNoise(np.random.default_rng(0)), Search(most=0.4)))
     assert curve[0] > 1.8 * curve[1] > 2.0 * curve[3]
     assert curve[0] - curve[1] > 50 * (curve[-2] - curve[-1])
 
