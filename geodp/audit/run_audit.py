@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.audit.auditor import Audit, PairAudit, PairSamples, audit_cases, require_sound
-from geodp.audit.kinds import pairs_of
+from geodp.audit.kinds import audit_plugin, pairs_of
 from geodp.curator.mechanisms import Snapshot
 from geodp.errors import UsageError
 from geodp.geometry import Array
@@ -42,15 +42,22 @@ def audit_releases(run: RunFolder, *, samples: int = 100_000, confidence: float 
     """
     require_sound(samples, confidence)
     streams = Streams(seed)
-    others = _other_cases(run, streams, samples)
+    made: list[Any] = [item.plugin for item in run.publications]  # published at the end, and told about histories
+    made += [report.device for report in run.history_reports[:1]]
+    others = [plugin for plugin in made if plugin.guarantee().unit is not Unit.NOTHING]
     each = 1 - (1 - confidence) / (1 + len(others))  # all parts of one audit share its error probability
     parts = [_positions(run, samples, each, seed)]
-    for kind, cases in others:
-        noise_for = _noise_of(streams, kind)
-        parts.append(audit_cases(kind, cases, noise_for, samples=samples, confidence=each))
-    pairs = tuple(pair for part in parts for pair in part.pairs)
-    drawn = [part.samples for part in parts if part.pairs]
-    return Audit(_name(run), min(drawn, default=0), confidence, pairs)
+    for plugin in others:
+        part = audit_plugin(plugin, _noise_of(streams, plugin.kind), samples=samples, confidence=each)
+        pairs = tuple(replace(pair, name=f"{plugin.kind}: {pair.name}") for pair in part.pairs)
+        parts.append(replace(part, pairs=pairs))
+    return Audit(
+        _name(run),
+        min((part.samples for part in parts if part.pairs), default=0),
+        confidence,
+        tuple(pair for part in parts for pair in part.pairs),
+        not_followed=tuple(f"{part.kind}: {name}" for part in parts for name in part.not_followed),
+    )
 
 
 def _positions(run: RunFolder, samples: int, confidence: float, seed: int) -> Audit:
@@ -60,18 +67,6 @@ def _positions(run: RunFolder, samples: int, confidence: float, seed: int) -> Au
     if run.releases and run.scenario.device.mechanism.guarantee().unit is not Unit.NOTHING:
         return _local(run, samples, confidence, seed)
     return Audit(_name(run), 0, confidence, ())
-
-
-def _other_cases(run: RunFolder, streams: Streams, samples: int) -> list[tuple[str, list[AuditCase]]]:
-    """Return the worst pairs of what was published at the end, and of what phones told about histories."""
-    made = [item.plugin for item in run.publications] + [report.device for report in run.history_reports[:1]]
-    named = [(plugin.kind, _to_sample(plugin, streams, samples)) for plugin in made]
-    return [(kind, [replace(case, name=f"{kind}: {case.name}") for case in cases]) for kind, cases in named if cases]
-
-
-def _to_sample(plugin: Any, streams: Streams, samples: int) -> list[AuditCase]:
-    nothing = plugin.guarantee().unit is Unit.NOTHING
-    return [] if nothing else pairs_of(plugin, _noise_of(streams, plugin.kind), samples=samples)[1]
 
 
 def _noise_of(streams: Streams, kind: str) -> Callable[[str], Noise]:
@@ -121,7 +116,7 @@ def _local(run: RunFolder, samples: int, confidence: float, seed: int) -> Audit:
         return Audit(_name(run), 0, confidence, ())
     per_report = device.guarantee(run.region).epsilon
     streams = Streams(seed)
-    cases = _to_sample(device, streams, samples)
+    cases = pairs_of(device, _noise_of(streams, device.kind), samples=samples)[1]
     chosen = [cases[int(index)] for index in np.linspace(0, len(cases) - 1, min(len(cases), _MOST_PAIRS))]
     return audit_cases(
         _name(run),
