@@ -58,9 +58,9 @@ def locate(release: Points, rows: slice, prior: Prior, region: Region) -> tuple[
         part = slice(start, start + _REPORTS_AT_ONCE)
         windows = around(z_x[part], z_y[part], half_m, region, SIDE)
         x, y = windows.places()
-        believed = prior.at(x, y)
-        lost = ~(believed > 0).any(axis=1)  # a window where nobody can be: only the noise law is left
-        believed[lost] = 1.0
-        weight = likelihood_of(release.channel, z_x[part], z_y[part], x, y) * believed
+        before = prior.at(x, y)
+        lost = ~(before > 0).any(axis=1)  # a window where nobody can be: only the noise law is left
+        before[lost] = 1.0
+        weight = likelihood_of(release.channel, z_x[part], z_y[part], x, y) * before
         guess_x[part], guess_y[part] = windows.pick(best_cells(weight, SIDE))
     return guess_x, guess_y

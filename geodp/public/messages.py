@@ -122,7 +122,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """All that the server learns of an offer: who takes the task and when it was told.
+    """All that the server learns of an offer: who takes the task and when that was reported.
 
     Winners go by pseudonyms: the truth's worker ids stay on the trusted side.
     """

@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from geodp.public.messages import Rectangle
-from geodp.server.cell_graph import CellGraph
-from geodp.server.effective_counts import EffectiveCounts
+from geodp.server.effective_counts import CellGraph, EffectiveCounts
 
 SLACK = 0.05
 """The published algorithm cuts the last cell only where success exceeds the target by so much."""
@@ -125,7 +124,8 @@ class Growth:
         useful = workers > 0 and probability > 0
         # The least chance that all decline is the highest utility 1 - (1 - p)^n.
         key = (1.0 - probability) ** workers if useful and self.key == "utility" else distance
-        return Look(0 if useful else 1, key, cell, parent, probability, workers, rectangle)
+        rank = 0 if useful else 1
+        return Look(rank, key, cell, parent, probability=probability, workers=workers, rectangle=rectangle)
 
     def judge(self, rectangle: Rectangle, x_m: float, y_m: float) -> tuple[float, float]:
         """Return the mean distance to a rectangle, and the chance that a worker somewhere in it accepts.

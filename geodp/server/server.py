@@ -19,7 +19,7 @@ from geodp.server.rewards import RewardBudget, funded
 
 @dataclass
 class Server:
-    """Honest but curious. Its records hold what it decided and what it was told, and nothing else."""
+    """Honest but curious. Its records hold what it decided and what was reported to it, and nothing else."""
 
     assignment: Assignment
     acceptance: Acceptance

@@ -88,8 +88,7 @@ class Engine:
         self.workers = WorkerStates(world.motion, scenario.workers.travel_speed_mps)
         self.streams, self.log = streams, log
         self._on_release, self._on_sample, self._on_progress = on_release, on_sample, on_progress
-        self._on_positions = on_positions
-        self._samples = samples
+        self._on_positions, self._samples = on_positions, samples
         self.env = simpy.Environment()
         self.region = scenario.area
         self.ledger = Ledger(budgets=_budgets(scenario))
@@ -235,10 +234,7 @@ class Engine:
 
     def _offer(self) -> AskedWorkers | None:
         """Plan offers and broadcast them; the curator, or each phone, knows who is meant, and the server does not."""
-        tasks = self._take_waiting()
-        if not tasks:
-            return None
-        made = self._announce(self.server.plan(tasks, self._newest, self.env.now))
+        made = self._announce(self.server.plan(self._take_waiting(), self._newest, self.env.now))
         if not made:
             return None
         self._short |= {
@@ -246,7 +242,7 @@ class Engine:
         }
         tasks = [self.open[offer.task] for offer in made]
         needed = self.scenario.tasks.workers_per_task
-        return ask(self.answers, tasks, made, self._people(), self.phones.workers, needed)
+        return ask(self.answers, tasks, made, self._people(), workers_of=self.phones.workers, needed=needed)
 
     def _people(self) -> People:
         return People(*self.workers.positions(self.env.now), self.workers.busy)
@@ -323,10 +319,8 @@ class Engine:
         short = self._short.pop(task.task)
         if not notified:
             return Reason.NOBODY_IN_REGION
-        if free:
-            return Reason.TOO_FEW
         if accepted:
-            return Reason.ACCEPTORS_GONE
+            return Reason.TOO_FEW if free else Reason.ACCEPTORS_GONE
         return Reason.SHORT_OF_TARGET if short else Reason.NO_ACCEPTANCE
 
     def _nobody(self, task: Task, why: Reason) -> None:
@@ -363,12 +357,8 @@ class Engine:
 def _budgets(scenario: Scenario) -> dict[Account, float | Allowance]:
     """Return what each account may hold at most; they are never added up with one another."""
     central = Allowance() if scenario.curator is None else scenario.curator.budget.allowance(scenario.start_s)
-    budget = scenario.device.budget
-    return {
-        Account.CENTRAL: central,
-        Account.METRIC: Allowance(budget.epsilon_per_m),
-        Account.ITEM: Allowance(budget.epsilon_per_item),
-    }
+    metric, item = Allowance(scenario.device.budget.epsilon_per_m), Allowance(scenario.device.budget.epsilon_per_item)
+    return {Account.CENTRAL: central, Account.METRIC: metric, Account.ITEM: item}
 
 
 def _server(scenario: Scenario) -> Server:

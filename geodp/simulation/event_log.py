@@ -29,9 +29,9 @@ SCHEMA = pa.schema(
 _COLUMN_TYPES = (np.float64, np.int8, np.int64, np.int64, np.float64, np.float64, np.float64, np.int8)  # as in SCHEMA
 Numbers = float | npt.NDArray[Any]
 """One number for all events of a call, or one for each."""
-_KINDS, _REASONS = list(Kind), list(Reason)
-_KIND_CODE = {kind: code for code, kind in enumerate(_KINDS)}
-_REASON_CODE = {reason: code for code, reason in enumerate(_REASONS)}
+_WORDS = {"kind": [str(kind) for kind in Kind], "reason": [str(reason) for reason in Reason]}
+_KIND_CODE = {kind: code for code, kind in enumerate(Kind)}
+_REASON_CODE = {reason: code for code, reason in enumerate(Reason)}
 
 
 def reason_codes(reasons: list[Reason]) -> npt.NDArray[np.int8]:
@@ -86,16 +86,12 @@ class EventLog:
     def _flush(self) -> None:
         if self._filled == 0:
             return
-        time_s, kind, task, worker, x_m, y_m, value, reason = (column[: self._filled] for column in self._columns)
+        columns = []
+        for field, column in zip(SCHEMA, self._columns, strict=True):
+            part = column[: self._filled]
+            if field.name in _WORDS:
+                columns.append(pa.DictionaryArray.from_arrays(part, _WORDS[field.name]))
+            else:
+                columns.append(pa.array(part, mask=part < 0 if part.dtype == np.int64 else ~np.isfinite(part)))
         self._filled = 0
-        columns = [
-            pa.array(time_s),
-            pa.DictionaryArray.from_arrays(kind, [str(name) for name in _KINDS]),
-            pa.array(task, mask=task < 0),
-            pa.array(worker, mask=worker < 0),
-            pa.array(x_m, mask=np.isnan(x_m)),
-            pa.array(y_m, mask=np.isnan(y_m)),
-            pa.array(value, mask=~np.isfinite(value)),
-            pa.DictionaryArray.from_arrays(reason, [str(name) for name in _REASONS]),
-        ]
         self._writer.write_table(pa.Table.from_arrays(columns, schema=SCHEMA))

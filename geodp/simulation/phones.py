@@ -63,8 +63,7 @@ class Phones:
             self.ledger.charge(promise, time_s=time_s, mechanism=self.device.kind)
         except BudgetSpent as short:
             if self.when_spent == "fail":
-                left = short.remaining
-                raise BudgetSpent(short.requested, left, time_s, what="ε per metre", advice=_ADVICE) from None
+                raise BudgetSpent(short.requested, short.remaining, time_s, "ε per metre", _ADVICE) from None
             if self.when_spent == "stop":
                 self.current = None
             return False
@@ -92,7 +91,7 @@ class Phones:
         return self.current
 
     def to_curator(
-        self, x_m: Array, y_m: Array, workers: npt.NDArray[np.bool_], rng: np.random.Generator
+        self, x_m: Array, y_m: Array, workers: Ids | npt.NDArray[np.bool_], rng: np.random.Generator
     ) -> tuple[Array, Array]:
         """Return what the phones of some workers report to a curator, for whom `afford` was asked before."""
         self.charged[workers] += self._cost()
@@ -100,14 +99,12 @@ class Phones:
 
     def draw(self, x_m: Array, y_m: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return what every phone reports, and remember what it cost whom: a repeated answer costs nothing."""
+        everyone = np.arange(self.size)
         if self.memory is None:
-            self.charged += self._cost()
-            return self.device.report(x_m, y_m, rng=rng, region=self.region)
-        reported_x, reported_y, fresh = self.memory.report(
-            self.device, np.arange(self.size), x_m, y_m, rng, self.region
-        )
+            return self.to_curator(x_m, y_m, everyone, rng)
+        x, y, fresh = self.memory.report(self.device, everyone, x_m, y_m, rng=rng, region=self.region)
         self.charged[fresh] += self._cost()
-        return reported_x, reported_y
+        return x, y
 
     def guarantee(self) -> Guarantee:
         """Say what one report promises, and no more than that when answers are repeated."""

@@ -22,11 +22,9 @@ ROUNDING_M = 1e-3  # circles read this much further than they reach: no point is
 
 def range_join(x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array, radius_m: Array) -> tuple[Ids, Ids, Array]:
     """Return all pairs (circle, point, distance) with distance <= radius, ordered by circle."""
-    empty = np.empty(0, dtype=np.int64)
     if x_m.size == 0 or centre_x_m.size == 0:
-        return empty, empty, np.empty(0)
-    bins = Bins(x_m, y_m, centre_x_m, centre_y_m, radius_m)
-    return bins.all_pairs()
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+    return Bins(x_m, y_m, centre_x_m, centre_y_m, radius_m).all_pairs()
 
 
 def rectangle_join(x_m: Array, y_m: Array, rectangles: Array) -> tuple[Ids, Ids]:
@@ -34,11 +32,9 @@ def rectangle_join(x_m: Array, y_m: Array, rectangles: Array) -> tuple[Ids, Ids]
 
     `rectangles` has the columns west, south, east and north.
     """
-    empty = np.empty(0, dtype=np.int64)
     if x_m.size == 0 or len(rectangles) == 0:
-        return empty, empty
-    number, point, _ = _RectangleBins(x_m, y_m, rectangles).all_pairs()
-    return number, point
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    return _RectangleBins(x_m, y_m, rectangles).all_pairs()[:2]
 
 
 class Bins:

@@ -56,15 +56,7 @@ class WorkerStates:
         gap_x, gap_y = to_x_m - own_x, to_y_m - own_y
         home_s = arrives_s + float(np.hypot(gap_x, gap_y)) / self.speed_mps
         self._trip[worker] = _Trip(
-            left_s=time_s,
-            from_x=x,
-            from_y=y,
-            arrives_s=arrives_s,
-            to_x=to_x_m,
-            to_y=to_y_m,
-            home_s=home_s,
-            gap_x=gap_x,
-            gap_y=gap_y,
+            left_s=time_s, start=(x, y), arrives_s=arrives_s, goal=(to_x_m, to_y_m), home_s=home_s, gap=(gap_x, gap_y)
         )
         self.busy[worker] = True
         return x, y, arrives_s
@@ -79,20 +71,18 @@ class _Trip:
     """One way to a task and back to one's own schedule."""
 
     left_s: float
-    from_x: float
-    from_y: float
+    start: tuple[float, float]
     arrives_s: float
-    to_x: float
-    to_y: float
+    goal: tuple[float, float]
     home_s: float
-    gap_x: float
-    gap_y: float
+    gap: tuple[float, float]
+    """From where her own schedule has her to the goal, on arrival."""
 
     def at(self, time_s: float, own_x: float, own_y: float) -> tuple[float, float]:
         if time_s <= self.arrives_s:
-            way = self.arrives_s - self.left_s
+            way, (x, y) = self.arrives_s - self.left_s, self.start
             share = 1.0 if way <= 0 else (time_s - self.left_s) / way
-            return self.from_x + share * (self.to_x - self.from_x), self.from_y + share * (self.to_y - self.from_y)
+            return x + share * (self.goal[0] - x), y + share * (self.goal[1] - y)
         back = self.home_s - self.arrives_s
         rest = 0.0 if back <= 0 else max(0.0, 1.0 - (time_s - self.arrives_s) / back)
-        return own_x + rest * self.gap_x, own_y + rest * self.gap_y
+        return own_x + rest * self.gap[0], own_y + rest * self.gap[1]

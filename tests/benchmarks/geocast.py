@@ -24,8 +24,7 @@ from geodp.public.release import Cells
 from geodp.run_folder.folder import RunFolder
 from geodp.server.assignment import ServerView
 from geodp.server.assignment.geocast import Geocast
-from geodp.server.cell_graph import cell_graph
-from geodp.server.effective_counts import effective_counts
+from geodp.server.effective_counts import cell_graph, effective_counts
 from geodp.simulation.range_join import rectangle_join
 from geodp.world.sources.synthetic_city import SyntheticCity
 from tests.benchmarks._figure import Figure

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from geodp.geometry import Array
 from geodp.public.acceptance.tanh_reward import TanhReward
-from geodp.server.radius import printed_tanh_radius_m
+from geodp.server.assignment.reward_radius import printed_tanh_radius_m
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import best_cpu_s, cpu_s
 

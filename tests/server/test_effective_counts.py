@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from geodp.server.cell_graph import cell_graph
 from geodp.server.effective_counts import (
     Gamma,
+    cell_graph,
     effective_counts,
     log_mean_refusal,
     prior_of_counts,

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from geodp.public.acceptance.linear import Linear
 from geodp.public.acceptance.tanh_reward import TanhReward
 from geodp.public.acceptance.zipf import Zipf
-from geodp.server.radius import (
+from geodp.server.assignment.reward_radius import (
     eq1314_radius_m,
     first_radius_m,
     printed_load_m2,

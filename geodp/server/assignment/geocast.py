@@ -14,9 +14,8 @@ from geodp.public.events import Note, Reason
 from geodp.public.messages import Offer, Rectangle, Region, Task
 from geodp.public.release import Cells, Points
 from geodp.server.assignment import Assignment, ServerView
-from geodp.server.cell_graph import cell_graph
 from geodp.server.density_from_points import density_from_points
-from geodp.server.effective_counts import EffectiveCounts, effective_counts, released_counts
+from geodp.server.effective_counts import EffectiveCounts, cell_graph, effective_counts, released_counts
 from geodp.server.geocast_growth import Grown, Growth
 
 
@@ -26,7 +25,7 @@ class Geocast(Assignment):
     The region starts with the cell that holds the task and takes one touching cell after the other, chosen by `key`,
     until enough workers accept with the target probability, or no cell is left within the square of the maximum travel
     distance; then the region is offered all the same, its plan says how little it expects, and the offer is noted
-    `short_of_target`. Cells without believed workers are taken only when no other is left. The last cell is cut to the
+    `short_of_target`. Cells without effective workers are taken only when no other is left. The last cell is cut to the
     part that is needed. All tasks of a batch get the same reward.
 
     Reference
@@ -48,8 +47,8 @@ class Geocast(Assignment):
     utility_weight: float = Field(0.3, ge=0, le=1)
     """Weight of utility against compactness in `key: hybrid`."""
     planning: Literal["noise_aware", "plain", "published"] = "noise_aware"
-    """`published` believes noisy counts and cuts them to whole workers; `plain` believes them with their fractions (for
-    cells so fine that most hold less than one worker); `noise_aware` averages success over what they may really be."""
+    """`published` takes noisy counts as they are and cuts them to whole workers; `plain` keeps fractions (for cells so
+    fine that most hold less than one worker); `noise_aware` averages success over what they may really be."""
     partial_cell: bool = True
     """Whether the last cell is cut to the part that is needed."""
     widen: float = Field(1.5, ge=1)

@@ -125,7 +125,7 @@ class ExpectedAcceptance:
 
 @lru_cache(maxsize=256)
 def expected_acceptance(acceptance: Acceptance, reward: float, channel: Any) -> ExpectedAcceptance:
-    """Tabulate the mean willingness for a reward under a `Channel`; None: reports are believed as they are."""
+    """Tabulate the mean willingness for a reward under a `Channel`; None: reports are taken as they are."""
     if channel is None:
         distance = np.linspace(0.0, acceptance.max_travel_m, 10 * _DISTANCES)
         return ExpectedAcceptance(distance, acceptance.probability(reward, distance))

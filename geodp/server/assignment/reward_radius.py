@@ -1,8 +1,17 @@
-"""Rewards and circles from a noisy density: the reward-based assignment of the book's section 13.3.3."""
+"""Rewards and circles from a noisy density: the reward-based assignment of the book's section 13.3.3.
+
+How large a circle a task needs is solved for many tasks at once. `poisson`: workers are a Poisson field, so the number
+of acceptors is Poisson with mean density · I(r, w) and success is 1 - exp(-density · I); `Acceptance.radius_for` solves
+it. `printed` is the book's eqs. (13.9) to (13.13): n = π r² density workers, all at the mean distance 2r/3, fractions
+of a worker allowed, so that it promises success from discs that hold less than one worker; the functions at the end of
+this file solve that one. `load_m2` is the book's A = -ln(1 - E)/(π density), the left side of eq. (13.14); `k_m` is its
+k = 3cw.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -19,7 +28,6 @@ from geodp.public.release import Cells, Points
 from geodp.server.assignment import Assignment, ServerView
 from geodp.server.density_from_points import density_from_points
 from geodp.server.noise_aware import Belief, noise_aware_belief
-from geodp.server.radius import eq1314_radius_m, first_radius_m, printed_success, printed_tanh_radius_m, taylor_radius_m
 from geodp.server.rewards import by_radius, within
 
 
@@ -51,7 +59,7 @@ class RewardRadius(Assignment):
     iterations: int = Field(1, ge=1, le=100)
     """Passes of the optimised reward (the book makes one)."""
     planning: Literal["plain", "noise_aware"] = "plain"
-    """`plain` believes the noisy density; `noise_aware` averages success over what it may really be."""
+    """`plain` takes the noisy density as it is; `noise_aware` averages success over what it may really be."""
     widen: float = Field(1.5, ge=1)
     """Factor on the radius with every re-offer, which goes to the whole wider circle."""
 
@@ -152,11 +160,150 @@ class RewardRadius(Assignment):
         return printed_success(acceptance, reward, radius_m, belief.mean_per_m2)
 
 
-_SOLVERS = {"exact": printed_tanh_radius_m, "taylor": taylor_radius_m, "eq1314": eq1314_radius_m}
-
-
 def _notes(asked_m: float, workers: float, offered: bool) -> tuple[str, ...]:
     notes = [Note.NEGATIVE_RADIUS] if asked_m < 0 else []
     if offered and workers < 1:
         notes.append(Note.UNDER_ONE_WORKER)
     return tuple(notes)
+
+
+TAYLOR_POINT_M = 1000.0  # the book expands about r0 = 1, and measures in kilometres
+_CHUNK = 8192  # tasks solved together: their arrays stay in the processor's cache
+_GRID = 600  # radii tried by `first_radius_m`; the default steps of `zipf` fall on the grid
+
+
+def printed_success(
+    acceptance: Acceptance, reward: npt.ArrayLike, radius_m: npt.ArrayLike, density_per_m2: npt.ArrayLike
+) -> Array:
+    """Return 1 - (1 - θ(w, 2r/3))^(π r² density), eqs. (13.9)-(13.11)."""
+    radius = np.asarray(radius_m, dtype=np.float64)
+    some = radius > 0
+    refusal = acceptance.log_refusal(reward, 2 / 3 * np.where(some, radius, 1.0))
+    workers = np.pi * radius**2 * np.asarray(density_per_m2)
+    return np.where(some, -np.expm1(workers * refusal), 0.0)
+
+
+def refusal_exponent(u: npt.ArrayLike, ceiling: float) -> tuple[Array, Array]:
+    """Return f(u) = -ln(1 - a·tanh(u/2)) and f'(u); with a = 1, f is the book's ln((e^u + 1)/2), u = k/r."""
+    x = np.asarray(u, dtype=np.float64)
+    if ceiling == 1:
+        e = np.expm1(-x)  # f = u + ln((1 + e^-u)/2) neither overflows for large u nor cancels for small u
+        return np.asarray(x + np.log1p(0.5 * e)), np.asarray(1 / (2 + e))
+    t = np.tanh(0.5 * x)
+    return np.asarray(-np.log1p(-ceiling * t)), np.asarray(ceiling * (1 - t * t) / (2 - 2 * ceiling * t))
+
+
+def printed_load_m2(radius_m: npt.ArrayLike, k_m: npt.ArrayLike, ceiling: float = 1.0) -> tuple[Array, Array]:
+    """Return h(r) = r² f(k/r), the right side of eq. (13.13) for `tanh_reward`, and h'(r).
+
+    Eq. (13.14) prints it without the r²; the Taylor form (13.16) follows only with it.
+    """
+    radius, k = np.asarray(radius_m, dtype=np.float64), np.asarray(k_m, dtype=np.float64)
+    f, slope = refusal_exponent(k / radius, ceiling)
+    return radius**2 * f, 2 * radius * f - k * slope
+
+
+def printed_tanh_radius_m(k_m: npt.ArrayLike, load_m2: npt.ArrayLike, ceiling: float = 1.0) -> Array:
+    """Solve h(r) = A exactly, by Newton's method inside a bracket; infinite where k is 0.
+
+    h increases, so the root is unique. For a = 1, u/2 <= f(u) <= u puts it in [A/k, 2A/k]. For a < 1,
+    f(u) <= u and f(u) <= -ln(1 - a) bound it from below; a·u/(u + 2) <= a·tanh(u/2) <= f(u) from above.
+    """
+    k, load = np.broadcast_arrays(np.asarray(k_m, dtype=np.float64), np.asarray(load_m2, dtype=np.float64))
+    solvable = k > 0
+    flat_k, flat_load = np.where(solvable, k, 1.0).ravel(), load.ravel()
+    radius = np.empty_like(flat_k)
+    for start in range(0, radius.size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        bracket = _bracket(flat_k[part], flat_load[part], ceiling)
+        radius[part] = _newton(flat_k[part], flat_load[part], ceiling, bracket)
+    return np.where(solvable, radius.reshape(k.shape), np.inf)
+
+
+def _bracket(k: Array, load: Array, ceiling: float) -> tuple[Array, Array, Array]:
+    """Return a lower bound, an upper bound and a first guess of the radius."""
+    low = load / k
+    if ceiling == 1:
+        high = 2 * low
+        kappa = k / low  # r·k/A is 2 - κ/4 for small κ = k²/A, and 1 + ln(2)/κ for large: between them, within 2.5 %
+        guess = low * (1 + (1 + kappa / 8) / (1 + kappa * (3 / 8 + kappa / (8 * np.log(2)))))
+    else:
+        high = (load + np.sqrt(load**2 + ceiling * k**2 * load)) / (ceiling * k)
+        low = np.maximum(low, np.sqrt(load / -np.log1p(-ceiling)))
+        guess = np.sqrt(low * high)
+    slack = 1e-9  # a root on a bound must not be lost to rounding
+    return low * (1 - slack), high * (1 + slack), guess
+
+
+def _newton(k: Array, load: Array, ceiling: float, bracket: tuple[Array, Array, Array]) -> Array:
+    low, high, radius = bracket
+    for _ in range(100):
+        value, slope = printed_load_m2(radius, k, ceiling)
+        short = value < load
+        low, high = np.where(short, radius, low), np.where(short, high, radius)
+        newton = radius + (load - value) / slope
+        moved = np.where((newton >= low) & (newton <= high), newton, 0.5 * (low + high))
+        settled = np.abs(moved - radius) <= 1e-8 * radius  # Newton squares the error: rounding is next
+        radius = moved
+        if settled.all():
+            break
+    return radius
+
+
+def taylor_radius_m(k_m: npt.ArrayLike, load_m2: npt.ArrayLike, ceiling: float = 1.0) -> Array:
+    """Return eq. (13.16)'s radius, h linearised at 1 km: it may be negative, and hangs on the unit of length.
+
+    A ceiling below 1 goes through the same steps; with 1 the formula is the printed one.
+    """
+    k = np.asarray(k_m, dtype=np.float64)
+    value, slope = printed_load_m2(TAYLOR_POINT_M, k, ceiling)
+    slope = np.where(k > 0, slope, 1.0)
+    radius = TAYLOR_POINT_M + (np.asarray(load_m2, dtype=np.float64) - value) / slope
+    return np.where(k > 0, radius, np.inf)
+
+
+def eq1314_radius_m(k_m: npt.ArrayLike, load_m2: npt.ArrayLike, ceiling: float = 1.0) -> Array:
+    """Solve eq. (13.14) as printed, without the r²: A [km²] = f(k/r), so r = k / (2 artanh((1 - e^-A)/a)).
+
+    With a < 1 and A above -ln(1 - a) it has no root; the limit 0 is returned, which no circle has.
+    """
+    load_km2 = np.asarray(load_m2, dtype=np.float64) / 1e6
+    share = np.minimum(-np.expm1(-load_km2) / ceiling, 1.0)
+    if ceiling == 1:
+        doubled = load_km2 + np.log1p(share)  # ln(2e^A - 1), also where e^A overflows
+    else:
+        with np.errstate(divide="ignore"):
+            doubled = 2 * np.arctanh(share)
+    return np.asarray(np.asarray(k_m, dtype=np.float64) / doubled, dtype=np.float64)
+
+
+def first_radius_m(acceptance: Acceptance, reward: npt.ArrayLike, load_m2: npt.ArrayLike) -> Array:
+    """Return the smallest radius with -r² ln(1 - θ(w, 2r/3)) >= A, eq. (13.13), for any acceptance model.
+
+    The left side need not increase there (θ falls to 0 at the maximum travel distance), so the first crossing
+    is bracketed on a grid and then halved; infinite where there is none.
+    """
+    worth, load = np.broadcast_arrays(np.asarray(reward, dtype=np.float64), np.asarray(load_m2, dtype=np.float64))
+
+    def reaches(radius: Array, tasks: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        return np.asarray(-(radius**2) * acceptance.log_refusal(worth[tasks], 2 / 3 * radius) >= load[tasks])
+
+    radii = np.linspace(0.0, 1.5 * acceptance.max_travel_m, _GRID + 1)  # beyond it 2r/3 is too far for all
+    low, high = np.full(worth.shape, np.inf), np.full(worth.shape, np.inf)
+    for start, end in pairwise(radii):
+        open_tasks = np.isinf(high)
+        if not open_tasks.any():
+            break
+        open_tasks[open_tasks] = reaches(np.full(open_tasks.sum(), end), open_tasks)
+        low[open_tasks], high[open_tasks] = start, end
+    found = np.isfinite(high)
+    a, b = low[found], high[found]
+    for _ in range(60):
+        middle = (a + b) / 2
+        enough = reaches(middle, found)
+        a, b = np.where(enough, a, middle), np.where(enough, middle, b)
+    high[found] = b
+    return high
+
+
+_SOLVERS = {"exact": printed_tanh_radius_m, "taylor": taylor_radius_m, "eq1314": eq1314_radius_m}
