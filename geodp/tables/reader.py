@@ -150,7 +150,7 @@ def open_table(
     points = None
     if {*PLACE} & {*parts}:
         points = point_column(path, found, named=[names[part] for part in PLACE if part in names])
-    left = {part for part in optional if part not in stated and names[part] not in found}
+    left = {part for part in optional if part in names and part not in stated and names[part] not in found}
     left |= {*PLACE} if points is not None else set()
     kept = {part: name for part, name in names.items() if part not in left}
     require_columns(path, kept | stated, found, name_it=name_it, releasing=releasing, purpose=purpose)

@@ -290,3 +290,8 @@ def test_a_check_refuses_what_a_run_would(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"several rows of a worker \(2 of worker a\)"):
         plugin("table", path=str(path)).look(REGION)
     assert plugin("table", path=str(path), keep="first").look(REGION).inside == 4
+
+
+def test_a_column_of_times_that_nobody_asks_for_is_not_looked_for(tmp_path: Path) -> None:
+    path = written(tmp_path, "in.csv", worker=["a", "a", "b", "b"], lon=LON, lat=LAT)
+    assert load(path, time_column=None, keep="first").x_m.tolist() == pytest.approx(metres(0, 2)[0])
