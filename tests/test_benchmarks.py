@@ -87,3 +87,12 @@ def test_a_benchmark_that_is_run_is_compared_without_missing_the_others(
     monkeypatch.setattr(engine, "measure", lambda: [Figure("engine_s", 5.0)])
     command.main(["engine", "--compare"])
     assert capsys.readouterr().out.count("+400%") == 1
+
+
+def test_the_history_is_kept_with_ratios_and_yardsticks() -> None:
+    known = history.releases()
+    assert known
+    for release in known:
+        ratios = [key for key in release.measured if "_ratio_" in key]
+        assert ratios
+        assert len(ratios) <= sum(key.startswith("yardstick_") for key in release.measured)

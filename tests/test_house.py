@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import geodp
 from tests.house import (
     MOST_LOOSE,
     PACKAGE,
@@ -226,3 +227,12 @@ def test_issue_forms_ask_for_something(name: str) -> None:
     assert {"name", "description", "body"} <= form.keys()
     assert any(part.get("validations", {}).get("required") for part in form["body"])
     assert all(isinstance(word, str) for part in form["body"] for word in part["attributes"].get("options", []))
+
+
+def test_version_changelog_and_citation_agree_and_lines_are_short() -> None:
+    page = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    version, date = re.findall(r"^## (\d+\.\d+\.\d+) \((\d{4}-\d\d-\d\d)\)$", page, re.M)[0]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (str(citation["version"]), citation["date-released"]) == (version, date)
+    assert geodp.__version__ == version or geodp.__version__.endswith(".dev0")
+    assert max(map(len, page.splitlines())) <= 122
