@@ -218,6 +218,8 @@ def test_any_publication_of_trajectories_is_published(tmp_path: Path) -> None:
     assert "does not state" in geodp(tmp_path, *words, "--epsilon", "1000")
     number = pd.read_csv(tmp_path / "out.csv")["trips"].iloc[0]
     assert number == pytest.approx(trips(people=20).size, abs=0.1)  # |Lap(0.001)| > 0.1 has probability e^-100
+    ledger = ["--mode", "release", "--ledger", "ledger.json", "--budget", "5"]
+    assert "bounds no person's total" in geodp(tmp_path, *words, "--epsilon", "1", *ledger, "--force", code=2)
     assert "takes no --cap" in geodp(tmp_path, *words, "--epsilon", "1", "--cap", "3", "--force", code=2)
     assert "no method called 'prilocation'" in geodp(
         tmp_path, *words[:5], "--method", "prilocation", "--epsilon", "1", "--force", code=2

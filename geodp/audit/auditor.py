@@ -101,6 +101,8 @@ class Audit:
     raw_bits_bind: bool = False
     not_followed: tuple[str, ...] = ()
     """What could not be followed, and is checked by no exact law instead: samples alone speak about it."""
+    failed: tuple[str, ...] = ()
+    """Inputs on which the release itself failed: nothing speaks about them."""
 
     @property
     def worst(self) -> PairAudit | None:

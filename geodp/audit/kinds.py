@@ -100,12 +100,11 @@ def audit_plugin(
     pilots = [sampled_release(case, noise_for(f"{plugin.kind}.pilot.{case.name}")) for case in apart[:MOST_SAMPLED]]
     audit = audit_cases(plugin.kind, [*sampled, *pilots], noise_for, samples=samples, confidence=confidence)
     pairs = (*audit.pairs, *checked.pairs, *more.pairs)
-    missing = (
-        [*(case.name for case in apart), *checked.failed, *more.failed] if plugin.audited_by == "following" else []
-    )
+    failed = [*checked.failed, *more.failed] if plugin.audited_by == "following" else []
+    missing = [*(case.name for case in apart), *failed] if plugin.audited_by == "following" else []
     if not any(_checked(plugin, pair) for pair in pairs):
         missing.append(f"nothing of it: no pair is checked by {plugin.audited_by}")
-    return replace(audit, pairs=pairs, not_followed=tuple(missing))
+    return replace(audit, pairs=pairs, not_followed=tuple(missing), failed=tuple(failed))
 
 
 def pairs_of(plugin: Any, noise_for: NoiseFor, *, samples: int) -> tuple[Checked, list[AuditCase]]:

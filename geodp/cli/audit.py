@@ -139,5 +139,5 @@ def run_line(words: Sequence[str]) -> int:
 
 
 def _outcome(audit: Audit, text: str, request: AuditRequest) -> AuditOutcome:
-    found = audit.refuted or (bool(audit.not_followed) and not request.sampled_only)
+    found = audit.refuted or bool(audit.failed) or (bool(audit.not_followed) and not request.sampled_only)
     return AuditOutcome(text, as_dict(audit), found)

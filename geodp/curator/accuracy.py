@@ -365,7 +365,7 @@ def _nearer(kind: str, facts: Mapping[str, float]) -> str:
         return ""
     listed = ", ".join(f"{name} by about {value:.3g}" for value, name in best)
     text = f"At the same ε other methods would be {'off' if limit == math.inf else 'nearer'}: {listed}."
-    usual = f"What {NEAREST}, most often the nearest, would do here is not noisy by what was paid for."
+    usual = f"What {NEAREST}, most often the nearest, would do here cannot be told from what was paid for."
     return text if kind == NEAREST else f"{text} {usual}"
 
 

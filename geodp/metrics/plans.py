@@ -100,9 +100,9 @@ class RejectionRatio(Plan, TaskShare):
 
     2r/3 > maximum travel distance of the workers, with r the radius that the model asked for in its first
     plan *before* any cap; an infinite radius (none suffices) counts as rejected. Tasks for which no radius
-    was worked out (no release, no money left, or a solver's non-positive radius, counted by
-    `negative_radii`) are left out; with `worker_selected` there are no radii. The book uses RejR without
-    defining it; this is our definition. Interval: Wilson.
+    was worked out (no release, no money left, a solver's non-positive radius, counted by `negative_radii`,
+    or an offer that states none) are left out; with `worker_selected` there are no radii. The book uses
+    RejR without defining it; this is our definition. Interval: Wilson.
 
     Reference
     ---------
@@ -117,6 +117,7 @@ class RejectionRatio(Plan, TaskShare):
         plans = first_plans(run)
         radius_m = plans["uncapped_radius_m"].astype("float64").fillna(float("inf"))
         has_radius = ~plans["unreachable"].isin([Reason.PURSE_EMPTY, Reason.NO_RELEASE]) & (radius_m > 0)
+        has_radius &= plans["uncapped_radius_m"].notna() | (plans["unreachable"] != Reason.NONE)
         if not plans_circles(run):
             has_radius[:] = False
         return (2 * radius_m[has_radius] / 3 > run.scenario.workers.acceptance.max_travel_m).astype("float64")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from itertools import groupby
 from typing import Any
 
+from geodp.errors import UsageError
 from geodp.geometry import Region
 from geodp.public import messages
 from geodp.public.acceptance import Acceptance
@@ -51,6 +52,7 @@ class Server:
                 asked={task.task: self._latest[task.task]["region"] or () for task in batch} if number else {},
             )
             planned = self.assignment.offers(batch, view)
+            _require_offers(self.assignment, batch, planned, purse)
             offers += self._promise(purse, batch, planned, number, time_s)
         return offers
 
@@ -117,3 +119,24 @@ class Server:
         self.records.append(record)
         self._latest[task.task] = record
         self._rounds[task.task] = number + 1
+
+
+def _require_offers(assignment: Assignment, tasks: Sequence[Task], offers: object, purse: float) -> None:
+    """Refuse what is no plan: an offer per task in their order, with sound targets, and no more money than there is."""
+    wrong = None
+    if not isinstance(offers, list | tuple) or not all(isinstance(offer, Offer) for offer in offers):
+        wrong = "must return a list of offers"
+    elif [offer.task for offer in offers] != [task.task for task in tasks]:
+        wrong = f"must return one offer for each of the {len(tasks)} tasks, in their order"
+    elif not all(
+        offer.target is None or isinstance(offer.target, Circle | messages.Region | Named) for offer in offers
+    ):
+        wrong = "must offer to a Circle, a Region or Named workers"
+    elif not all(offer.reward >= 0 for offer in offers):
+        wrong = "offers a reward that is no number from 0 up"
+    elif not all(offer.target.radius_m >= 0 for offer in offers if isinstance(offer.target, Circle)):
+        wrong = "offers to a circle whose radius is no number from 0 up"
+    elif sum(offer.reward for offer in offers) > purse * (1 + 1e-9) + 1e-9:
+        wrong = f"promises rewards of {sum(offer.reward for offer in offers):g} in all, of {purse:g} that there are"
+    if wrong is not None:
+        raise UsageError(f"the assignment '{assignment.kind}' {wrong}.")

@@ -58,6 +58,13 @@ def test_sound_noise_that_nobody_can_follow_is_a_finding(tmp_path: Path) -> None
     assert audit(tmp_path, "coarse_grid", text, "--sampled-only").returncode == 0
 
 
+def test_a_release_that_always_fails_was_not_audited_and_samples_do_not_excuse_it(tmp_path: Path) -> None:
+    text = EXAMPLES["coarse_grid"].replace(SOUND, "1 / 0")
+    done = audit(tmp_path, "coarse_grid", text, "--sampled-only")
+    assert done.returncode == 1, done.stdout
+    assert "division by zero" in done.stdout
+
+
 def test_a_phone_that_draws_from_a_generator_is_sampled(tmp_path: Path) -> None:
     """Noise of a generator, on either axis: nobody can follow it; samples refute it where it is too narrow."""
     text = """

@@ -23,7 +23,7 @@ from tests.sweeps.small_sweep import sweep_file
 
 TRAP = "{{{{ cycler.__init__.__globals__.os.mkdir({path!r}) }}}}"
 TEXTS = [
-    "{{ 7*7 }}",
+    "{{ 7077*7077 }}",
     "{% of }",
     "{# a comment",
     "<script>document.title='caught'</script>",
@@ -53,7 +53,7 @@ def test_what_a_scenario_says_about_itself_is_shown_as_written(
     run = make_run(about=text, arms=arms, tasks=5, movers=5, releases=1)
     page = build_map(run, public=public)
     assert markup.escape(text) in page
-    assert "49" not in page.split('id="geodp-caption"')[1].split("<script")[0]
+    assert "50083929" not in page.split('id="geodp-caption"')[1].split("<script")[0]
     assert "document.title='caught'" not in page
     assert not trap(tmp_path)[1].exists()
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 import pytest
 
 from geodp import plugin
+from geodp.errors import UsageError
 from geodp.geometry import Region
 from geodp.public.events import Reason
 from geodp.public.messages import Answer, Circle, Offer, Task
@@ -104,3 +105,34 @@ def test_an_offer_has_either_a_target_or_a_reason() -> None:
         Offer(0, 1.0)
     with pytest.raises(ValueError, match="either a target or a reason"):
         Offer(0, 1.0, Circle(1.0), unreachable=Reason.NO_RADIUS)
+
+
+class Written(Assignment):
+    """Returns what the test wrote."""
+
+    answer: ClassVar[object] = None
+
+    def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
+        return self.answer  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (None, "must return a list of offers"),
+        ([], "one offer for each of the 1 tasks"),
+        ([Offer(1, 1.0, Circle(10.0))], "one offer for each of the 1 tasks"),
+        ([Offer(0, 1.0, 300.0)], "must offer to a Circle, a Region or Named workers"),  # type: ignore[arg-type]
+        ([Offer(0, float("nan"), Circle(10.0))], "reward that is no number from 0 up"),
+        ([Offer(0, 1.0, Circle(-5.0))], "radius is no number from 0 up"),
+        ([Offer(0, 1e9, Circle(10.0))], "of 10 that there are"),
+    ],
+)
+def test_what_is_no_plan_is_refused_with_the_name_of_the_assignment(
+    answer: object, said: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Written, "answer", answer)
+    monkeypatch.setattr(Written, "kind", "written", raising=False)
+    server.assignment = Written()
+    with pytest.raises(UsageError, match=f"the assignment 'written' .*{said}"):
+        server.plan([task(0)], None, 0.0)

@@ -123,9 +123,10 @@ class Publication(FilePlugin):
     def most_contributions(self) -> int | None:
         """Return the public cap on one person's visits (events): a promise about one costs so many times its ε.
 
-        None: nobody's number is bounded, so a promise about single visits promises nothing about a person.
+        None (which a publication has that says nothing else): nobody's number is bounded, so a promise about single
+        visits promises nothing about a person.
         """
-        return 1
+        return None
 
     def cost(self) -> Guarantee:
         """Return what the publication costs each person: ε × cap for a promise about one visit (or place)."""
