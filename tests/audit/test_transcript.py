@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -85,10 +86,17 @@ def _refused_to_many(noise: Noise, people: int) -> list[np.ndarray]:
     return two_steps(noise, 0)
 
 
+def _question_whose_refusal_is_swallowed(noise: Noise, people: int) -> list[np.ndarray]:
+    with contextlib.suppress(Exception):
+        noise.uniform(people)
+    return []
+
+
 @pytest.mark.parametrize(
     "release",
     [
         _exact_output,
+        _question_whose_refusal_is_swallowed,
         _scale_of_the_data,
         _one_question_more,
         _as_many_numbers_as_people,

@@ -5,6 +5,7 @@ import pytest
 
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts
 from geodp.curator.synthesis.trip_shapes import DEPARTURES, PACES, count_timing
+from geodp.errors import GeodpError
 from geodp.privacy.noise import SimulatedNoise
 from geodp.tables.trajectories.table import Trajectories
 
@@ -36,3 +37,12 @@ def test_rush_hours_show_where_the_noise_lets_them(scale: float, bins: int) -> N
     for begin in (6, 16):
         there = np.mean((hours >= begin - wide) & (hours <= begin + 3 + wide))
         assert there == pytest.approx(0.5, abs=0.2)
+
+
+def test_a_part_of_the_budget_is_paid_out_once() -> None:
+    parts = EpsilonParts(SimulatedNoise(np.random.default_rng(1)), {PACES: 0.5}, crowd=3)
+    assert parts.add_noise(PACES, np.zeros(4)).size == 4
+    assert [(receipt.part, receipt.epsilon, receipt.scale) for receipt in parts.receipts] == [(PACES, 0.5, 6.0)]
+    for part in (PACES, DEPARTURES):
+        with pytest.raises(GeodpError, match="no share of the budget left"):
+            parts.add_noise(part, np.zeros(4))
