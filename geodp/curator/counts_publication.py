@@ -111,9 +111,9 @@ class NoisyCounts(CountsPublication):
         """Say how far the counts are off, as far as that was paid for, and which method would be nearer."""
         return state_accuracy(self.kind, self.how(released.facts), released.facts), dict(released.facts)
 
+    @abstractmethod
     def how(self, facts: Mapping[str, float]) -> str:
         """Say how the counts came about, and what their noise is."""
-        raise NotImplementedError
 
     def flaw(self) -> str:
         """Say why the promise does not hold ('' when it does)."""

@@ -236,11 +236,13 @@ def test_releases_cannot_be_changed() -> None:
 
 def test_who_makes_a_release_keeps_arrays_that_can_be_changed() -> None:
     low, high, counts = np.zeros(1), np.ones(1), np.array([5.0])
-    Cells(0.0, "test", NOTHING, low, low, high, high, counts, np.zeros(1), 0.0)
-    counts[0] = 6.0
     names = np.array(["a"])
-    Points(0.0, "test", NOTHING, names, low, low, None, 0.0)
-    names[0] = "b"
+    cells = Cells(0.0, "test", NOTHING, low, low, high, high, counts, np.zeros(1), 0.0)
+    points = Points(0.0, "test", NOTHING, names, low, low, None, 0.0)
+    assert counts.flags.writeable
+    assert names.flags.writeable
+    assert not cells.count.flags.writeable
+    assert not points.who.flags.writeable
 
 
 def test_an_estimate_is_read_between_cell_centres_and_never_below_the_floor() -> None:
