@@ -28,9 +28,9 @@ class Effort(Metric):
 class NotifiedWorkers(Effort, TaskMetric):
     """Different workers who were asked, mean over offered tasks (ANW).
 
-    Everyone inside a circle is asked, the busy ones too; whoever is asked again in a wider circle counts
-    once. Tasks undecided when the run ends are left out. With `worker_selected` it counts those who looked at
-    the posted task. The server never sees this number.
+    In all rounds together. Without a maximum number of recipients everyone inside a circle or region is asked, the busy
+    ones too; whoever is asked again in a wider one counts once. Tasks undecided when the run ends are left out. With
+    `worker_selected` it counts those who looked at the posted task. The server never sees this number.
 
     Reference
     ---------
@@ -45,6 +45,39 @@ class NotifiedWorkers(Effort, TaskMetric):
         settled = first_offers(run).index.intersection(decided(run).index)
         asked = run.notified.groupby("task").size()
         return asked.reindex(settled, fill_value=0).astype("float64")
+
+
+class Messages(Effort, TaskMetric):
+    """Times that somebody was asked, mean over offered tasks: whoever is asked again by a re-offer counts again."""
+
+    kind: ClassVar[str] = "messages"
+    unit: ClassVar[str] = "messages"
+
+    def per_task(self, run: RunFolder) -> pd.Series | None:
+        """Return how often people were asked about each offered task."""
+        if run.scenario.server.mode == "worker_selected":
+            return None
+        settled = first_offers(run).index.intersection(decided(run).index)
+        return run.answers.groupby("task").size().reindex(settled, fill_value=0).astype("float64")
+
+
+class RoundsAsked(Effort, TaskMetric):
+    """Rounds in which the first offer was made until somebody took the task or nobody was left, mean over tasks.
+
+    Each takes `server.answer_window_s`. Undefined with `worker_selected`.
+    """
+
+    kind: ClassVar[str] = "rounds"
+    unit: ClassVar[str] = "rounds"
+
+    def per_task(self, run: RunFolder) -> pd.Series | None:
+        """Return the rounds of each answered first offer."""
+        server = run.scenario.server
+        if server.mode == "worker_selected":
+            return None
+        offers = first_offers(run)
+        waited_s = (offers["answered_s"] - offers["time_s"]).astype("float64").dropna()
+        return (waited_s / server.answer_window_s).round().sort_index()
 
 
 class NotifiedPerSuccess(Effort):

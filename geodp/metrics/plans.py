@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric, TaskMetric, TaskShare
+from geodp.metrics.intervals import mean
 from geodp.metrics.protocol import (
     first_offers,
     first_plans,
@@ -66,6 +67,60 @@ class SuccessGap(Plan, TaskMetric):
         answered = offers[offers["answered_s"].notna()]
         realised = answered["winners"].astype(bool).astype("float64")
         return (realised - answered["planned_success"].astype("float64")).dropna()
+
+
+class ExpectedSuccess(Plan, TaskMetric):
+    """Chance that enough of the people asked in all rounds accept, from the truth at the first offer; mean over tasks.
+
+    1 - Π(1 - θ) over the idle people whom the first offer asks in all its rounds, each from where she is when it goes
+    out: success without the luck of single answers, and so the measure at which methods are compared at equal success.
+    Tasks without an offer are left out; undefined with `worker_selected`, and in runs of earlier versions.
+    """
+
+    kind: ClassVar[str] = "expected_success"
+    unit: ClassVar[str] = "share"
+    better: ClassVar[str] = "higher"
+
+    def per_task(self, run: RunFolder) -> pd.Series | None:
+        """Return the chance of each offered task."""
+        return None if run.offer_truth.empty else run.offer_truth["expected_success"].sort_index()
+
+
+class DensityErrorAtOffers(Plan, TaskMetric):
+    """Error of the number of idle people that the server expects inside its first offers, against the true number.
+
+    |expected - true| / max(true, 1), mean over offered tasks; `density_error_at_offers_signed` without the bars. By age
+    of the release: `…_age_600` are offers from releases younger than 600 s, `…_age_1800` up to 1,800 s, `…_age_older`
+    the others, each where there are any. Only where offers go to everyone in a place.
+    """
+
+    kind: ClassVar[str] = "density_error_at_offers"
+    unit: ClassVar[str] = "share"
+    better: ClassVar[str] = "lower"
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Return the mean error, signed too, and by age."""
+        signed = self._signed(run)
+        if signed is None:
+            return {}
+        age_s = run.offer_truth["age_s"].reindex(signed.index)
+        ages = {"600": age_s < 600, "1800": (age_s >= 600) & (age_s < 1800), "older": age_s >= 1800}
+        found = {self.kind: mean(signed.abs()), f"{self.kind}_signed": mean(signed)}
+        aged = {f"{self.kind}_age_{name}": signed[which].abs() for name, which in ages.items() if which.any()}
+        return found | {key: mean(values) for key, values in aged.items() if len(aged) > 1}
+
+    def per_task(self, run: RunFolder) -> pd.Series | None:
+        """Return the error of each offered task."""
+        signed = self._signed(run)
+        return None if signed is None else signed.abs()
+
+    def _signed(self, run: RunFolder) -> pd.Series | None:
+        if run.offer_truth.empty or not (plans_circles(run) or plans_regions(run)):
+            return None
+        true = run.offer_truth["idle_workers"].astype("float64")
+        expected = first_offers(run)["expected_workers"].astype("float64").reindex(true.index)
+        error: pd.Series = ((expected - true) / true.clip(lower=1)).dropna().sort_index()
+        return error
 
 
 class DistanceError(Plan, TaskMetric):

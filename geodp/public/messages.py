@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 from geodp.public.events import Reason
 
@@ -109,10 +110,24 @@ class Offer:
     """Why no offer is made; '' where one is."""
     notes: tuple[str, ...] = ()
     """Oddities of the plan: words of `Note`."""
+    caps: tuple[int, ...] = ()
+    """Of those whom the target means, how many idle people have been asked at most after each round, in one secret
+    order that the curator draws; (): everyone, at once."""
+    shares: tuple[float, ...] = ()
+    """Where nobody is trusted: a phone inside the target takes part, from the first round on whose share is above its
+    own secret draw; (): every phone, at once."""
+    nearest_first: bool = False
+    """Whether the order of `caps` is by distance to the task, which tells more than any draw."""
 
     def __post_init__(self) -> None:
         if (self.target is None) == (self.unreachable == Reason.NONE):
             raise ValueError("an offer needs either a target or a reason why it is unreachable")
+        if self.caps and self.shares:
+            raise ValueError("an offer is capped by the curator or thinned out by phones, not both")
+        if any(late <= early for early, late in pairwise((0, *self.caps))):
+            raise ValueError("each round must ask somebody: caps grow from round to round")
+        if any(late <= early for early, late in pairwise((0.0, *self.shares, 1.0 + 1e-9))):
+            raise ValueError("shares of phones grow from round to round, up to 1")
 
     @classmethod
     def refused(cls, task: Task, reason: Reason) -> Offer:

@@ -167,6 +167,10 @@ class AdaptiveCells(Cells):
     coarse: Grid = field(kw_only=True)
     per_side: npt.NDArray[np.int64] = field(kw_only=True)
     """Into how many rows, and as many columns, each coarse cell is divided."""
+    fine_scale: float | None = field(default=None, kw_only=True)
+    """Public Laplace scale of each fine count as it was measured; None: not stated."""
+    coarse_scale: float | None = field(default=None, kw_only=True)
+    """The same of each coarse count that fine counts were made to agree with; None: they were not."""
 
     @cached_property
     def first(self) -> npt.NDArray[np.int64]:
@@ -384,6 +388,8 @@ class DensityEstimate(GridCells):
     kind: ClassVar[str] = "estimate"
     variance: Array = field(kw_only=True)
     """Mean square error of each count."""
+    err_together: float = field(default=1.0, kw_only=True)
+    """How many neighbouring cells err together, in effect."""
 
     def density_law(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> DensityLaw:
         """Read the density between cell centres with its error (neighbouring cells are taken to err alike)."""

@@ -288,6 +288,20 @@ class RunFolder:
         return [release for release in self.releases if isinstance(release, Cells)] or list(self.estimates)
 
     @cached_property
+    def offer_truth(self) -> pd.DataFrame:
+        """What was true of each task's first offer when it went out (index: task; truth; empty where nothing is known).
+
+        time_s, age_s (of the release it was planned from), expected_success (chance that enough of the idle people of
+        all rounds accept), asked_workers (in all rounds, if nobody accepts before), idle_workers (inside the target).
+        """
+        import pandas as pd
+
+        if not self.has("truth/offers.parquet"):  # runs of earlier versions have none
+            columns = ["time_s", "age_s", "expected_success", "asked_workers", "idle_workers"]
+            return pd.DataFrame(columns=columns, index=pd.Index([], name="task", dtype="int64"), dtype="float64")
+        return self.table("truth/offers.parquet").set_index("task")
+
+    @cached_property
     def attacks(self) -> pd.DataFrame:
         """Guesses of the attacks with their errors (empty without attacks).
 

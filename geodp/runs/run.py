@@ -9,6 +9,7 @@ import logging
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -207,6 +208,7 @@ def _simulate(scenario: Scenario, world: World, folder: Path, say: Progress, *, 
         items = write_history_reports(scenario, records, engine.ledger, streams, folder)
     _write_ledgers(engine, folder, items)
     _write_server_view(engine, folder)
+    write_simulated(_offer_truths(engine), folder / "truth" / "offers.parquet")
     if scenario.publish or scenario.needs_visits:
         say("publications", 0.0)
         write_publications(scenario, records, streams, folder)
@@ -343,11 +345,11 @@ def _write_ledgers(engine: Engine, folder: Path, items: Array | None) -> None:
     write_simulated(pd.concat(tables, ignore_index=True), folder / "truth" / "ledger.parquet")
 
 
-_PLANNED = ("radius_m", "uncapped_radius_m", "planned_success", "density_per_m2", "expected_workers")
+_PLANNED = ("radius_m", "uncapped_radius_m", "planned_success", "density_per_m2", "expected_workers", "phones_share")
 SERVER_VIEW = {
     **dict.fromkeys(("task", "round"), "int64"),
     **dict.fromkeys(("time_s", "x_m", "y_m", "reward", *_PLANNED), "float64"),
-    "recipients": "Int64",
+    **dict.fromkeys(("recipients", "most_recipients", "planned_rounds"), "Int64"),
     "unreachable": "string",
     **dict.fromkeys(("notes", "winners"), "object"),
     **dict.fromkeys(("answered_s", "completed_s"), "float64"),
@@ -369,6 +371,17 @@ def _write_server_view(engine: Engine, folder: Path) -> None:
         frame["growth"] = pd.Series([np.array(record["growth"]) for record in engine.server.records], dtype="object")
     frame = frame.replace({"uncapped_radius_m": {np.inf: np.nan}})
     write_simulated(frame, folder / "server_view.parquet", text_lists=("notes", "winners"))
+
+
+def _offer_truths(engine: Engine) -> pd.DataFrame:
+    """Return what was true of every first offer: `RunFolder.offer_truth`."""
+    columns = {"task": "int64", "time_s": "float64", "age_s": "float64"}
+    columns |= {"expected_success": "float64", "asked_workers": "int64", "idle_workers": "int64"}
+    parts = [
+        pd.DataFrame({**asdict(truth), "time_s": now, "age_s": age_s}) for now, age_s, truth in engine.offer_truths
+    ]
+    whole = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
+    return whole[list(columns)].astype(columns)
 
 
 def _manifest(scenario: Scenario, timings: dict[str, float]) -> dict[str, Any]:

@@ -48,7 +48,8 @@ def density_from_points(points: Points, region: Region) -> DensityEstimate:
         solved = Deconvolution(reports, reports.counts(predicted), even)
         counts = onto_simplex(solved.estimate(), float(points.size))
         predicted = _predicted(reports, _in_corner(reports, counts))
-    return _estimate(points, grid, counts, _replayed_error(solved, counts, predicted))
+    error = _replayed_error(solved, counts, predicted)
+    return _estimate(points, grid, counts, error, max(solved.cells_per_patch(), 1.0))
 
 
 def _by_sharing_out(points: Points, channel: FiniteChannel) -> DensityEstimate:
@@ -69,7 +70,7 @@ def _by_sharing_out(points: Points, channel: FiniteChannel) -> DensityEstimate:
     return _estimate(points, grid, found, (error**2).mean(axis=0))
 
 
-def _estimate(points: Points, grid: Grid, counts: Array, variance: Array) -> DensityEstimate:
+def _estimate(points: Points, grid: Grid, counts: Array, variance: Array, err_together: float = 1.0) -> DensityEstimate:
     west, south, east, north = grid.edges()
     return DensityEstimate(
         time_s=points.time_s,
@@ -84,6 +85,7 @@ def _estimate(points: Points, grid: Grid, counts: Array, variance: Array) -> Den
         floor_per_m2=points.floor_per_m2,
         grid=grid,
         variance=variance,
+        err_together=err_together,
     )
 
 

@@ -4,9 +4,7 @@ Start with the cell that holds the task; take the best cell among those that tou
 the chance of enough acceptors reaches the target or no cell is left within the square of the maximum travel distance.
 The last cell is cut to the part that is needed. Cost: a heap operation for each cell looked at.
 
-The workers of a cell all accept with the cell's probability, so their acceptors are binomial, and those of a region are
-a sum of binomials (Poisson-binomial). `OneAcceptor` and `SeveralAcceptors` keep that law exactly: the first where only
-"nobody" matters, the second where the chances of 0, 1, …, k - 1 acceptors do.
+How likely enough workers accept is a matter of `acceptors`: the growth only asks what a cell, or part of it, would add.
 """
 
 from __future__ import annotations
@@ -14,40 +12,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from math import ceil, comb, hypot, log1p, sqrt
-from typing import NamedTuple
+from math import hypot, sqrt
 
 import numpy as np
 
 from geodp.public.messages import Rectangle
-from geodp.server.effective_counts import CellGraph, EffectiveCounts
+from geodp.server.acceptors import Acceptors, Look
+from geodp.server.cell_graph import CellGraph
 
 SLACK = 0.05
 """The published algorithm cuts the last cell only where success exceeds the target by so much."""
 _NEAR = 0.01  # a part whose share changes by less than this share is settled
 _ROUNDING = 1e-12
-_SHARE_STEPS = 40  # halvings of the share of the last cell
 _GAUSS = 0.5 / 3**0.5  # points of Gauss's rule, in sides from the middle: exact for cubics
 
 
 Place = tuple[float, float]
 Cut = tuple[Rectangle, float, float]
-"""A part of a cell, its share of the cell's area, and the success that it plans."""
-
-
-class Look(NamedTuple):
-    """A cell as one task sees it. Sorted by rank, then key: cells without effective workers come last."""
-
-    rank: int
-    key: float
-    cell: int
-    parent: int
-    """The cell of the region through which it was found (-1: it holds the task)."""
-    probability: float
-    """Chance that one of its workers accepts."""
-    workers: float
-    """Workers the server counts on in the part within the travel square."""
-    rectangle: Rectangle
+"""A part of a cell, its share of the cell's area, and the chance that a worker in it accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +44,10 @@ class Grown:
     """Workers the server counts on inside."""
     noise_variance: float
     """Variance of the noise in that number."""
+    variance: float
+    """Variance of that number as the server believes in it."""
+    acceptors: float
+    """How many of them would accept, on average."""
 
     @property
     def success(self) -> float:
@@ -74,7 +60,10 @@ class Growth:
     """The rules by which regions grow; one object serves all tasks of a batch."""
 
     graph: CellGraph
-    counts: EffectiveCounts
+    counts: list[float]
+    """Workers the server counts on in each cell."""
+    empty: Callable[[], Acceptors]
+    """Returns the law of the acceptors of a region that is still empty."""
     willing: Callable[[float], float]
     """Probability of acceptance by distance."""
     max_travel_m: float
@@ -84,26 +73,26 @@ class Growth:
     whole_workers: bool
     """Whether everything is as published: whole workers, corner distances, and the formula for the last cell."""
     part_of_last: bool
-    needed: int = 1
-    """Workers who must accept."""
+    only_useful: bool = False
+    """Whether cells in which nobody can accept are left out, instead of being taken when no other is left."""
     utility_weight: float = 0.3
     """Share of utility, against compactness, in the key `hybrid`."""
 
     def grow(self, x_m: float, y_m: float, start: int) -> Grown:
         """Grow the region of a task at a place, from the cell that holds it."""
-        law, taken, seen, steps = acceptors(self.needed), list[Look](), {start}, list[float]()
+        law, taken, seen, steps = self.empty(), list[Look](), {start}, list[float]()
         waiting: list[Look] = []
         best = self.look(start, -1, x_m, y_m)
         target = self.target * (1 - _ROUNDING)
         while best is not None:
-            if law.with_more(best.workers, best.probability) >= target:
+            if law.with_more(best) >= target:
                 return self._finish(taken, best, law, steps, (x_m, y_m))
-            law.take(best.workers, best.probability)
+            law.take(best)
             taken.append(best)
             steps.append(law.success)
             self._push_neighbours(best, seen, waiting, x_m, y_m)
             best = self._next(waiting, taken)
-        return self._sum_up(taken, steps)
+        return self._sum_up(taken, steps, law)
 
     def look(self, cell: int, parent: int, x_m: float, y_m: float) -> Look | None:
         """Return how a task sees a cell: cut at the square of the maximum travel distance; None if outside it."""
@@ -118,14 +107,14 @@ class Growth:
             share = (east - west) * (north - south) / graph.area_m2[cell]
             rectangle = (west, south, east, north)
         distance, probability = self.judge(rectangle, x_m, y_m)
-        workers = share * max(self.counts.at_zero[cell] - self.counts.fall[cell] * probability, 0.0)
+        workers = share * self.counts[cell]
         if self.whole_workers:
             workers = float(int(workers))
         useful = workers > 0 and probability > 0
         # The least chance that all decline is the highest utility 1 - (1 - p)^n.
         key = (1.0 - probability) ** workers if useful and self.key == "utility" else distance
         rank = 0 if useful else 1
-        return Look(rank, key, cell, parent, probability=probability, workers=workers, rectangle=rectangle)
+        return Look(rank, key, cell, parent, probability, workers, share, rectangle)
 
     def judge(self, rectangle: Rectangle, x_m: float, y_m: float) -> tuple[float, float]:
         """Return the mean distance to a rectangle, and the chance that a worker somewhere in it accepts.
@@ -154,7 +143,7 @@ class Growth:
                     heappush(waiting, look)
 
     def _next(self, waiting: list[Look], taken: list[Look]) -> Look | None:
-        if not waiting:
+        if not waiting or (self.only_useful and waiting[0].rank > 0):
             return None
         if self.key in ("utility", "distance") or waiting[0].rank > 0:
             return heappop(waiting)
@@ -169,20 +158,23 @@ class Growth:
 
     def _finish(self, taken: list[Look], last: Look, law: Acceptors, steps: list[float], place: Place) -> Grown:
         """Cut the last cell to what is needed, and add it."""
-        success = law.with_more(last.workers, last.probability)
-        rectangle, share = last.rectangle, 1.0
+        success = law.with_more(last)
+        rectangle, share, probability = last.rectangle, 1.0, last.probability
         if self.part_of_last and self.whole_workers and success >= self.target + SLACK:
-            rectangle, share, success = self._published_part(taken, last, law, place)
+            rectangle, share = self._published_part(taken, last, law, place)
+            workers = law.workers_for(self.target, last)
+            success = law.with_more(last._replace(workers=workers))
         elif self.part_of_last and not self.whole_workers:
-            rectangle, share, success = self._least_part(taken, last, law, place)
+            rectangle, share, probability = self._least_part(taken, last, law, place)
+            success = law.with_part(last, share, probability)
+        law.take_part(last, share, probability)
         part = last._replace(rectangle=rectangle, workers=share * last.workers)
-        return self._sum_up([*taken, part], [*steps, success])
+        return self._sum_up([*taken, part], [*steps, success], law)
 
-    def _published_part(self, taken: list[Look], last: Look, law: Acceptors, place: Place) -> Cut:
+    def _published_part(self, taken: list[Look], last: Look, law: Acceptors, place: Place) -> tuple[Rectangle, float]:
         """Cut the last cell to the area share ⌈ln(1 - u)/ln(1 - p)⌉ / n (rounding down would miss the target)."""
-        workers = law.workers_for(self.target, last.probability, int(last.workers))
-        share = min(workers / self._released(last), 1.0)
-        return self._part(taken, last, share, place), share, law.with_more(workers, last.probability)
+        share = min(law.workers_for(self.target, last) / (last.share * self.counts[last.cell]), 1.0)
+        return self._part(taken, last, share, place), share
 
     def _least_part(self, taken: list[Look], last: Look, law: Acceptors, place: Place) -> Cut:
         """Cut the last cell to the least share that reaches the target.
@@ -192,15 +184,15 @@ class Growth:
         """
         probability, share, rectangle = last.probability, 1.0, last.rectangle
         for _ in range(8):
-            less = law.share_for(self.target, last.workers, probability)
+            less = law.share_for(self.target, last, probability)
             if less >= share * (1 - _NEAR):
                 break
             part = self._part(taken, last, less, place)
             _, nearer = self.judge(part, *place)
-            if law.with_more(last.workers, less * nearer) < self.target * (1 - _ROUNDING):
+            if law.with_part(last, less, nearer) < self.target * (1 - _ROUNDING):
                 break  # a part that lies further than its cell on average: keep what is enough
             probability, share, rectangle = nearer, less, part
-        return rectangle, share, law.with_more(last.workers, share * probability)
+        return rectangle, share, probability
 
     def _part(self, taken: list[Look], last: Look, share: float, place: Place) -> Rectangle:
         """Return the part of the last cell around the task, or else around where it touches the region."""
@@ -209,125 +201,26 @@ class Growth:
             place = nearest_contact(last.rectangle, parent, *place)
         return part_around(last.rectangle, *place, share)
 
-    def _released(self, look: Look) -> float:
-        """Return the effective count of the cell's part in the square, before it was cut to whole workers."""
-        west, south, east, north = look.rectangle
-        count = self.counts.at_zero[look.cell] - self.counts.fall[look.cell] * look.probability
-        return count * (east - west) * (north - south) / self.graph.area_m2[look.cell]
-
-    def _sum_up(self, taken: list[Look], steps: list[float]) -> Grown:
-        variance = 0.0
-        for _, _, cell, _, _, _, (west, south, east, north) in taken:
-            share = (east - west) * (north - south) / self.graph.area_m2[cell]
-            variance += self.graph.noise_variance[cell] * share**2
-        workers = sum(look.workers for look in taken)
-        return Grown(tuple(look.rectangle for look in taken), tuple(steps), workers, variance)
+    def _sum_up(self, taken: list[Look], steps: list[float], law: Acceptors) -> Grown:
+        noise = 0.0
+        for look in taken:
+            west, south, east, north = look.rectangle
+            share = (east - west) * (north - south) / self.graph.area_m2[look.cell]
+            noise += self.graph.noise_variance[look.cell] * share**2
+        return Grown(
+            rectangles=tuple(look.rectangle for look in taken),
+            steps=tuple(steps),
+            workers=sum(look.workers for look in taken),
+            noise_variance=noise,
+            variance=law.variance,
+            acceptors=law.mean,
+        )
 
 
 def corner_distance(rectangle: Rectangle, x_m: float, y_m: float) -> float:
     """Return the mean distance from a place to the four corners."""
     west, south, east, north = rectangle[0] - x_m, rectangle[1] - y_m, rectangle[2] - x_m, rectangle[3] - y_m
     return (hypot(west, south) + hypot(west, north) + hypot(east, south) + hypot(east, north)) / 4
-
-
-class OneAcceptor:
-    """Somebody accepts unless everybody declines: success 1 - Π (1 - p)^n."""
-
-    __slots__ = ("nobody",)
-
-    def __init__(self) -> None:
-        self.nobody = 1.0
-
-    @property
-    def success(self) -> float:
-        """Chance that at least one accepts."""
-        return 1.0 - self.nobody
-
-    def take(self, workers: float, probability: float) -> None:
-        """Add workers, fractions allowed."""
-        self.nobody *= float((1.0 - probability) ** workers)
-
-    def with_more(self, workers: float, probability: float) -> float:
-        """Return the chance with more workers."""
-        return 1.0 - self.nobody * float((1.0 - probability) ** workers)
-
-    def workers_for(self, target: float, probability: float, most: int) -> int:
-        """Return ⌈ln(1 - u)/ln(1 - p)⌉ with u = (target - U)/(1 - U), the success still needed."""
-        if probability >= 1.0:
-            return 1
-        needed = (target - self.success) / self.nobody
-        return min(max(ceil(log1p(-needed) / log1p(-probability) - _ROUNDING), 1), most)
-
-    def share_for(self, target: float, workers: float, probability: float) -> float:
-        """Solve nobody · (1 - s·p)^n = 1 - target for the share s."""
-        return min((1.0 - float(((1.0 - target) / self.nobody) ** (1.0 / workers))) / probability, 1.0)
-
-
-class SeveralAcceptors:
-    """At least k accept: the chances of fewer, by adding one binomial law per cell. Fractions of workers are cut."""
-
-    __slots__ = ("chances",)
-
-    def __init__(self, needed: int) -> None:
-        self.chances = [1.0] + [0.0] * (needed - 1)
-
-    @property
-    def success(self) -> float:
-        """Chance that at least k accept."""
-        return 1.0 - sum(self.chances)
-
-    def take(self, workers: float, probability: float) -> None:
-        """Add a cell's workers."""
-        self.chances = self._added(int(workers), probability)
-
-    def with_more(self, workers: float, probability: float) -> float:
-        """Return the chance with more workers."""
-        return 1.0 - sum(self._added(int(workers), probability))
-
-    def workers_for(self, target: float, probability: float, most: int) -> int:
-        """Bisect: success grows with every worker."""
-        low, high = 0, most
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.with_more(middle, probability) >= target else (middle, high)
-        return high
-
-    def share_for(self, target: float, workers: float, probability: float) -> float:
-        """Bisect: a worker is inside a share s of the area with chance s, and accepts there with chance s·p."""
-        low, high = 0.0, 1.0
-        for _ in range(_SHARE_STEPS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.with_more(workers, middle * probability) >= target else (middle, high)
-        return high
-
-    def _added(self, workers: int, probability: float) -> list[float]:
-        """Return the chances of 0 … k - 1 acceptors after a binomial number more."""
-        fewer = len(self.chances)
-        more = binomial_chances(workers, probability, fewer)
-        return [sum(self.chances[i] * more[j - i] for i in range(j + 1)) for j in range(fewer)]
-
-
-def binomial_chances(trials: int, probability: float, first: int) -> list[float]:
-    """Return the chances of 0, 1, …, first - 1 successes."""
-    if probability >= 1.0:
-        return [1.0 if hits == trials else 0.0 for hits in range(first)]
-    chances = [0.0] * first
-    log_none = trials * log1p(-probability) if trials else 0.0
-    if log_none < -700:  # (1 - p)^n underflows, and with it every chance of few successes that could matter
-        return chances
-    decline = 1.0 - probability
-    for hits in range(min(first, trials + 1)):
-        chances[hits] = comb(trials, hits) * probability**hits * decline ** (trials - hits)
-    return chances
-
-
-Acceptors = OneAcceptor | SeveralAcceptors
-"""The law of the number of acceptors in a region so far."""
-
-
-def acceptors(needed: int) -> Acceptors:
-    """Return the law of a region that is still empty."""
-    return OneAcceptor() if needed == 1 else SeveralAcceptors(needed)
 
 
 _ROUNDING_M = 1e-7  # a side this near to the cell's edge has met it

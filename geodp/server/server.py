@@ -15,6 +15,9 @@ from geodp.public.events import Reason
 from geodp.public.messages import Answer, Circle, Named, Offer, Task
 from geodp.public.release import Cells, Points
 from geodp.server.assignment import Assignment, ServerView
+from geodp.server.capped import CappedAssignment
+from geodp.server.density_change import DensityChange
+from geodp.server.feedback import Feedback
 from geodp.server.rewards import RewardBudget, funded
 
 
@@ -28,13 +31,26 @@ class Server:
     budget: RewardBudget
     minimum_reward: float
     workers_per_task: int = 1
+    answer_window_s: float = 30.0
+    trusted: bool = True
+    """Whether a curator passes offers on."""
     records: list[dict[str, Any]] = field(default_factory=list)
     _latest: dict[int, dict[str, Any]] = field(default_factory=dict)
     _rounds: dict[int, int] = field(default_factory=dict)
+    _feedback: Feedback | None = field(init=False)
+    _change: DensityChange = field(default_factory=DensityChange)
+
+    def __post_init__(self) -> None:
+        self._feedback = None
+        if isinstance(self.assignment, CappedAssignment) and self.assignment.feedback:
+            self._feedback = Feedback(self.assignment.target_success)
 
     def plan(self, tasks: Sequence[Task], release: Cells | Points | None, time_s: float) -> list[Offer]:
         """Decide offers for a batch: tasks seen for the first time, and tasks nobody took the last time."""
         offers: list[Offer] = []
+        if isinstance(release, Cells):
+            self._change.see(release)
+        aim = None if self._feedback is None else self._feedback.next_aim()
         by_round = sorted(tasks, key=lambda task: (self._rounds.get(task.task, 0), task.task))
         for number, group in groupby(by_round, key=lambda task: self._rounds.get(task.task, 0)):
             batch = list(group)
@@ -50,6 +66,10 @@ class Server:
                 round=number,
                 workers_per_task=self.workers_per_task,
                 asked={task.task: self._latest[task.task]["region"] or () for task in batch} if number else {},
+                aim=aim,
+                change_per_s=self._change.per_s,
+                answer_window_s=self.answer_window_s,
+                trusted=self.trusted,
             )
             planned = self.assignment.offers(batch, view)
             _require_offers(self.assignment, batch, planned, purse)
@@ -85,6 +105,8 @@ class Server:
         record["winners"] = answer.winners
         if answer.winners:
             self.budget.pay(record["reward"])
+        if self._feedback is not None:
+            self._feedback.hear(taken=bool(answer.winners))
 
     def hear_completion(self, task: int, rounded_s: float) -> None:
         """Learn, coarsely, when a task was done."""
@@ -105,12 +127,15 @@ class Server:
             "task": task.task,
             "x_m": task.x_m,
             "y_m": task.y_m,
-            **{one.name: getattr(offer, one.name) for one in fields(Offer) if one.name not in ("task", "target")},
+            **{one.name: getattr(offer, one.name) for one in fields(Offer) if one.name not in _NOT_KEPT},
             "round": number,
             "time_s": time_s,
             "radius_m": target.radius_m if isinstance(target, Circle) else None,
             "region": target.rectangles if isinstance(target, messages.Region) else None,
             "growth": target.growth if isinstance(target, messages.Region) else (),
+            "most_recipients": offer.caps[-1] if offer.caps else None,
+            "phones_share": offer.shares[-1] if offer.shares else None,
+            "planned_rounds": max(len(offer.caps), len(offer.shares), 1) if target is not None else None,
             "recipients": len(target.pseudonyms) if isinstance(target, Named) else None,
             "winners": (),
             "answered_s": None,
@@ -119,6 +144,9 @@ class Server:
         self.records.append(record)
         self._latest[task.task] = record
         self._rounds[task.task] = number + 1
+
+
+_NOT_KEPT = ("task", "target", "caps", "shares", "nearest_first")
 
 
 def _require_offers(assignment: Assignment, tasks: Sequence[Task], offers: object, purse: float) -> None:

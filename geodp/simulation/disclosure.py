@@ -4,6 +4,11 @@ Of every task the server sees that nobody took it, or the names of those who did
 accepts with probability θ makes "nobody" less likely by a factor of 1 - θ, and "j takes it" by 1 - θ·(1 - κ), where κ
 says how likely j is still picked if she accepts, too: κ = E[1/(M+2)] / E[1/(M+1)] for M further acceptors. What she did
 herself is not seen, so it is not what is charged: those who accepted and were not picked are charged like all others.
+
+Under a recipient cap with a secret random order, those who were asked are charged so. Averaged over the order that is
+-π ln(1 - θ) ≥ -ln(1 - πθ) for a chance π of being asked: it covers that "nobody" gets less likely. It does not cover
+that she displaces somebody: "nobody" may get more likely by a factor of at most 1 + πθ'/(1 - θ'), θ' the largest θ, and
+a named winner less likely by at most 1/K more. With the nearest first there is no finite bound, and none is stated.
 Whoever is named took the task by consent, outside this account.
 """
 
@@ -42,6 +47,8 @@ class SeenOutcomes:
     reward: Array
     """What she would have got, per row."""
     distance_m: Array
+    share: Array
+    """Chance that her phone took part, which nobody sees; 1 where the curator asks."""
     named: npt.NDArray[np.bool_]
     """Whether she is one of the names, per row."""
 
@@ -76,6 +83,7 @@ def seen_outcomes(asked: AskedWorkers, winners: dict[int, list[int]], gone: npt.
         worker=asked.worker[rows],
         reward=asked.rewards[place[rows]],
         distance_m=asked.distance_m[rows],
+        share=asked.share[place[rows]],
         named=took[rows] == task[place[rows]],
     )
 
@@ -104,6 +112,8 @@ class Disclosure:
         """Charge -ln of the likelihood of each outcome with a person in it, relative to that without her."""
         eager = 1.0 if self.eagerness is None else self.eagerness[seen.worker]
         now = self.acceptance.log_refusal(seen.reward, seen.distance_m, eager)
+        if np.any(seen.share < 1):  # outcomes depend on the product of taking part and accepting
+            now = np.where(seen.share < 1, np.log1p(seen.share * np.expm1(now)), now)
         before = self._charged_before(seen)
         worst = np.minimum(now, before)
         with np.errstate(invalid="ignore"):  # -inf - -inf: a certain acceptance, charged without bound before
@@ -118,6 +128,10 @@ class Disclosure:
             extra = np.where(seen.named | np.isneginf(before), 0.0, np.maximum(before - log_ratio, 0.0))
         np.add.at(self.nats, seen.worker, extra)
         self._remember(seen, worst)
+
+    def disclose_without_bound(self, workers: Ids) -> None:
+        """Charge without bound: whoever is asked because she is near can make what was seen impossible."""
+        self.nats[workers] = np.inf
 
     def has_passed(self, task: int, worker: Ids) -> npt.NDArray[np.bool_]:
         """Tell who has been asked for an open task before, and did not take it."""

@@ -17,6 +17,7 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import simpy
 
 from geodp.curator.curator import Curator
@@ -33,7 +34,19 @@ from geodp.public.release import Cells, Points
 from geodp.scenario.schema import Scenario
 from geodp.server.rewards import RewardBudget
 from geodp.server.server import Server
-from geodp.simulation.answers import Accepted, Answers, AskedWorkers, People, ask, browse_nearest, pseudonyms
+from geodp.simulation.answers import (
+    Accepted,
+    Answers,
+    AskedWorkers,
+    Meant,
+    OfferTruth,
+    People,
+    ask,
+    browse_nearest,
+    find_meant,
+    offer_truth,
+    pseudonyms,
+)
 from geodp.simulation.disclosure import Disclosure, seen_outcomes
 from geodp.simulation.event_log import EventLog
 from geodp.simulation.phones import Phones
@@ -44,6 +57,7 @@ from geodp.world.motion import Motion
 from geodp.world.population import Population
 
 Steps = Generator[simpy.Event, Any, None]
+Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -114,6 +128,12 @@ class Engine:
         self._posted: dict[int, float] = {}
         self._short: dict[int, bool] = {}
         """Tasks offered to a region, and whether that region was planned short of the target."""
+        self._notified: set[int] = set()
+        """Open tasks about which somebody has been asked."""
+        self._asked_before: dict[int, Ids] = {}
+        """Workers asked about open tasks that may be offered again, for offers that ask nobody twice."""
+        self.offer_truths: list[tuple[float, float, OfferTruth]] = []
+        """Time of each batch of first offers, age of the release they were planned from, and what was true of them."""
 
     def run(self) -> None:
         """Run to the end, then let the trips under way arrive."""
@@ -206,6 +226,8 @@ class Engine:
         del self.open[task.task]
         self._posted.pop(task.task, None)
         self._short.pop(task.task, None)
+        self._notified.discard(task.task)
+        self._asked_before.pop(task.task, None)
 
     def _give_up(self, task: Task, reason: Reason, kind: Kind = Kind.EXPIRY, value: float = np.nan) -> None:
         self._close(task)
@@ -221,9 +243,14 @@ class Engine:
             yield self.env.timeout(number * batch_s - self.env.now)
             yield self.env.timeout(0)  # a release due at this very moment comes first
             self._on_progress(self.env.now / self.scenario.duration_s)
-            asked = self._post() if selected else self._offer()
-            if asked is not None:
-                self.env.process(self._answering(asked))
+            if selected:
+                asked = self._post()
+                if asked is not None:
+                    self.env.process(self._answering(asked))
+                continue
+            meant = self._offer()
+            if meant is not None:
+                self.env.process(self._asking(meant))
 
     def _take_waiting(self) -> list[Task]:
         """Return the open tasks that can still be answered in time; the others wait for their expiry."""
@@ -232,7 +259,7 @@ class Engine:
         self.waiting = []
         return [task for task in waiting if task.expires_s >= deadline]
 
-    def _offer(self) -> AskedWorkers | None:
+    def _offer(self) -> Meant | None:
         """Plan offers and broadcast them; the curator, or each phone, knows who is meant, and the server does not."""
         made = self._announce(self.server.plan(self._take_waiting(), self._newest, self.env.now))
         if not made:
@@ -240,9 +267,32 @@ class Engine:
         self._short |= {
             offer.task: Note.SHORT_OF_TARGET in offer.notes for offer in made if isinstance(offer.target, Region)
         }
-        tasks = [self.open[offer.task] for offer in made]
+        tasks, people = [self.open[offer.task] for offer in made], self._people()
+        meant = find_meant(tasks, made, people, self.phones.workers, self.streams, self._asked_before)
+        self._note_truth(meant, people)
+        return meant
+
+    def _note_truth(self, meant: Meant, people: People) -> None:
+        """Keep what is true of the first offers of this batch, for the run folder alone."""
+        first = np.array([task.task not in self.offered for task in meant.tasks], dtype=np.bool_)
+        if first.any():
+            truth = offer_truth(self.answers, meant, people, self.scenario.tasks.workers_per_task)
+            age_s = np.nan if self._newest is None else self.env.now - self._newest.time_s
+            self.offer_truths.append((self.env.now, age_s, truth.take(first)))
+
+    def _asking(self, meant: Meant) -> Steps:
+        """Ask round after round, along one order, until somebody accepts or all who are meant have been asked."""
         needed = self.scenario.tasks.workers_per_task
-        return ask(self.answers, tasks, made, self._people(), workers_of=self.phones.workers, needed=needed)
+        for number in range(meant.rounds):
+            asked = ask(self.answers, meant, self._people(), needed, number, self.open.__contains__)
+            if not asked.tasks:
+                return
+            last = {offer.task: number + 1 >= max(len(offer.caps), len(offer.shares), 1) for offer in meant.offers}
+            yield from self._answering(asked, last.__getitem__)
+            if self._over:
+                return
+            if any(offer.nearest_first and offer.caps for offer in meant.offers):
+                self.disclosure.disclose_without_bound(asked.worker[asked.notified])
 
     def _people(self) -> People:
         return People(*self.workers.positions(self.env.now), self.workers.busy)
@@ -271,22 +321,35 @@ class Engine:
         rewards = np.array([self._posted[task.task] for task in posted])
         return browse_nearest(self.answers, posted, rewards, self._people(), self.disclosure.has_passed)
 
-    def _answering(self, asked: AskedWorkers) -> Steps:
-        """Wait for the window to close, then let the curator pick, task by task in order of arrival."""
+    def _answering(self, asked: AskedWorkers, is_last: Callable[[int], bool] = lambda _: True) -> Steps:
+        """Wait for the window to close, then let the curator pick, task by task in order of arrival.
+
+        `is_last` tells whether a task has no further round, so that it is given up when nobody takes it.
+        """
         yield self.env.timeout(self.scenario.server.answer_window_s)
         if self._over:
             return  # undecided: these tasks were censored
         self.answers.log_refusals(asked, self.env.now, self.log)
         gone = self.workers.busy.copy()
+        if self.scenario.server.reoffers:
+            self._remember_asked(asked)
+        row_task = np.repeat([task.task for task in asked.tasks], np.diff(asked.border))
+        self._notified.update(np.unique(row_task[asked.notified]).tolist())
         winners = {
-            task.task: self._decide(task, reward, asked.accepted(rows), notified=rows.stop > rows.start)
+            task.task: self._decide(task, reward, asked.accepted(rows), last=is_last(task.task))
             for task, reward, rows in asked.by_task()
             if task.task in self.open
         }
         self.disclosure.charge(seen_outcomes(asked, winners, gone))
         self.disclosure.keep_only(self.open)
 
-    def _decide(self, task: Task, reward: float, yes: Accepted, *, notified: bool) -> list[int]:
+    def _remember_asked(self, asked: AskedWorkers) -> None:
+        for task, _, rows in asked.by_task():
+            if task.task in self.open:
+                new = asked.worker[rows][asked.notified[rows]]
+                self._asked_before[task.task] = np.union1d(self._asked_before.get(task.task, new), new)
+
+    def _decide(self, task: Task, reward: float, yes: Accepted, *, last: bool) -> list[int]:
         """Close a task with those who are picked and return them, or leave it to its next round."""
         free = ~self.workers.busy[yes.worker]
         winners = yes.pick(free, self.scenario.tasks.workers_per_task)
@@ -301,8 +364,10 @@ class Engine:
                 value=yes.distance_m,
                 reason=yes.reasons(free, winners),
             )
+        if not winners and not last:
+            return []
         if not winners:
-            self._nobody(task, self._why_nobody(task, yes.worker.size, int(free.sum()), notified=notified))
+            self._nobody(task, self._why_nobody(task, yes.worker.size, int(free.sum())))
             return []
         names = pseudonyms(self.streams, np.array(winners)).tolist()
         self.server.hear(Answer(task.task, tuple(names), self.env.now))
@@ -312,8 +377,9 @@ class Engine:
             self.env.process(self._trip(task, winner, reward))
         return winners
 
-    def _why_nobody(self, task: Task, accepted: int, free: int, *, notified: bool) -> Reason:
+    def _why_nobody(self, task: Task, accepted: int, free: int) -> Reason:
         """Say why an offer found too few workers; of a region, whether the plan itself had expected that."""
+        notified = task.task in self._notified
         if task.task not in self._short:
             return Reason.NO_ACCEPTANCE if notified else Reason.NOBODY_NOTIFIED
         short = self._short.pop(task.task)
@@ -370,4 +436,6 @@ def _server(scenario: Scenario) -> Server:
         budget=RewardBudget(reward.total or 0.0, scenario.expected_tasks()),
         minimum_reward=reward.minimum or 0.0,
         workers_per_task=scenario.tasks.workers_per_task,
+        answer_window_s=section.answer_window_s,
+        trusted=scenario.curator is not None,
     )

@@ -24,7 +24,8 @@ from geodp.public.release import Cells
 from geodp.run_folder.folder import RunFolder
 from geodp.server.assignment import ServerView
 from geodp.server.assignment.geocast import Geocast
-from geodp.server.effective_counts import cell_graph, effective_counts
+from geodp.server.cell_graph import cell_graph
+from geodp.server.count_beliefs import believe_counts
 from geodp.simulation.range_join import rectangle_join
 from geodp.world.sources.synthetic_city import SyntheticCity
 from tests.benchmarks._figure import Figure
@@ -110,7 +111,7 @@ def _cost(world: World, epsilon: float) -> Iterator[Figure]:
     spent = []
     for _ in range(3):
         cell_graph.cache_clear()
-        effective_counts.cache_clear()
+        believe_counts.cache_clear()
         spent.append(cpu_s(lambda: rules.offers(world.tasks, view(release)))[0])
     each = 1000 * min(spent) / TASKS
     yield Figure(f"geocast_ms_per_task_eps_{epsilon}", each, at_most=0.2)
@@ -125,7 +126,7 @@ def _growth() -> Iterator[Figure]:
     for workers in sizes:
         world = World.city(workers)
         release = world.release(0.4 * WORKERS / workers)  # as many cells: N ε is the same
-        growth = Geocast(target_success=TARGET).growth(release, ACCEPTANCE, 1.0)
+        growth = Geocast(target_success=TARGET).growth(release, ACCEPTANCE, 1.0, belief=believe_counts(release))
         starts = growth.graph.cells_of(*np.array([(task.x_m, task.y_m) for task in world.tasks]).T)
 
         def plan(growth=growth, tasks=world.tasks, starts=starts) -> list[object]:  # type: ignore[no-untyped-def]

@@ -7,7 +7,7 @@ import pytest
 
 from geodp.geometry import Array
 from geodp.public.release import Contours
-from geodp.server.effective_counts import TOUCH_M, cell_graph, counts_and_noise, touching
+from geodp.server.cell_graph import TOUCH_M, cell_graph, counts_and_noise, touching
 from tests.server.cells import cells, grid_cells, tiled
 from tests.server.noisy_worlds import released
 

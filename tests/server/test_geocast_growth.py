@@ -11,8 +11,10 @@ from geodp.public.acceptance.tanh_reward import TanhReward
 from geodp.public.acceptance.zipf import Zipf
 from geodp.public.messages import Rectangle
 from geodp.public.release import Cells
+from geodp.server.acceptors import Look
 from geodp.server.assignment.geocast import Geocast
-from geodp.server.geocast_growth import Grown, Growth, Look
+from geodp.server.count_beliefs import believe_counts
+from geodp.server.geocast_growth import Grown, Growth
 from tests.server.cells import cells, grid_cells, tiled
 
 LINEAR = Linear(mar=0.1, max_travel_m=1500.0, minimum_reward=0.0)
@@ -25,8 +27,9 @@ KEYS = ["distance", "utility", "compactness", "hybrid"]
 
 
 def growth(release: Cells, acceptance: Acceptance = LINEAR, needed: int = 1, **fields: object) -> Growth:
-    settings = {"planning": "published", "target_success": 0.9} | fields
-    return Geocast.model_validate(settings).growth(release, acceptance, 1.0, needed)
+    rules = Geocast.model_validate({"planning": "published", "target_success": 0.9, "max_recipients": None} | fields)
+    belief = believe_counts(release) if rules.planning == "noise_aware" else None
+    return rules.growth(release, acceptance, 1.0, needed, belief=belief)
 
 
 def world(seed: int, cuts: int = 150) -> Cells:

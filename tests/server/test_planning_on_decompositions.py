@@ -7,7 +7,8 @@ from geodp import plugin
 from geodp.curator.mechanisms import Snapshot
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.acceptance.tanh_reward import TanhReward
-from geodp.server.noise_aware import noise_aware_belief
+from geodp.server.count_beliefs import believe_counts
+from geodp.server.disc import find_discs
 from tests.curator.mechanisms.crowds import REGION
 from tests.server.noisy_worlds import realised_success
 
@@ -24,8 +25,8 @@ def test_noise_aware_plans_reach_their_target(kind: str) -> None:
         x, y = REGION.sample(int(rng.poisson(6160)), rng)
         release = plugin(kind, epsilon=0.3).release(Snapshot(0.0, x, y, REGION, 6000.0), SimulatedNoise(rng))
         task_x, task_y = (0.6 * place for place in REGION.sample(TASKS, rng))  # clear of the region's edge
-        reach_m2 = noise_aware_belief(release, task_x, task_y).reach_for(TARGET)
-        radius_m = acceptance.radius_for(np.full(TASKS, 5.0), reach_m2)
+        belief, reward = believe_counts(release), np.full(TASKS, 5.0)
+        radius_m = find_discs(release, belief, acceptance, task_x, task_y, reward, TARGET, TARGET).radius_m
         workers_m = np.column_stack([x, y])
         reached.append(realised_success(acceptance, 5.0, task_x, task_y, radius_m=radius_m, workers_m=workers_m).mean())
     assert np.mean(reached) == pytest.approx(TARGET, abs=0.025)

@@ -6,7 +6,7 @@ import pytest
 
 from geodp.public.acceptance.linear import Linear
 from geodp.public.messages import Circle, Named, Offer, Region, Task
-from geodp.simulation.answers import Answers, AskedWorkers, People, ask, browse_nearest
+from geodp.simulation.answers import Answers, AskedWorkers, People, ask, browse_nearest, find_meant
 from geodp.streams import Streams
 
 RNG = np.random.default_rng(7)
@@ -23,7 +23,8 @@ def workers_of(names: tuple[str, ...]) -> npt.NDArray[np.int64]:
 
 def asked(*targets: Circle | Region | Named, needed: int = 1) -> tuple[AskedWorkers, list[set[int]]]:
     offers = [Offer(task.task, 6.0, target) for task, target in zip(TASKS, targets, strict=False)]
-    found = ask(ANSWERS, TASKS[: len(offers)], offers, PEOPLE, workers_of, needed)
+    meant = find_meant(TASKS[: len(offers)], offers, PEOPLE, workers_of, Streams(3))
+    found = ask(ANSWERS, meant, PEOPLE, needed)
     rows = [slice(*pair) for pair in zip(found.border[:-1].tolist(), found.border[1:].tolist(), strict=True)]
     assert all(np.all(np.diff(found.worker[row]) > 0) for row in rows)  # each once, in order
     return found, [set(found.worker[row].tolist()) for row in rows]

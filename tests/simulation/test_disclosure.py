@@ -26,6 +26,7 @@ def seen(chances: list[float], winners: list[int]) -> SeenOutcomes:
         worker=people,
         reward=np.ones(len(chances)),
         distance_m=1 - np.array(chances),
+        share=np.ones(len(chances)),
         named=np.isin(people, winners),
     )
 
@@ -136,6 +137,7 @@ def test_only_those_count_whose_answer_could_have_mattered() -> None:
         distance_m=np.full(8, 0.5),
         answer=np.array([BUSY, NO, YES, YES, YES, YES, NO, YES], dtype=np.int8),
         luck=np.zeros(8),
+        share=np.ones(3),
     )
     gone = np.zeros(5, dtype=np.bool_)
     gone[4] = True

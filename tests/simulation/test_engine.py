@@ -41,9 +41,10 @@ def test_events_are_in_order_of_time_and_in_the_fixed_vocabulary(plain: RunFolde
     assert (failed["reason"].astype(str) != "").all()
 
 
-def test_everyone_in_the_circle_is_asked_and_nobody_outside(plain: RunFolder) -> None:
-    radius = plain.offers.set_index("task")["radius_m"]
-    asked = plain.notified
+def test_everyone_in_the_circle_is_asked_and_nobody_outside(tmp_path: Path) -> None:
+    run = made(tmp_path, {"server.assignment.max_recipients": None})
+    radius = run.offers.set_index("task")["radius_m"]
+    asked = run.notified
     assert (asked["distance_m"] <= radius.reindex(asked["task"]).to_numpy()).all()
     assert len(asked) > 200
 
@@ -67,6 +68,7 @@ def test_everyone_who_is_inside_the_circle_is_asked_on_every_side(tmp_path: Path
             "workers.source": source,
             "workers.mobility.kind": "static",
             "workers.acceptance.ceiling": 1e-9,
+            "server.assignment.max_recipients": None,
             "curator.expected_workers": 600,
             "server.assumed_acceptance": {"kind": "tanh_reward", "max_travel_m": 2000},
         },
@@ -127,7 +129,11 @@ def test_the_pick_among_acceptances_does_not_look_at_distance(tmp_path: Path) ->
 def test_a_reoffer_reaches_the_whole_wider_circle_those_asked_before_included(tmp_path: Path) -> None:
     run = made(
         tmp_path,
-        {"server.reoffers": 2, "server.assignment.target_success": 0.3, "workers.mobility.kind": "static"},
+        {
+            "server.reoffers": 2,
+            "server.assignment": {"kind": "reward_radius", "target_success": 0.3, "planning": "plain"},
+            "workers.mobility.kind": "static",
+        },
     )
     offers = run.offers.sort_values(["task", "round"])
     again = offers[offers["round"] > 0]
@@ -145,7 +151,7 @@ def test_a_reoffer_reaches_the_whole_wider_circle_those_asked_before_included(tm
 
 def test_declining_twice_discloses_no_more_than_declining_the_larger_offer(tmp_path: Path) -> None:
     changes = {
-        "server.assignment.target_success": 0.3,
+        "server.assignment": {"kind": "reward_radius", "target_success": 0.3, "planning": "plain"},
         "workers.mobility.kind": "static",
         "server.reoffers": 2,
     }
@@ -168,7 +174,7 @@ def test_declining_twice_discloses_no_more_than_declining_the_larger_offer(tmp_p
 
 
 def test_those_who_accepted_and_were_not_picked_are_charged_like_all_who_were_asked(tmp_path: Path) -> None:
-    run = made(tmp_path, {"server.assignment.target_success": 0.95})
+    run = made(tmp_path, {"server.assignment.target_success": 0.95, "server.assignment.max_recipients": None})
     passed_over = run.events[run.events["reason"].astype(str) == "not_picked"]["worker"].unique()
     assert len(passed_over) > 20
     assert set(passed_over) <= set(run.interaction["worker"])

@@ -27,7 +27,7 @@ from tests.small import small
 GEOCAST: dict[str, Any] = {
     "workers.acceptance": {"kind": "linear", "mar": 0.15, "max_travel_m": 2000},
     "curator.mechanism": {"kind": "adaptive_grid", "epsilon": 1.0},
-    "server.assignment": {"kind": "geocast"},
+    "server.assignment": {"kind": "geocast", "max_recipients": None},
 }
 
 

@@ -97,13 +97,17 @@ def test_repeated_answers_cost_whoever_gives_a_new_one_and_the_promise_says_what
     assert "returning to a cell is not hidden" in first.guarantee.sentence()
 
 
+EVERYONE: dict[str, Any] = {"server.assignment.max_recipients": None}
+"""Everyone inside a circle is asked, at once."""
+
+
 def made(tmp_path: Path, changes: dict[str, Any], name: str = "run") -> RunFolder:
     return geodp.run(small({"curator": None, **changes}), tmp_path / name, draw_map=False).folder
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    return made(tmp_path_factory.mktemp("phones"), {"device.mechanism": LAPLACE})
+    return made(tmp_path_factory.mktemp("phones"), {"device.mechanism": LAPLACE, **EVERYONE})
 
 
 def test_the_server_gets_points_and_plans_circles_from_them(run: RunFolder) -> None:
@@ -145,7 +149,7 @@ def test_the_accounts_are_kept_apart(run: RunFolder) -> None:
 
 def test_the_same_tasks_and_the_same_luck_as_with_a_curator(run: RunFolder, tmp_path: Path) -> None:
     """A worker asked about the same task at the same distance for the same reward gives the same answer."""
-    other = geodp.run(small(), tmp_path / "curator", draw_map=False).folder
+    other = geodp.run(small(EVERYONE), tmp_path / "curator", draw_map=False).folder
     columns = ["arrived_s", "x_m", "y_m"]
     pd.testing.assert_frame_equal(run.tasks[columns], other.tasks[columns])
     one, two = run.notified, other.notified

@@ -116,6 +116,8 @@ class AdaptiveGrid(Decomposition):
             noise_terms=terms,
             coarse=levels.coarse,
             per_side=levels.per_side,
+            fine_scale=levels.fine_scale,
+            coarse_scale=levels.coarse_scale if self.consistency else None,
             **self.release_fields(snapshot, _edges(levels)),
         )
 

@@ -56,6 +56,14 @@ class ServerView:
     """Workers who must accept; they share the reward evenly."""
     asked: Mapping[int, tuple[Rectangle, ...]] = field(default_factory=dict)
     """Regions of earlier offers, by task: a re-offer reaches all who were asked before."""
+    aim: float | None = None
+    """Success to plan for where outcomes have corrected the assignment's own target; None: they have not."""
+    change_per_s: float | None = None
+    """By what share of its square a density changes per second, as releases have shown; None: they have not yet."""
+    answer_window_s: float = 30.0
+    """How long a round of offers takes, seconds."""
+    trusted: bool = True
+    """Whether a curator passes offers on, and can count those whom it asks; otherwise phones decide by themselves."""
 
     @property
     def least_reward(self) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
@@ -13,20 +12,27 @@ from geodp.public.acceptance import Acceptance
 from geodp.public.events import Note, Reason
 from geodp.public.messages import Offer, Rectangle, Region, Task
 from geodp.public.release import Cells, Points
-from geodp.server.assignment import Assignment, ServerView
+from geodp.server.acceptors import BeliefLists, BelievedAcceptors, acceptors
+from geodp.server.assignment import ServerView
+from geodp.server.capped import CappedAssignment, Recipients
+from geodp.server.cell_graph import cell_graph, counts_and_noise
+from geodp.server.count_beliefs import CountBelief
 from geodp.server.density_from_points import density_from_points
-from geodp.server.effective_counts import EffectiveCounts, cell_graph, effective_counts, released_counts
 from geodp.server.geocast_growth import Grown, Growth
+from geodp.server.recipients import PeopleInside
 
 
-class Geocast(Assignment):
-    """Ask everyone in a region of released cells that grows around a task until somebody is likely to accept.
+class Geocast(CappedAssignment):
+    """Ask people in a region of released cells that grows around a task until somebody is likely to accept.
 
     The region starts with the cell that holds the task and takes one touching cell after the other, chosen by `key`,
     until enough workers accept with the target probability, or no cell is left within the square of the maximum travel
     distance; then the region is offered all the same, its plan says how little it expects, and the offer is noted
     `short_of_target`. Cells without effective workers are taken only when no other is left. The last cell is cut to the
     part that is needed. All tasks of a batch get the same reward.
+
+    Noise-aware regions are grown beyond what is needed, and of the people inside only as many are asked as are
+    (`max_recipients`), in rounds along one secret order.
 
     Reference
     ---------
@@ -39,8 +45,6 @@ class Geocast(Assignment):
     plans_circles: ClassVar[bool] = False
     plans_regions: ClassVar[bool] = True
 
-    target_success: float = Field(0.9, gt=0, lt=1)
-    """Probability that enough workers accept, to be reached by every region (the paper's EU)."""
     key: Literal["distance", "utility", "compactness", "hybrid"] = "distance"
     """Which touching cell comes next: the nearest; the one with the highest probability of an acceptor (the paper's,
     which prefers cells that noise has raised); the one that keeps the region most compact; or a mix of the last two."""
@@ -48,15 +52,21 @@ class Geocast(Assignment):
     """Weight of utility against compactness in `key: hybrid`."""
     planning: Literal["noise_aware", "plain", "published"] = "noise_aware"
     """`published` takes noisy counts as they are and cuts them to whole workers; `plain` keeps fractions (for cells so
-    fine that most hold less than one worker); `noise_aware` averages success over what they may really be."""
+    fine that most hold less than one worker); `noise_aware` averages success over what they may really be, given the
+    counts around them and the public law of the noise."""
     partial_cell: bool = True
     """Whether the last cell is cut to the part that is needed."""
     widen: float = Field(1.5, ge=1)
     """With every re-offer ln(1 - target) is multiplied by this; the region before stays part of the wider one."""
 
     def idle_fields(self) -> dict[str, str]:
-        """Return the weight where nothing is weighed."""
-        return {} if self.key == "hybrid" else {"utility_weight": f"with key: {self.key}"}
+        """Return the weight where nothing is weighed, and what a maximum number of recipients would need."""
+        weight = {} if self.key == "hybrid" else {"utility_weight": f"with key: {self.key}"}
+        return super().idle_fields() | weight
+
+    @property
+    def _plans_from_beliefs(self) -> bool:
+        return self.planning == "noise_aware"
 
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
         """Decide the region of every task of a batch."""
@@ -67,49 +77,77 @@ class Geocast(Assignment):
             release = density_from_points(release, view.region)
         x_m, y_m = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
         needed, reward = view.workers_per_task, view.equal_reward(len(tasks))
-        growth = self.growth(release, view.acceptance, reward / needed, needed, view.round)
-        density = release.density(x_m, y_m).tolist()
+        aim = self._aim(view, self.widen**view.round)
+        belief = self._belief(release, view) if self._plans_from_beliefs else None
+        growth = self.growth(release, view.acceptance, reward / needed, needed, aim, belief)
         starts = growth.graph.cells_of(x_m, y_m)
+        grown = [growth.grow(task.x_m, task.y_m, start) for task, start in zip(tasks, starts, strict=True)]
+        inside = PeopleInside(
+            mean=np.array([each.workers for each in grown]),
+            variance=np.array([each.variance for each in grown]),
+            acceptors=np.array([each.acceptors for each in grown]),
+        )
+        asked = self._recipients(tasks, view, inside, np.array([each.success for each in grown]), aim)
+        density = release.density(x_m, y_m).tolist()
         return [
-            self._offer(task, reward, growth.grow(task.x_m, task.y_m, start), each, view.asked.get(task.task, ()))
-            for task, start, each in zip(tasks, starts, density, strict=True)
+            self._offer(task, reward, region, recipients, each, view.asked.get(task.task, ()))
+            for task, region, recipients, each in zip(tasks, grown, asked, density, strict=True)
         ]
 
-    def growth(self, release: Cells, acceptance: Acceptance, reward: float, needed: int = 1, again: int = 0) -> Growth:
-        """Return the rules by which regions grow on a release, for a reward per worker."""
-        willing = acceptance.curve(reward)
+    def growth(
+        self,
+        release: Cells,
+        acceptance: Acceptance,
+        reward: float,
+        needed: int = 1,
+        aim: float | None = None,
+        belief: CountBelief | None = None,
+    ) -> Growth:
+        """Return the rules by which regions grow on a release, for a reward per worker.
+
+        Without a belief, counts are taken at their word; negative ones count as none.
+        """
+        lists = None if belief is None else BeliefLists(belief)
+        counts = np.maximum(counts_and_noise(release)[0], 0.0) if belief is None else belief.mean
         return Growth(
             graph=cell_graph(release),
-            counts=self._counts(release, willing(0.0)),
-            willing=willing,
+            counts=counts.tolist(),
+            empty=lambda: acceptors(needed) if lists is None else BelievedAcceptors(lists, needed),
+            willing=acceptance.curve(reward),
             max_travel_m=acceptance.max_travel_m,
-            target=-math.expm1(math.log1p(-self.target_success) * self.widen**again),
+            target=self._target_of_region(self.target_success if aim is None else aim),
             key=self.key,
             whole_workers=self.planning == "published",
             part_of_last=self.partial_cell,
-            needed=needed,
+            only_useful=belief is not None,
             utility_weight=self.utility_weight,
         )
 
-    def _counts(self, release: Cells, nearest_probability: float) -> EffectiveCounts:
-        if self.planning == "noise_aware" and nearest_probability > 0:
-            return effective_counts(release, nearest_probability)
-        return released_counts(release)
-
-    def _offer(self, task: Task, reward: float, grown: Grown, density: float, before: tuple[Rectangle, ...]) -> Offer:
+    def _offer(
+        self,
+        task: Task,
+        reward: float,
+        grown: Grown,
+        recipients: Recipients,
+        density: float,
+        before: tuple[Rectangle, ...],
+    ) -> Offer:
         if grown.success <= 0 and not before:
             return Offer.refused(task, Reason.BEYOND_REACH)
-        notes = [Note.SHORT_OF_TARGET] if grown.success < self.target_success * (1 - 1e-9) else []
+        notes = [Note.SHORT_OF_TARGET] if recipients.planned < self.target_success * (1 - 1e-9) else []
         if grown.noise_variance > max(grown.workers, 0.0) ** 2:
             notes.append(Note.MOSTLY_NOISE)
         return Offer(
             task=task.task,
             reward=reward,
             target=Region((*grown.rectangles, *_not_covered(before, grown.rectangles)), grown.steps),
-            planned_success=grown.success,
+            planned_success=recipients.planned,
             density_per_m2=density,
             expected_workers=grown.workers,
             notes=tuple(notes),
+            caps=recipients.caps,
+            shares=recipients.shares,
+            nearest_first=self.recipients == "nearest",
         )
 
 

@@ -1,18 +1,19 @@
 """Rewards and circles from a noisy density: the reward-based assignment of the book's section 13.3.3.
 
 How large a circle a task needs is solved for many tasks at once. `poisson`: workers are a Poisson field, so the number
-of acceptors is Poisson with mean density · I(r, w) and success is 1 - exp(-density · I); `Acceptance.radius_for` solves
-it. `printed` is the book's eqs. (13.9) to (13.13): n = π r² density workers, all at the mean distance 2r/3, fractions
-of a worker allowed, so that it promises success from discs that hold less than one worker; the functions at the end of
-this file solve that one. `load_m2` is the book's A = -ln(1 - E)/(π density), the left side of eq. (13.14); `k_m` is its
+of acceptors is Poisson with mean density · I(r, w) and success is 1 - exp(-density · I); with the density at the task
+`Acceptance.radius_for` solves it, with what is believed about the density all over the disc `find_discs` does.
+`printed` is the book's eqs. (13.9) to (13.13): n = π r² density workers, all at the mean distance 2r/3, fractions of a
+worker allowed, so that it promises success from discs that hold less than one worker; the functions at the end of this
+file solve that one. `load_m2` is the book's A = -ln(1 - E)/(π density), the left side of eq. (13.14); `k_m` is its
 k = 3cw.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,18 +26,24 @@ from geodp.public.acceptance.tanh_reward import TanhReward
 from geodp.public.events import Note, Reason
 from geodp.public.messages import Circle, Offer, Task
 from geodp.public.release import Cells, Points
-from geodp.server.assignment import Assignment, ServerView
+from geodp.server.assignment import ServerView
+from geodp.server.capped import CappedAssignment, Recipients
 from geodp.server.density_from_points import density_from_points
-from geodp.server.noise_aware import Belief, noise_aware_belief
+from geodp.server.disc import Discs, find_discs
+from geodp.server.recipients import PeopleInside
 from geodp.server.rewards import by_radius, within
 
 
-class RewardRadius(Assignment):
+class RewardRadius(CappedAssignment):
     """Offer each task to the smallest circle in which somebody accepts with the target probability.
 
-    A task out of reach: model `poisson` makes no offer when even the circle of the maximum travel distance
-    falls short of the target. Model `printed` knows no such case (the book cuts circles at that distance): it
-    offers the largest circle and plans the lower success that its own formula gives there.
+    Noise-aware circles take the density all over the disc into account, and the region's edge; they are grown beyond
+    what is needed, and of the people inside only as many are asked as are (`max_recipients`), in rounds along one
+    secret order. A task that not even the maximum travel distance serves is offered there, noted `short_of_target`.
+
+    With `planning: plain` and model `poisson` such a task gets no offer. Model `printed` knows no such case (the book
+    cuts circles at that distance): it offers the largest circle and plans the lower success that its own formula gives
+    there.
 
     Reference
     ---------
@@ -47,8 +54,6 @@ class RewardRadius(Assignment):
 
     kind: ClassVar[str] = "reward_radius"
 
-    target_success: float = Field(0.9, gt=0, lt=1)
-    """Probability that somebody accepts a task, to be reached by every circle (the book's E_ASP)."""
     model: Literal["poisson", "printed"] = "poisson"
     """How success is computed: workers as a Poisson field, or the book's formula, which trusts in fractions
     of a worker and fails where reward and density are high."""
@@ -58,10 +63,19 @@ class RewardRadius(Assignment):
     """`optimised`: tasks with larger circles get more of the purse; `uniform`: all get the same."""
     iterations: int = Field(1, ge=1, le=100)
     """Passes of the optimised reward (the book makes one)."""
-    planning: Literal["plain", "noise_aware"] = "plain"
-    """`plain` takes the noisy density as it is; `noise_aware` averages success over what it may really be."""
+    planning: Literal["plain", "noise_aware"] = "noise_aware"
+    """`plain` takes the noisy density at the task as it is, as the book does; `noise_aware` averages success over what
+    densities all over the disc may really be. Default with `model: printed`: plain."""
     widen: float = Field(1.5, ge=1)
-    """Factor on the radius with every re-offer, which goes to the whole wider circle."""
+    """With every re-offer: factor on the radius of plain circles, which go to everyone in them; on ln(1 - target) where
+    planning is noise-aware."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_printed(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("model") == "printed":
+            return {"planning": "plain", **data}
+        return data
 
     @model_validator(mode="after")
     def _combination(self) -> Self:
@@ -72,8 +86,13 @@ class RewardRadius(Assignment):
         return self
 
     def idle_fields(self) -> dict[str, str]:
-        """Return the rounds where rewards are not optimised."""
-        return {} if self.reward == "optimised" else {"iterations": "with reward: uniform"}
+        """Return the passes where rewards are not optimised, and what a maximum number of recipients would need."""
+        passes = {} if self.reward == "optimised" else {"iterations": "with reward: uniform"}
+        return super().idle_fields() | passes
+
+    @property
+    def _plans_from_beliefs(self) -> bool:
+        return self.planning == "noise_aware"
 
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
         """Decide reward and circle for every task of a batch; in a later round, the wider circle."""
@@ -88,18 +107,78 @@ class RewardRadius(Assignment):
         """Plan the tasks that get a reward."""
         if isinstance(release, Points):
             release = density_from_points(release, view.region)
-        belief = self._belief(tasks, release)
-        need_m2 = belief.reach_for(self.target_success)
-        reward = self._rewards(need_m2, view)
+        x_m, y_m = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
+        if self._plans_from_beliefs:
+            return self._planned_over_discs(tasks, view, release, x_m, y_m)
+        return self._planned_at_tasks(tasks, view, release.density(x_m, y_m))
+
+    # -- noise-aware: the density all over the disc ----------------------------------------------------------
+
+    def _planned_over_discs(
+        self, tasks: list[Task], view: ServerView, release: Cells, x_m: Array, y_m: Array
+    ) -> list[Offer]:
+        aim = self._aim(view, self.widen**view.round)
+        belief = self._belief(release, view)
+
+        def discs(reward: Array) -> Discs:
+            return find_discs(
+                release,
+                belief,
+                view.acceptance,
+                x_m,
+                y_m,
+                reward / view.workers_per_task,
+                self._target_of_region(aim),
+                aim,
+            )
+
+        reward = self._rewards(lambda each: discs(each).needed_m, len(tasks), view)
+        found = discs(reward)
+        inside = PeopleInside(found.mean, found.variance, found.acceptors)
+        asked = self._recipients(tasks, view, inside, found.success, aim)
+        return [self._offer_disc(task, float(reward[i]), found, i, asked[i]) for i, task in enumerate(tasks)]
+
+    def _offer_disc(self, task: Task, reward: float, found: Discs, i: int, asked: Recipients) -> Offer:
+        if found.success[i] <= 0:  # nobody can be expected within reach: the reward stays in the purse
+            return Offer(
+                task=task.task,
+                planned_success=0.0,
+                expected_workers=0.0,
+                density_per_m2=float(found.density_per_m2[i]),
+                uncapped_radius_m=float("inf"),
+                unreachable=Reason.NO_RADIUS,
+            )
+        notes = [Note.SHORT_OF_TARGET] if asked.planned < self.target_success * (1 - 1e-9) else []
+        if found.mean[i] < 1:
+            notes.append(Note.UNDER_ONE_WORKER)
+        return Offer(
+            task=task.task,
+            reward=reward,
+            target=Circle(float(found.radius_m[i])),
+            planned_success=asked.planned,
+            expected_workers=float(found.mean[i]),
+            density_per_m2=float(found.density_per_m2[i]),
+            uncapped_radius_m=float(found.needed_m[i]),
+            notes=tuple(notes),
+            caps=asked.caps,
+            shares=asked.shares,
+            nearest_first=self.recipients == "nearest",
+        )
+
+    # -- plain: the density at the task, taken at its word ---------------------------------------------------
+
+    def _planned_at_tasks(self, tasks: list[Task], view: ServerView, density: Array) -> list[Offer]:
+        need_m2 = -np.log1p(-self._aim(view)) / density
+        reward = self._rewards(lambda each: self._radius_m(view.acceptance, each, need_m2), len(tasks), view)
         asked_m = self._radius_m(view.acceptance, reward, need_m2)
         reason = self._reasons(asked_m, view.acceptance.max_travel_m)
         offered = reason == ""
         wider_m = np.where(offered, asked_m, 0.0) * self.widen**view.round
         radius_m = np.minimum(wider_m, view.acceptance.max_travel_m)
         reward = np.where(offered, reward, 0.0)  # what an unreachable task would have got stays in the purse
-        success = np.where(offered, self._success(view.acceptance, reward, radius_m, belief), 0.0)
-        density = belief.mean_per_m2
+        success = np.where(offered, self._success(view.acceptance, reward, radius_m, density), 0.0)
         workers = density * np.pi * radius_m**2
+        caps = (self.max_recipients,) if isinstance(self.max_recipients, int) else ()
         return [
             Offer(
                 task=task.task,
@@ -111,28 +190,24 @@ class RewardRadius(Assignment):
                 uncapped_radius_m=float(asked_m[i]),
                 unreachable=Reason(str(reason[i])),
                 notes=_notes(asked_m[i], workers[i], bool(offered[i])),
+                caps=caps if offered[i] else (),
+                nearest_first=self.recipients == "nearest",
             )
             for i, task in enumerate(tasks)
         ]
 
-    def _belief(self, tasks: list[Task], release: Cells) -> Belief:
-        x_m, y_m = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
-        if self.planning == "noise_aware":
-            return noise_aware_belief(release, x_m, y_m)
-        return Belief.certain(release.density(x_m, y_m))
-
-    def _rewards(self, need_m2: Array, view: ServerView) -> Array:
+    def _rewards(self, radius_m: Callable[[Array], Array], tasks: int, view: ServerView) -> Array:
         """Return the reward of each task, all together at most the purse.
 
-        Radii beyond the maximum travel distance count in full: more reward may bring their tasks into reach.
+        `radius_m` tells the radius that each task needs for a reward. Radii beyond the maximum travel distance count in
+        full: more reward may bring their tasks into reach.
         """
-        alike = view.purse / need_m2.size
+        alike = view.purse / tasks
         if self.reward == "uniform":
-            return within(np.full(need_m2.size, min(view.uniform_reward, alike)), view.purse)
-        reward = np.full(need_m2.size, alike)
+            return within(np.full(tasks, min(view.uniform_reward, alike)), view.purse)
+        reward = np.full(tasks, alike)
         for _ in range(self.iterations):
-            radius_m = self._radius_m(view.acceptance, reward, need_m2)
-            reward = by_radius(radius_m, view.purse, view.least_reward)
+            reward = by_radius(radius_m(reward), view.purse, view.least_reward)
         return within(reward, view.purse)
 
     def _radius_m(self, acceptance: Acceptance, reward: Array, need_m2: Array) -> Array:
@@ -153,11 +228,11 @@ class RewardRadius(Assignment):
             default="",
         )
 
-    def _success(self, acceptance: Acceptance, reward: Array, radius_m: Array, belief: Belief) -> Array:
+    def _success(self, acceptance: Acceptance, reward: Array, radius_m: Array, density: Array) -> Array:
         """Return the success the model itself expects of a circle."""
         if self.model == "poisson":
-            return belief.success(acceptance.reach_m2(reward, radius_m))
-        return printed_success(acceptance, reward, radius_m, belief.mean_per_m2)
+            return -np.expm1(-density * acceptance.reach_m2(reward, radius_m))
+        return printed_success(acceptance, reward, radius_m, density)
 
 
 def _notes(asked_m: float, workers: float, offered: bool) -> tuple[str, ...]:

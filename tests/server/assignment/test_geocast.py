@@ -49,7 +49,7 @@ def area(offer: Offer) -> float:
 
 
 def test_an_offer_has_a_region_its_plan_and_no_circle() -> None:
-    for offer in Geocast().offers(TASKS, view(crowd())):
+    for offer in Geocast(max_recipients=None).offers(TASKS, view(crowd())):
         assert isinstance(offer.target, messages.Region)
         assert 0.9 * (1 - 1e-9) <= offer.planned_success < 0.91
         assert offer.target.growth[-1] == offer.planned_success
@@ -65,11 +65,13 @@ def test_contours_and_reports_serve_as_well_as_cells() -> None:
     x, y = REGION.sample(20_000, rng)
     points = reported(x, y, rng, epsilon_per_m=0.01)
     for planning in ("plain", "noise_aware"):
-        [offer] = Geocast.model_validate({"planning": planning}).offers(tasks, view(contour))
+        [offer] = Geocast.model_validate({"planning": planning, "max_recipients": None}).offers(tasks, view(contour))
         assert 0.9 * (1 - 1e-9) <= offer.planned_success < 0.91
         # 6 workers per cell of 300 m, p about 0.09: some 26 workers in 0.4 km².
         assert 0.2e6 < area(offer) < 0.8e6
-        [offer] = Geocast.model_validate({"planning": planning}).offers([Task(1, 0.0, 0.0, 0.0, 900.0)], view(points))
+        [offer] = Geocast.model_validate({"planning": planning, "max_recipients": None}).offers(
+            [Task(1, 0.0, 0.0, 0.0, 900.0)], view(points)
+        )
         assert rectangles(offer)
         assert offer.planned_success >= 0.9 * (1 - 1e-9)
 
@@ -91,10 +93,11 @@ def test_counts_that_are_all_noise_are_noted() -> None:
 
 
 def test_a_reoffer_reaches_all_who_were_asked_before() -> None:
-    first = Geocast().offers(TASKS, view(crowd()))
+    rules = Geocast(max_recipients=None)
+    first = rules.offers(TASKS, view(crowd()))
     before = {offer.task: rectangles(offer) for offer in first}
     for release in (crowd(), crowd(seed=5)):  # the same release, and another one that may lead elsewhere
-        again = Geocast().offers(TASKS, view(release, round=1, asked=before))
+        again = rules.offers(TASKS, view(release, round=1, asked=before))
         for old, new in zip(first, again, strict=True):
             assert new.planned_success > old.planned_success
             places = np.random.default_rng(0).uniform(-2000, 2000, (4000, 2))
@@ -111,7 +114,7 @@ def inside(offer: Offer, places: np.ndarray) -> np.ndarray:
 
 
 def test_several_workers_share_the_reward_and_below_the_minimum_each_nobody_is_asked() -> None:
-    one, three = (Geocast().offers(TASKS[:1], view(crowd(), workers_per_task=k))[0] for k in (1, 3))
+    one, three = (Geocast(max_recipients=None).offers(TASKS[:1], view(crowd(), workers_per_task=k))[0] for k in (1, 3))
     assert area(three) > 1.5 * area(one)
     poor = Geocast().offers(TASKS[:1], view(crowd(), workers_per_task=3, purse=2.9))
     assert poor[0].unreachable == Reason.PURSE_EMPTY
@@ -153,7 +156,9 @@ def test_planned_success_is_what_happens_on_average_on_noisy_counts() -> None:
     release = grid_cells(true + rng.laplace(0, 3.0, true.shape), cell_m=200.0, noise_scale=3.0)
     gap = {}
     for planning in ("published", "noise_aware"):
-        offers = Geocast.model_validate({"planning": planning}).offers(tasks, view(release, purse=1e9))
+        offers = Geocast.model_validate({"planning": planning, "max_recipients": None}).offers(
+            tasks, view(release, purse=1e9)
+        )
         realised = []
         for task, offer in zip(tasks, offers, strict=True):
             found = inside(offer, np.column_stack([x, y]))

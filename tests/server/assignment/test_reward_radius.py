@@ -47,7 +47,7 @@ def view(release: Cells | None, acceptance: Acceptance = DEFAULT, **other: Any) 
 
 
 def offers(fields: dict[str, Any], tasks: list[Task], seen: ServerView) -> list[Offer]:
-    return RewardRadius(**fields).offers(tasks, seen)
+    return RewardRadius(**{"planning": "plain", **fields}).offers(tasks, seen)
 
 
 def test_it_is_found_by_its_kind() -> None:
@@ -214,10 +214,11 @@ def test_noise_aware_planning_asks_for_more_where_the_release_is_noisy() -> None
     noisy = released(np.full((9, 9), 79.0) + np.random.default_rng(0).laplace(0, 60, (9, 9)), 60.0)
     tasks = [task(i, x) for i, x in enumerate(np.linspace(3000, 10_000, 20))]
     seen = view(noisy, purse=20.0)
-    for offer in offers({"planning": "noise_aware", "reward": "uniform"}, tasks, seen):
+    for offer in offers({"planning": "noise_aware", "reward": "uniform", "max_recipients": None}, tasks, seen):
         assert offer.planned_success == pytest.approx(0.9, rel=1e-9)
-        # the reach that suffices at the mean density does not suffice when the density is in doubt
-        assert float(DEFAULT.reach_m2(1.0, radius_m(offer))) > NEED / offer.density_per_m2
+        # what suffices at the mean density does not suffice when the density is in doubt
+        density = offer.expected_workers / (math.pi * radius_m(offer) ** 2)
+        assert float(DEFAULT.reach_m2(1.0, radius_m(offer))) > NEED / density
 
 
 # --- the printed model
@@ -293,6 +294,8 @@ def test_the_printed_model_takes_any_acceptance(acceptance: Acceptance) -> None:
             {"model": "printed"},
             {"model": "printed", "solver": "taylor"},
             {"model": "printed", "solver": "eq1314", "reward": "uniform"},
+            {"planning": "noise_aware"},
+            {"planning": "noise_aware", "max_recipients": 5, "reward": "uniform"},
         ]
     ),
     density=st.tuples(st.floats(-2, 5), st.floats(-2, 5)),
