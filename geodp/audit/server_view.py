@@ -7,7 +7,9 @@ else's place and willingness. Offers are worked out from releases and outcomes, 
 
 The server sees of every offer that nobody took it, that somebody did, or that the canary did. Given everybody else, a
 worker who accepts with probability θ makes "nobody" less likely by a factor of 1 - θ. If M others accept, she is
-picked with probability θ·E[1/(M+1)].
+picked with probability θ·E[1/(M+1)]. Where a secret draw decides who is asked of those inside, she is asked with chance
+π and then displaces somebody who accepts with probability θ' on average: "nobody" changes by 1 - π + π(1 - θ)/(1 - θ').
+Where phones thin out, nobody is displaced: 1 - πθ.
 """
 
 from __future__ import annotations
@@ -164,6 +166,8 @@ def _assumptions(run: RunFolder, *, central: bool) -> str:
     parts = ["canaries stay in one place, spread evenly over the region", "offers and everybody else as in the run"]
     if run.scenario.server.mode == "worker_selected":
         parts.append("every posted task within reach counts as looked at, which overstates the outcomes")
+    if "most_recipients" in run.offers and run.offers["most_recipients"].notna().any():
+        parts.append("of capped offers the rounds that took place, and the mean willingness of whom she displaces")
     if addressed(run).any():
         parts.append("offers to phones by name are left out")
     if not central:
@@ -190,6 +194,10 @@ class DecidedOffers:
     acceptance: Acceptance
     regions: tuple[Array, ...] | None = None
     """Rectangles of each offer, where offers go to regions instead of circles."""
+    asked_share: Array | None = None
+    """π: chance that one more person inside is asked (None: 1 everywhere)."""
+    displaced: Array | None = None
+    """1/(1 - θ') where she displaces somebody, else 1 (None: 1 everywhere)."""
 
     @classmethod
     def of(cls, run: RunFolder) -> DecidedOffers:
@@ -214,7 +222,9 @@ class DecidedOffers:
         )
         x, y, radius = (last[name].to_numpy(dtype=np.float64) for name in ("x_m", "y_m", "radius_m"))
         regions = _regions(last) if "region" in last else None
-        return cls(x, y, radius, reward, *chances_of_others(row, chance, len(last)), acceptance, regions)
+        others = chances_of_others(row, chance, len(last))
+        share, displaced = _cap_effects(run, last, np.bincount(row, minlength=len(last)), others[0])
+        return cls(x, y, radius, reward, *others, acceptance, regions, share, displaced)
 
     def _reached(self, x_m: Array, y_m: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array]:
         """Return which offer reaches which canary, and at what distance."""
@@ -236,11 +246,15 @@ class DecidedOffers:
         """
         offer, canary, distance = self._reached(x_m, y_m)
         chance = self.acceptance.probability(self.reward[offer], distance)
-        refusal = self.acceptance.log_refusal(self.reward[offer], distance)
         nobody, share = self.nobody[offer], self.share[offer]
-        somebody = np.maximum((1 - nobody) * (1 - chance) + chance * (1 - share), 0.0)
+        asked = 1.0 if self.asked_share is None else self.asked_share[offer]
+        displaced = 1.0 if self.displaced is None else self.displaced[offer]
+        factor = np.minimum(1 - asked + asked * (1 - chance) * displaced, 1 / np.maximum(nobody, 1e-300))
+        with np.errstate(divide="ignore"):
+            refusal = np.log(factor)
+        somebody = np.maximum(1 - nobody * factor - asked * chance * share, 0.0)
         present = inside[canary]
-        picks, empties = np.where(present, chance * share, 0.0), nobody * np.where(present, 1 - chance, 1.0)
+        picks, empties = np.where(present, asked * chance * share, 0.0), nobody * np.where(present, factor, 1.0)
         draw = rng.random(offer.size)
         picked, empty = draw < picks, (draw >= picks) & (draw < picks + empties)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -249,6 +263,26 @@ class DecidedOffers:
         log_ratio = np.bincount(canary, weights=said, minlength=x_m.size)
         chosen = np.bincount(canary[picked], minlength=x_m.size) > 0
         return np.where(chosen, np.inf, log_ratio), chosen
+
+
+def _cap_effects(
+    run: RunFolder, offers: pd.DataFrame, asked: npt.NDArray[np.int64], nobody: Array
+) -> tuple[Array, Array]:
+    """Return the chance that one more person inside an offer is asked, and what the one displaced would have refused.
+
+    Rounds count as far as they went: those asked are those in the event log.
+    """
+    share, displaced = np.ones(len(offers)), np.ones(len(offers))
+    if "phones_share" in offers:
+        thinned = offers["phones_share"].to_numpy(dtype=np.float64)
+        share = np.where(np.isfinite(thinned), thinned, share)
+    if "most_recipients" in offers and not run.offer_truth.empty:
+        capped = offers["most_recipients"].notna().to_numpy()
+        idle = run.offer_truth["idle_workers"].reindex(offers.index).to_numpy(dtype=np.float64)
+        full = capped & (idle > asked) & (asked > 0)  # else everyone inside was asked, and one more would be, too
+        share = np.where(full, asked / (idle + 1), share)
+        displaced = np.where(full, np.exp(-np.log(np.maximum(nobody, 1e-300)) / np.maximum(asked, 1)), 1.0)
+    return share, displaced
 
 
 def _regions(offers: pd.DataFrame) -> tuple[Array, ...]:

@@ -89,9 +89,9 @@ class ExpectedSuccess(Plan, TaskMetric):
 class DensityErrorAtOffers(Plan, TaskMetric):
     """Error of the number of idle people that the server expects inside its first offers, against the true number.
 
-    |expected - true| / max(true, 1), mean over offered tasks; `density_error_at_offers_signed` without the bars. By age
-    of the release: `…_age_600` are offers from releases younger than 600 s, `…_age_1800` up to 1,800 s, `…_age_older`
-    the others, each where there are any. Only where offers go to everyone in a place.
+    |expected - true| / max(true, 1), mean over offered tasks. By age of the release: `…_age_600` are offers from
+    releases younger than 600 s, `…_age_1800` up to 1,800 s, `…_age_older` the others, where there is more than one of
+    these. Only where offers go to people in a place.
     """
 
     kind: ClassVar[str] = "density_error_at_offers"
@@ -99,22 +99,32 @@ class DensityErrorAtOffers(Plan, TaskMetric):
     better: ClassVar[str] = "lower"
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
-        """Return the mean error, signed too, and by age."""
-        signed = self._signed(run)
-        if signed is None:
+        """Return the mean error, and by age."""
+        error = self.per_task(run)
+        if error is None:
             return {}
-        age_s = run.offer_truth["age_s"].reindex(signed.index)
+        age_s = run.offer_truth["age_s"].reindex(error.index)
         ages = {"600": age_s < 600, "1800": (age_s >= 600) & (age_s < 1800), "older": age_s >= 1800}
-        found = {self.kind: mean(signed.abs()), f"{self.kind}_signed": mean(signed)}
-        aged = {f"{self.kind}_age_{name}": signed[which].abs() for name, which in ages.items() if which.any()}
-        return found | {key: mean(values) for key, values in aged.items() if len(aged) > 1}
+        aged = {f"{self.kind}_age_{name}": error[which] for name, which in ages.items() if which.any()}
+        return {self.kind: mean(error)} | {key: mean(values) for key, values in aged.items() if len(aged) > 1}
 
     def per_task(self, run: RunFolder) -> pd.Series | None:
         """Return the error of each offered task."""
-        signed = self._signed(run)
+        signed = DensityBiasAtOffers().per_task(run)
         return None if signed is None else signed.abs()
 
-    def _signed(self, run: RunFolder) -> pd.Series | None:
+
+class DensityBiasAtOffers(Plan, TaskMetric):
+    """Signed error of the number of idle people expected inside first offers: (expected - true) / max(true, 1), mean.
+
+    Positive: the server expects more than there are. Only where offers go to people in a place.
+    """
+
+    kind: ClassVar[str] = "density_error_at_offers_signed"
+    unit: ClassVar[str] = "share"
+
+    def per_task(self, run: RunFolder) -> pd.Series | None:
+        """Return the signed error of each offered task."""
         if run.offer_truth.empty or not (plans_circles(run) or plans_regions(run)):
             return None
         true = run.offer_truth["idle_workers"].astype("float64")

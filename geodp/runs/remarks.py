@@ -151,12 +151,13 @@ def _causes_of_gap(run: RunFolder) -> Iterator[str]:
     if _assignment_field(run, "model") == "printed":
         yield "the printed model puts all workers at two thirds of the radius and counts fractions of one"
     believed = "counts" if assignment.plans_regions else "densities"
+    noise_aware = _assignment_field(run, "planning") == "noise_aware"
     if not (assignment.plans_regions or assignment.plans_circles):
         yield "workers who reported near each other are not independent, and some of those asked were elsewhere"
     elif (run.estimates and assignment.plans_circles) or any(
         float(release.noise_scale.max()) > 0 for release in run.densities
     ):
-        if _assignment_field(run, "planning") == "noise_aware":
+        if noise_aware:
             yield f"noise in the {believed}, for which `planning: noise_aware` accounts on average only"
         else:
             yield f"plans believe noisy {believed}, whose errors do not cancel (see `planning: noise_aware`)"
@@ -169,7 +170,7 @@ def _causes_of_gap(run: RunFolder) -> Iterator[str]:
     busy = run.answers["reason"].isin([str(Reason.BUSY), str(Reason.TAKEN)]).mean()
     if busy >= 0.01:
         yield f"{quantity(busy, 'share')} of those asked were busy, which counts do not show"
-    if not assignment.plans_regions:
+    if not assignment.plans_regions and not noise_aware:
         yield "density varies inside a circle, and circles reach beyond the region's edge"
     assumed = scenario.server.assumed_acceptance
     if assumed is not None and assumed != scenario.workers.acceptance:
@@ -186,7 +187,13 @@ def _unreachable(run: RunFolder) -> Iterator[str]:
 
 
 def _disclosure(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
-    if measured["interaction_leakage_max"].value is None and len(run.interaction):
+    if _assignment_field(run, "recipients") == "nearest" and len(run.interaction):
+        yield (
+            "The nearest people are asked first (`recipients: nearest`): a winner proves that few others are nearer, "
+            "and one more person can make what the server saw impossible. What outcomes disclose has no finite bound; "
+            "`recipients: random` bounds it."
+        )
+    elif measured["interaction_leakage_max"].value is None and len(run.interaction):
         yield (
             "Nobody took an offer that the acceptance model accepts with certainty, which discloses "
             "without bound. A ceiling below 1 (`workers.acceptance`) bounds it."
@@ -250,8 +257,8 @@ def _regions(run: RunFolder) -> Iterator[str]:
     short = int(notes.map(lambda words: Note.SHORT_OF_TARGET in words).sum())
     if short:
         yield (
-            f"{short:,} regions took in every cell within the maximum travel distance and were still planned short of "
-            "the target; they were offered all the same."
+            f"{short:,} regions took in every useful cell within the maximum travel distance and were still planned "
+            "short of the target; they were offered all the same."
         )
 
 

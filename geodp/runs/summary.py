@@ -130,7 +130,9 @@ def _effort_sentences(run: RunFolder, measured: dict[str, Measured]) -> list[str
     lines = []
     if asked is not None:
         who = "looked at" if run.scenario.server.mode == "worker_selected" else "were asked about"
-        lines.append(f"{quantity(asked)} workers {who} each task on average.")
+        rounds = measured["rounds"].value if "rounds" in measured else None
+        along = "" if rounds is None or rounds < 1.005 else f", in {quantity(rounds)} rounds"
+        lines.append(f"{quantity(asked)} workers {who} each task on average{along}.")
     if travel is not None:
         done = "" if waited is None else f", and tasks were done {quantity(waited, 's')} after they arrived"
         lines.append(f"Those who went travelled {quantity(travel, 'm')} on average{done}.")

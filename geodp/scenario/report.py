@@ -44,6 +44,7 @@ def _facts(scenario: Scenario) -> list[tuple[str, str]]:
         *_published(scenario),
         *_budget(scenario),
         *_noise(scenario),
+        *_asking(scenario),
         ("size", _size(scenario)),
     ]
 
@@ -148,6 +149,20 @@ def _device_budget(scenario: Scenario) -> list[tuple[str, str]]:
         text += f"; the schedule has {scheduled} reports, afterwards: {scenario.device.budget.when_spent}"
     together = guarantee.together(affordable, f"All {affordable:,} reports of one phone") if affordable else ""
     return [("budget", text), *([("together", together)] if together else [])]
+
+
+def _asking(scenario: Scenario) -> list[tuple[str, str]]:
+    """Say what asking the nearest people first gives away."""
+    if getattr(scenario.server.assignment, "recipients", "random") != "nearest":
+        return []
+    return [
+        (
+            "asking",
+            "the nearest people first: a winner proves that few others are nearer, about ln(N/K) nats about her place "
+            "for K of N people asked, and what outcomes disclose about the others has no finite bound; "
+            "recipients: random bounds it",
+        )
+    ]
 
 
 def _noise(scenario: Scenario) -> list[tuple[str, str]]:
