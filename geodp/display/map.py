@@ -60,7 +60,7 @@ def write_map(run: RunFolder, path: Path, *, public: bool = False) -> Path:
     text = build_map(run, public=public)
     inside = is_sealed(run.manifest) and path.resolve().parent == run.path.resolve()
     try:
-        with run.unchanged() if inside else nullcontext():
+        with run.hold_unchanged() if inside else nullcontext():
             path.parent.mkdir(parents=True, exist_ok=True)
             write_text_whole(path, text)
     except OSError as error:

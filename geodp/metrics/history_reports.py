@@ -40,15 +40,15 @@ class ScoredHistories:
         """True number of items per person and category."""
         return np.asarray(self.owned @ self.catalogue.membership)
 
-    def protected(self) -> Flags:
+    def find_protected(self) -> Flags:
         """Return the items about which something is promised: some perturbed category, and none of level `no`."""
         member = self.catalogue.membership > 0
         perturbed, silent = (self.level == name for name in ("perturbed", "no"))
         return np.asarray((perturbed @ member.T) & ~(silent @ member.T))
 
-    def protected_errors(self) -> Array:
+    def measure_protected_errors(self) -> Array:
         """Return each person's mean error of counts over perturbed categories (NaN: none is perturbed)."""
-        protected, member = self.protected(), self.catalogue.membership
+        protected, member = self.find_protected(), self.catalogue.membership
         gap = np.abs((self.reported & protected) @ member - (self.owned & protected) @ member)
         perturbed = self.level == "perturbed"
         number = perturbed.sum(axis=1)
@@ -56,7 +56,7 @@ class ScoredHistories:
         return np.asarray(np.divide(total, number, out=np.full(len(total), np.nan), where=number > 0))
 
 
-def scored_histories(run: RunFolder) -> ScoredHistories | None:
+def read_scored_histories(run: RunFolder) -> ScoredHistories | None:
     """Return the last report of phones with the truth at that time (None when they reported nothing)."""
     if run.scenario.device.history_report is None or not run.history_reports:
         return None
@@ -72,7 +72,7 @@ def _read(run: RunFolder) -> ScoredHistories:
     report, histories, venues = run.history_reports[-1], run.visits, run.venues
     catalogue = venue_catalogue(venues, getattr(report.device, "typical_items", 17.0))
     people = {name: number for number, name in enumerate(histories.people.tolist())}
-    owned = histories.visited(venues.size, report.time_s)
+    owned = histories.find_visited(venues.size, report.time_s)
     reported = np.zeros_like(owned)
     rows = report.items["user"].map(people).to_numpy(dtype=np.int64)
     reported[rows, venues.numbers_of(report.items["venue"].tolist())] = True
@@ -101,10 +101,10 @@ class CategoryMae(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Compare numbers per category person by person."""
-        found = scored_histories(run)
+        found = read_scored_histories(run)
         if found is None:
             return {}
-        errors = found.protected_errors()
+        errors = found.measure_protected_errors()
         everything = np.abs(found.reported @ found.catalogue.membership - found.true_counts).mean(axis=1)
         return {self.kind: mean(errors[np.isfinite(errors)]), "category_mae_all": mean(everything)}
 
@@ -112,8 +112,8 @@ class CategoryMae(Metric):
         """Return the error of every person, to pair people with themselves."""
         import pandas as pd
 
-        found = scored_histories(run)
-        return None if found is None else pd.Series(found.protected_errors())
+        found = read_scored_histories(run)
+        return None if found is None else pd.Series(found.measure_protected_errors())
 
 
 class CategoryMaeBound(Metric):
@@ -132,13 +132,13 @@ class CategoryMaeBound(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Average the bound over people."""
-        found = scored_histories(run)
+        found = read_scored_histories(run)
         if found is None:
             return {}
         bound = getattr(found.report.device, "error_bound", None)
         if bound is None or getattr(found.report.device, "method", "") == "nothing":
             return {self.kind: Measured(None)}
-        member, protected = found.catalogue.membership, found.protected()
+        member, protected = found.catalogue.membership, found.find_protected()
         choices, first, counts = np.unique(found.level, axis=0, return_index=True, return_counts=True)
         total, people = 0.0, 0
         for levels, person, number in zip(choices, first, counts, strict=True):
@@ -162,7 +162,7 @@ class ItemsKept(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Compare reported items with true ones."""
-        found = scored_histories(run)
+        found = read_scored_histories(run)
         if found is None:
             return {}
         true, reported = found.owned.sum(axis=1), found.reported.sum(axis=1)

@@ -39,7 +39,7 @@ class ScoredVisits:
         return bool((self.released.venue >= 0).any())
 
 
-def scored_visits(run: RunFolder, item: PublishedRun) -> ScoredVisits:
+def read_scored_visits(run: RunFolder, item: PublishedRun) -> ScoredVisits:
     """Read a publication of visits and the truth behind it (once per opened run)."""
     cache: dict[str, ScoredVisits] = run.__dict__.setdefault("_scored_visits", {})
     if item.name not in cache:
@@ -95,7 +95,7 @@ class PriLocationDistanceError(VisitMetric, RecordErrors):
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:
         """Return the mean distance of every person's visits."""
-        found = scored_visits(run, item)
+        found = read_scored_visits(run, item)
         return scores.distance_errors(found.replacements, found.hierarchy, found.sensitivity_m)
 
 
@@ -110,7 +110,7 @@ class VisitCountError(VisitMetric, RecordErrors):
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:
         """Return the difference of every person's numbers."""
-        found = scored_visits(run, item)
+        found = read_scored_visits(run, item)
         return scores.count_errors(found.histories, found.released)
 
 
@@ -128,7 +128,7 @@ class SameDistrictShare(VisitMetric):
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Compare units of true and published places."""
-        found = scored_visits(run, item)
+        found = read_scored_visits(run, item)
         kept = found.replacements.survived & (found.replacements.released_venue >= 0)
         shares = {}
         for name in ("district", "city"):
@@ -170,11 +170,11 @@ class PopularityTau(VisitMetric):
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Rank venues by true and by published visits."""
-        found = scored_visits(run, item)
+        found = read_scored_visits(run, item)
         if not found.names_venues:
             return {self.kind: Measured(None), "popularity_top20": Measured(None)}
         tau, kept = scores.popularity(found.histories, found.released, found.venues, top=20)
-        return {self.kind: _defined(tau), "popularity_top20": Measured(kept)}
+        return {self.kind: _as_measured(tau), "popularity_top20": Measured(kept)}
 
 
 class CategoryHistogramError(VisitMetric):
@@ -189,10 +189,10 @@ class CategoryHistogramError(VisitMetric):
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Compare the two histograms."""
-        found = scored_visits(run, item)
+        found = read_scored_visits(run, item)
         if not found.names_venues:
             return {self.kind: Measured(None)}
-        return {self.kind: _defined(scores.category_error(found.histories, found.released, found.venues))}
+        return {self.kind: _as_measured(scores.category_error(found.histories, found.released, found.venues))}
 
 
 class ReidentifiedShare(VisitMetric):
@@ -211,8 +211,8 @@ class ReidentifiedShare(VisitMetric):
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Match published rows to people."""
-        found = scored_visits(run, item)
-        matching = scores.matched(found.histories, found.released, found.venues)
+        found = read_scored_visits(run, item)
+        matching = scores.match_people(found.histories, found.released, found.venues)
         return {
             self.kind: _of_people(matching.shares(1)),
             "reidentified_top5": _of_people(matching.shares(5)),
@@ -228,5 +228,5 @@ def _of_people(shares: Array) -> Measured:
     return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))
 
 
-def _defined(value: float) -> Measured:
+def _as_measured(value: float) -> Measured:
     return Measured(value if math.isfinite(value) else None)

@@ -67,7 +67,7 @@ class PublishedRun:
             )
         return self.run.table(f"truth/publications/{self.name}/{name}.parquet")
 
-    def locked(self) -> PublishedRun:
+    def without_truth(self) -> PublishedRun:
         """Return the publication without its truth."""
         return replace(self, truth_locked=True)
 

@@ -35,7 +35,7 @@ class SyntheticTrajectoriesLayer(PublicationLayer):
         if item is None or item.released.empty:
             return
         trips = Trajectories.from_frame(item.released, page.region)
-        during = trips.chosen(trips.departures_s < run.scenario.duration_s)  # a player has no later time
+        during = trips.select(trips.departures_s < run.scenario.duration_s)  # a player has no later time
         if during.size < trips.size:
             page.note(f"{trips.size - during.size:,} synthetic trips begin after the end of the run and are not drawn")
         _draw_ways(self, page, during, Mark("synthetic trip", REPORT, "line", trips.size), limit=self.max_trips)

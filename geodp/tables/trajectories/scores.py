@@ -62,12 +62,12 @@ def trip_jsd(real: Trajectories, synthetic: Trajectories, region: Region) -> flo
 
 def diameter_jsd(real: Trajectories, synthetic: Trajectories, region: Region) -> float | None:  # noqa: ARG001
     """Return the divergence of diameters in 20 bins up to the greatest real one, and one beyond."""
-    return _binned_jsd(diameters_m(real), diameters_m(synthetic))
+    return _measure_binned_jsd(diameters_m(real), diameters_m(synthetic))
 
 
 def length_jsd(real: Trajectories, synthetic: Trajectories, region: Region) -> float | None:  # noqa: ARG001
     """Return the divergence of path lengths in 20 bins up to the greatest real one, and one beyond."""
-    return _binned_jsd(real.lengths_m, synthetic.lengths_m)
+    return _measure_binned_jsd(real.lengths_m, synthetic.lengths_m)
 
 
 def pattern_f1(real: Trajectories, synthetic: Trajectories, region: Region) -> float | None:
@@ -163,7 +163,7 @@ def _ends(trajectories: Trajectories, region: Region) -> Integers:
     return grid.locate(x[first], y[first]) * grid.size + grid.locate(x[last], y[last])
 
 
-def _binned_jsd(real: Array, synthetic: Array) -> float | None:
+def _measure_binned_jsd(real: Array, synthetic: Array) -> float | None:
     if not real.size or not synthetic.size:
         return None
     greatest = float(real.max()) or 1.0  # every real one is 0: then anything longer is beyond
@@ -245,7 +245,7 @@ def diameters_m(trajectories: Trajectories) -> Array:
     for number in np.flatnonzero(many):
         points = slice(left.first[number], left.first[number + 1])
         best[number] = _by_hull(left.x_m[points], left.y_m[points])
-    best[~many] = _by_pairs(left.chosen(~many))
+    best[~many] = _by_pairs(left.select(~many))
     return best
 
 
@@ -278,7 +278,7 @@ _LEAST_M = 1e-3  # held-out trips that repeat known ones to the millimetre: ther
 
 
 @dataclass(frozen=True)
-class Memorisation:
+class NearestDistances:
     """Distances to the nearest real trajectory, of synthetic and of held-out ones."""
 
     ratio: float | None
@@ -287,7 +287,7 @@ class Memorisation:
     """Share of the synthetic ones nearer than all but 5 % of the held-out ones: 5 % when nothing is memorised."""
 
 
-def memorisation(real: Trajectories, synthetic: Trajectories) -> Memorisation:
+def memorisation(real: Trajectories, synthetic: Trajectories) -> NearestDistances:
     """Compare distances to the nearest of one half of the real trajectories: of synthetic ones and of the other half.
 
     The halves are people, so that nobody's repeated trips stand on both sides; with a single person, trajectories.
@@ -295,17 +295,17 @@ def memorisation(real: Trajectories, synthetic: Trajectories) -> Memorisation:
     of two trajectories is the root mean square distance between 16 places spread evenly along each.
     """
     if real.size < 2 or not synthetic.size:
-        return Memorisation(None, None)
+        return NearestDistances(None, None)
     rng = np.random.default_rng(_SPLIT_SEED)
     known = _half(real, rng)
     if known.all() or not known.any():
-        return Memorisation(None, None)
-    shapes = waypoints(real.chosen(_some(np.flatnonzero(known), _MOST_KNOWN, rng)))
-    unseen = waypoints(real.chosen(_some(np.flatnonzero(~known), _MOST_TRIED, rng)))
-    made = waypoints(synthetic.chosen(_some(np.arange(synthetic.size), _MOST_TRIED, rng)))
+        return NearestDistances(None, None)
+    shapes = waypoints(real.select(_some(np.flatnonzero(known), _MOST_KNOWN, rng)))
+    unseen = waypoints(real.select(_some(np.flatnonzero(~known), _MOST_TRIED, rng)))
+    made = waypoints(synthetic.select(_some(np.arange(synthetic.size), _MOST_TRIED, rng)))
     of_unseen, of_made = nearest_m(unseen, shapes), nearest_m(made, shapes)
     usual = float(np.median(of_unseen))
-    return Memorisation(
+    return NearestDistances(
         float(np.median(of_made)) / usual if usual >= _LEAST_M else None,
         float(np.mean(of_made < np.quantile(of_unseen, _NEAR_SHARE))),
     )
@@ -374,7 +374,7 @@ def sparse_remark(trips: Trajectories) -> str:
     )
 
 
-def changed_remark(given: Trajectories, released: Trajectories) -> str:
+def remark_changed(given: Trajectories, released: Trajectories) -> str:
     """Say that synthetic trips came out much longer or shorter than those they stand for ('' where they did not)."""
     if not given.size or not released.size:
         return ""

@@ -31,8 +31,8 @@ def count_errors(histories: Histories, released: ReleasedVisits) -> Array:
     """Return the difference between true and published numbers of visits of every person."""
     people = len(histories.people)
     true = np.bincount(histories.person, minlength=people)
-    told = np.bincount(released.person, minlength=people)
-    return np.asarray(np.abs(true - told), dtype=np.float64)
+    published = np.bincount(released.person, minlength=people)
+    return np.asarray(np.abs(true - published), dtype=np.float64)
 
 
 def popularity(histories: Histories, released: ReleasedVisits, venues: Venues, top: int = 20) -> tuple[float, float]:
@@ -40,9 +40,9 @@ def popularity(histories: Histories, released: ReleasedVisits, venues: Venues, t
     from scipy.stats import kendalltau
 
     true = np.bincount(histories.venue, minlength=venues.size)
-    told = np.bincount(released.venue[released.venue >= 0], minlength=venues.size)
-    tau = float(kendalltau(true, told).statistic)
-    best = [set(np.argsort(-counts, kind="stable")[:top].tolist()) for counts in (true, told)]
+    published = np.bincount(released.venue[released.venue >= 0], minlength=venues.size)
+    tau = float(kendalltau(true, published).statistic)
+    best = [set(np.argsort(-counts, kind="stable")[:top].tolist()) for counts in (true, published)]
     return tau, len(best[0] & best[1]) / min(top, venues.size)
 
 
@@ -87,11 +87,11 @@ def top_accuracy(released: npt.ArrayLike, true: npt.ArrayLike, top: int = TOP) -
 
     Venues of one group share a released number; among equals at the border any is as likely as another.
     """
-    told = np.asarray(released, dtype=np.float64)
-    top = min(top, told.size)
-    border = np.partition(told, told.size - top)[told.size - top]
-    above, equal = told > border, told == border
-    wanted = np.zeros(told.size, dtype=np.bool_)
+    published = np.asarray(released, dtype=np.float64)
+    top = min(top, published.size)
+    border = np.partition(published, published.size - top)[published.size - top]
+    above, equal = published > border, published == border
+    wanted = np.zeros(published.size, dtype=np.bool_)
     wanted[top_venues(true, top)] = True
     lucky = (top - np.count_nonzero(above)) * np.count_nonzero(equal & wanted) / np.count_nonzero(equal)
     return float((np.count_nonzero(above & wanted) + lucky) / top)
@@ -121,7 +121,7 @@ class Matching:
         return float(self.shares(top).mean())
 
 
-def matched(histories: Histories, released: ReleasedVisits, venues: Venues, most: int = MOST_PEOPLE) -> Matching:
+def match_people(histories: Histories, released: ReleasedVisits, venues: Venues, most: int = MOST_PEOPLE) -> Matching:
     """Match the published rows of at most `most` people to all people.
 
     The adversary knows everyone's true visits and the public clusters. Published numbers per cluster are true ones with
@@ -134,12 +134,12 @@ def matched(histories: Histories, released: ReleasedVisits, venues: Venues, most
     bins = np.arange(venues.size) if released.cluster is None else released.cluster
     people, width = len(histories.people), int(bins.max()) + 1
     venue = _as_venues(released, venues)
-    told = _numbers(released.person, bins[venue], people, width)[:most]
+    published = _numbers(released.person, bins[venue], people, width)[:most]
     true = _numbers(histories.person, bins[histories.venue], people, width)
-    nearer, alike = np.zeros(len(told), dtype=np.int64), np.zeros(len(told), dtype=np.int64)
-    for start in range(0, len(told), _BLOCK):
-        rows = np.arange(start, min(start + _BLOCK, len(told)))
-        apart = cdist(told[rows], true, "cityblock")
+    nearer, alike = np.zeros(len(published), dtype=np.int64), np.zeros(len(published), dtype=np.int64)
+    for start in range(0, len(published), _BLOCK):
+        rows = np.arange(start, min(start + _BLOCK, len(published)))
+        apart = cdist(published[rows], true, "cityblock")
         own = apart[np.arange(rows.size), rows][:, None]
         nearer[rows] = np.count_nonzero(apart < own, axis=1)
         alike[rows] = np.count_nonzero(apart == own, axis=1)
