@@ -27,7 +27,7 @@ from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.registry import Plugin, find
 from geodp.tables.notices import notice, notice_cap
-from geodp.tables.trajectories.scores import remark_changed
+from geodp.tables.trajectories.remarks import remark_changed
 from geodp.tables.trajectories.table import Trajectories
 
 DEFAULT_CAP = 10

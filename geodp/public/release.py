@@ -305,7 +305,7 @@ class Contours(GridCells):
         contours: Any = contour_generator(x, y, padded, fill_type=FillType.ChunkCombinedOffsetOffset)
         areas = []
         for low, high in zip(self.levels, [*self.levels[1:], np.inf], strict=True):
-            points, offsets, outer = (part[0] for part in contours.fill_paths(low, np.inf if nested else high))
+            points, offsets, outer = (part[0] for part in contours.filled(low, np.inf if nested else high))
             if points is not None:
                 kind = shapely.GeometryType.POLYGON
                 parts = shapely.from_ragged_array(kind, points, (offsets.astype(np.int64), outer.astype(np.int64)))

@@ -19,7 +19,7 @@ from geodp.tables.formats import column_names, is_csv
 from geodp.tables.notices import gather_notices, notice
 from geodp.tables.reader import PLACE, TableReader, as_text, open_table
 from geodp.tables.row_checks import MOST, Mask, RegionCheck, RowFaults, row_faults
-from geodp.tables.trajectories.scores import sparse_remark
+from geodp.tables.trajectories.remarks import sparse_remark
 from geodp.tables.trajectories.table import Trajectories
 from geodp.tables.usual_columns import candidates
 from geodp.tables.visits.histories import Venues

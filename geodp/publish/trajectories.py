@@ -24,7 +24,7 @@ from geodp.registry import plugins
 from geodp.tables.formats import is_table
 from geodp.tables.notices import notice, notice_cap
 from geodp.tables.trajectories.files import TrajectoryPoints, gather_points, read_points
-from geodp.tables.trajectories.scores import remark_changed, sparse_remark
+from geodp.tables.trajectories.remarks import remark_changed, sparse_remark
 from geodp.tables.trajectories.table import Trajectories, nobody
 
 if TYPE_CHECKING:

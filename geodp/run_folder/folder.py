@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from geodp.errors import DataError, OutputError
 from geodp.public.events import Kind
 from geodp.public.guarantee import Unit
 from geodp.public.release import Cells, DensityEstimate, Points
+from geodp.storage.files import is_regular, write_text_whole
 from geodp.storage.folders import hold_folder, put_back
 from geodp.storage.manifest import is_listed, is_sealed, names_in, read_manifest, replace_file, require_intact
 from geodp.storage.names import require_name
@@ -116,6 +117,17 @@ class RunFolder:
     def region(self) -> Region:
         """The public region."""
         return self.scenario.area
+
+    @property
+    def basemap_file(self) -> Path | None:
+        """The file of features that the map is drawn upon (None for none, and for online tiles)."""
+        name = self.scenario.map.basemap
+        if name in {"none", "osm"}:
+            return None
+        path = self.path / name  # a relative path is meant from the run folder
+        if not is_regular(path):
+            raise DataError(f"map.basemap: no file {path}. Use none, osm, or the path of a GeoJSON file.")
+        return path
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -367,6 +379,16 @@ class RunFolder:
             if self._was_replaced():
                 raise OutputError(f"{self.path}: was replaced or changed meanwhile. Run the same command again.")
             yield
+
+    def write_derived(self, path: Path, text: str, what: str) -> None:
+        """Write what was worked out from the run to a file, whole or not at all; inside the folder the run is held."""
+        inside = is_sealed(self.manifest) and path.resolve().parent == self.path.resolve()
+        try:
+            with self.hold_unchanged() if inside else nullcontext():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_text_whole(path, text)
+        except OSError as error:
+            raise OutputError(f"{path}: {what} could not be written ({error.strerror or error})") from error
 
     def _was_replaced(self) -> bool:
         """Tell whether another run has taken the place of the one that was opened."""

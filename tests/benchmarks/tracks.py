@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from geodp.geometry import Region
+from geodp.run_folder.trip_scores import SCORES, memorisation
 from geodp.tables.trajectories.generated_trips import BRINKHOFF_TRIPS, TAXI_TRIPS, generate_trips
-from geodp.tables.trajectories.scores import SCORES, memorisation
 from geodp.tables.trajectories.table import Trajectories
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import cpu_s, scratch_folder, usage_of

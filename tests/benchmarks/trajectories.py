@@ -16,8 +16,8 @@ from geodp.curator.publications.synthetic_trips import SyntheticTrips
 from geodp.geometry import Region
 from geodp.privacy.noise import SimulatedNoise
 from geodp.registry import plugin
+from geodp.run_folder.trip_scores import SCORES
 from geodp.tables.trajectories.generated_trips import BRINKHOFF_TRIPS, TAXI_TRIPS, generate_trips
-from geodp.tables.trajectories.scores import SCORES
 from geodp.tables.trajectories.table import Trajectories
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import best_cpu_s, cpu_s, scratch_folder, usage_of

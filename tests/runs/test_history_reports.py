@@ -12,10 +12,10 @@ import yaml
 
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import ScenarioError
-from geodp.metrics.history_reports import read_scored_histories
 from geodp.privacy.ledger import Account, Ledger
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.run_folder.folder import RunFolder
+from geodp.run_folder.history_scores import read_scored_histories
 from geodp.runs.run import run
 from geodp.scenario.report import report
 from tests.small import small

@@ -123,7 +123,7 @@ class PublishedTrips(PublishedRecords):
     @classmethod
     def quantities(cls) -> Iterable[str]:
         """Return the scores of trips."""
-        from geodp.tables.trajectories.scores import SCORES
+        from geodp.run_folder.trip_scores import SCORES
 
         return SCORES
 
@@ -135,7 +135,7 @@ class PublishedTrips(PublishedRecords):
         noise: Noise,
     ) -> dict[str, float | None]:
         """Publish the trips once, and compare."""
-        from geodp.tables.trajectories.scores import SCORES
+        from geodp.run_folder.trip_scores import SCORES
 
         real, area = held
         released = item.release(real, area, noise)
@@ -226,7 +226,7 @@ class PublishedVisits(PublishedRecords):
         self, item: VisitsPublication, held: tuple[Histories, Venues, Hierarchy], people: int | None, noise: Noise
     ) -> dict[str, float]:
         """Publish the visits of the first people once, and compare."""
-        from geodp.tables.visits.visit_scores import count_error, distance_errors, match_people
+        from geodp.run_folder.visit_scores import count_error, distance_errors, match_people
 
         histories, venues, hierarchy = held
         histories = _first_people(histories, self.people if people is None else people)

@@ -13,9 +13,9 @@ from geodp.figures.kinds import FigureKind, Making, points_table
 from geodp.privacy.keyed_choice import user_words
 from geodp.privacy.noise import SimulatedNoise
 from geodp.registry import plugin
+from geodp.run_folder.visit_scores import absolute_errors, relative_errors, top_venues
 from geodp.tables.visits.generated_visits import DPSENSE_SHAPES, GS_SHAPES, ModelledVisits, model_visits
 from geodp.tables.visits.histories import Integers, Venues
-from geodp.tables.visits.visit_scores import absolute_errors, relative_errors, top_venues
 from geodp.tables.visits.visit_sets import VisitSets, visit_sets
 
 if TYPE_CHECKING:

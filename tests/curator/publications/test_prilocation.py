@@ -18,10 +18,10 @@ from geodp.curator.venue_clusters import cluster_around, cluster_venues, fill_sl
 from geodp.errors import DataError, NotReleasable, UsageError
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.guarantee import Unit
+from geodp.run_folder.visit_scores import match_people
 from geodp.tables.visits.generated_visits import Sizes, generate_histories
 from geodp.tables.visits.hierarchy import hierarchy_of
 from geodp.tables.visits.histories import Histories, Venues
-from geodp.tables.visits.visit_scores import match_people
 from tests.curator.publications.prilocation_law import exact_law, toy_profiles, toy_town, worst_visit
 from tests.tables.visits.tables import distance_error, same_unit_share
 

@@ -201,7 +201,7 @@ def test_with_a_large_epsilon_lengths_starts_and_times_are_the_empirical_ones() 
 
 def test_with_a_large_epsilon_trips_keep_their_lengths_ends_and_densities() -> None:
     """Every score is what two halves of the same data would give, or better; discretisation is all that is left."""
-    from geodp.tables.trajectories.scores import density_jsd, diameter_jsd, length_jsd, path_length_ratio, trip_jsd
+    from geodp.run_folder.trip_scores import density_jsd, diameter_jsd, length_jsd, path_length_ratio, trip_jsd
 
     world = trips(people=400)
     released = SyntheticTrips(epsilon=1e9, unit="trajectory").release(world, TOWN, simulated())

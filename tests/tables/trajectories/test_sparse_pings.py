@@ -8,7 +8,7 @@ import pytest
 
 from geodp.publish.request import Request
 from geodp.publish.trajectories import publish_trajectories
-from geodp.tables.trajectories.scores import remark_changed, sparse_remark
+from geodp.tables.trajectories.remarks import remark_changed, sparse_remark
 from geodp.tables.trajectories.table import Trajectories
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array
-from geodp.tables.visits.hierarchy import Hierarchy
+from geodp.tables.visits.hierarchy import Hierarchy, hierarchy_of
 from geodp.tables.visits.histories import Histories, Integers, ReleasedVisits, Replacements, Venues
+
+if TYPE_CHECKING:
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 
 def distance_errors(truth: Replacements, hierarchy: Hierarchy, sensitivity_m: Array) -> Array:
@@ -161,3 +166,63 @@ def _as_venues(released: ReleasedVisits, venues: Venues) -> Integers:
 def _numbers(person: Integers, bins: Integers, people: int, width: int) -> Array:
     count = np.bincount(person * width + bins, minlength=people * width)
     return count.reshape(people, width).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredVisits:
+    """One publication of visits with everything a score needs."""
+
+    histories: Histories
+    venues: Venues
+    hierarchy: Hierarchy
+    released: ReleasedVisits
+    replacements: Replacements
+    sensitivity_m: Array
+    """HS of each person's level, metres."""
+
+    @property
+    def names_venues(self) -> bool:
+        """Whether published places are venues, and not centroids of some."""
+        return bool((self.released.venue >= 0).any())
+
+    def find_units(self, part: str) -> Integers | None:
+        """Return each venue's unit of the level that plays a part, `city` or `district`.
+
+        It is the level of that name, else the coarsest (city) or the one above the finest. None where the hierarchy has
+        too few levels for it.
+        """
+        levels = self.hierarchy.levels
+        city = levels[0] if len(levels) > 1 else None
+        district = levels[-2] if len(levels) > 2 else (levels[-1] if levels else None)
+        level = part if part in levels else city if part == "city" else district
+        return None if level is None else self.hierarchy.units[level]
+
+
+def read_scored_visits(run: RunFolder, item: PublishedRun) -> ScoredVisits:
+    """Read a publication of visits and the truth behind it (once per opened run)."""
+    cache: dict[str, ScoredVisits] = run.__dict__.setdefault("_scored_visits", {})
+    if item.name not in cache:
+        cache[item.name] = _read_scored(run, item)
+    return cache[item.name]
+
+
+def _read_scored(run: RunFolder, item: PublishedRun) -> ScoredVisits:
+    histories, venues, frame = run.visits, run.venues, item.released
+    number = {name: place for place, name in enumerate(histories.people.tolist())}
+    x_m, y_m = venues.region().projection.to_m(lon=frame["lon"].to_numpy(), lat=frame["lat"].to_numpy())
+    label = item.facts.get("cluster")
+    released = ReleasedVisits(
+        histories.people,
+        frame["user"].map(number).to_numpy(dtype=np.int64),
+        venues.numbers_of(frame["venue"].tolist()),
+        x_m,
+        y_m,
+        item.kind,
+        item.guarantee,
+        None if label is None else np.array(label, dtype=np.int64),
+    )
+    rows = item.truth("replacements")
+    replaced = Replacements(**{name: rows[name].to_numpy() for name in rows.columns})
+    people = item.truth("people")
+    order = people.set_index("user")["sensitivity_m"].reindex(histories.people.astype(str)).to_numpy(dtype=np.float64)
+    return ScoredVisits(histories, venues, hierarchy_of(venues), released, replaced, order)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from geodp.run_folder.trip_scores import memorisation, nearest_m, waypoints
 from geodp.tables.trajectories.generated_trips import TripSizes, generate_trips
-from geodp.tables.trajectories.scores import memorisation, nearest_m, waypoints
 from geodp.tables.trajectories.table import Trajectories, nobody
 from tests.tables.trajectories.hand_made import BOX, table
 

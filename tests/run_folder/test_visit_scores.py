@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from geodp.public.guarantee import Guarantee
-from geodp.tables.visits.generated_visits import Sizes, generate_histories
-from geodp.tables.visits.hierarchy import Hierarchy
-from geodp.tables.visits.histories import Histories, ReleasedVisits, Replacements
-from geodp.tables.visits.visit_scores import (
+from geodp.run_folder.visit_scores import (
     category_error,
     count_error,
     match_people,
     popularity,
 )
+from geodp.tables.visits.generated_visits import Sizes, generate_histories
+from geodp.tables.visits.hierarchy import Hierarchy
+from geodp.tables.visits.histories import Histories, ReleasedVisits, Replacements
 from tests.tables.visits.tables import distance_error, same_unit_share
 
 PEOPLE = np.array(["u", "v"], dtype=np.object_)

@@ -7,9 +7,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from geodp.geometry import Grid
-from geodp.tables.trajectories.cell_ways import cell_ways, square_grid
-from geodp.tables.trajectories.generated_trips import TripSizes, generate_trips
-from geodp.tables.trajectories.scores import (
+from geodp.run_folder.trip_scores import (
     SCORES,
     density_jsd,
     diameter_jsd,
@@ -26,6 +24,8 @@ from geodp.tables.trajectories.scores import (
     transition_jsd,
     trip_jsd,
 )
+from geodp.tables.trajectories.cell_ways import cell_ways, square_grid
+from geodp.tables.trajectories.generated_trips import TripSizes, generate_trips
 from geodp.tables.trajectories.table import Trajectories, nobody
 from tests.tables.trajectories.hand_made import BOX, table
 
