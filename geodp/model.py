@@ -72,12 +72,12 @@ class Model(BaseModel):
             found = [
                 line for line in error.errors(include_url=False) if line["loc"][:1] not in {(key,) for key in overlong}
             ]
-            lines += [_reworded(line, cls.model_fields, hint=number < _HINTS) for number, line in enumerate(found)]
-            lines += [_left_out(len(excess))] if excess else []
+            lines += [_reword_error(line, cls.model_fields, hint=number < _HINTS) for number, line in enumerate(found)]
+            lines += [_report_left_out(len(excess))] if excess else []
         else:
             if not overlong:
                 return made
-        lines += [_told(text, (key,), None) for key, text in overlong.items()]
+        lines += [_make_error(text, (key,), None) for key, text in overlong.items()]
         raise ValidationError.from_exception_data(cls.__name__, lines) from None
 
 
@@ -118,7 +118,7 @@ def _is_section(field: FieldInfo, value: Any) -> bool:
     return isinstance(value, dict) and get_origin(field.annotation) is not dict
 
 
-def _left_out(count: int) -> InitErrorDetails:
+def _report_left_out(count: int) -> InitErrorDetails:
     text = PydanticCustomError(_LEFT_OUT, "unknown key", {"count": count})
     return InitErrorDetails(type=text, loc=("(more)",), input=None)
 
@@ -128,12 +128,12 @@ def bounded(because: str, /, default: Any = ..., **bounds: Any) -> Any:
     return Field(default, json_schema_extra={_BECAUSE: because}, **bounds)
 
 
-def _reworded(line: ErrorDetails, fields: Mapping[str, FieldInfo], *, hint: bool) -> InitErrorDetails:
+def _reword_error(line: ErrorDetails, fields: Mapping[str, FieldInfo], *, hint: bool) -> InitErrorDetails:
     """Say one of pydantic's line errors in words for the person who wrote the file."""
     code, message = line["type"], line["msg"]
     loc, value, context = line["loc"], line["input"], line.get("ctx", {})
     if code == _LEFT_OUT:
-        return _left_out(context["count"])
+        return _report_left_out(context["count"])
     if code == "extra_forbidden" and len(loc) == 1:
         near = did_you_mean(str(loc[0]), fields) if hint else ""
         message = f"unknown key.{near or ' Known here: ' + ', '.join(fields) + '.'}"
@@ -142,20 +142,19 @@ def _reworded(line: ErrorDetails, fields: Mapping[str, FieldInfo], *, hint: bool
     elif code in _COMPARISONS:
         word, key = _COMPARISONS[code]
         if key == "ge" and 0 < context[key] < 1 and isinstance(value, int | float) and value <= 0:
-            return _reworded({**line, "type": "greater_than", "ctx": {"gt": 0}}, {}, hint=hint)
-        message = (
-            f"must be {word} {_figure(context[key])}, got {_shown(value)}{'' if key == 'gt' else _reason(fields, loc)}"
-        )
+            return _reword_error({**line, "type": "greater_than", "ctx": {"gt": 0}}, {}, hint=hint)
+        reason = "" if key == "gt" else _reason(fields, loc)
+        message = f"must be {word} {_figure(context[key])}, got {_format_value(value)}{reason}"
     elif code == "literal_error":
-        message = f"must be {context['expected']}, got {_shown(value)}" + _near_literal(value, context)
+        message = f"must be {context['expected']}, got {_format_value(value)}" + _near_literal(value, context)
     elif code.endswith(("_type", "_parsing", "_from_float", "_number")) and (shape := _SHAPES.get(code.split("_")[0])):
-        message = f"must be {shape}, got {_shown(value)}"
+        message = f"must be {shape}, got {_format_value(value)}"
     elif code == "value_error":
         message = message.removeprefix("Value error, ")
-    return _told(message, loc, value)
+    return _make_error(message, loc, value)
 
 
-def _told(text: str, loc: tuple[int | str, ...], value: Any) -> InitErrorDetails:
+def _make_error(text: str, loc: tuple[int | str, ...], value: Any) -> InitErrorDetails:
     return InitErrorDetails(type=PydanticCustomError("geodp", "{text}", {"text": text}), loc=loc, input=value)
 
 
@@ -188,7 +187,7 @@ def _reason(fields: Mapping[str, FieldInfo], loc: tuple[int | str, ...]) -> str:
     return f": {extra[_BECAUSE]}" if isinstance(extra, dict) and _BECAUSE in extra else ""
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     text = repr(value) if not isinstance(value, float) or math.isfinite(value) else str(value)
     return text if len(text) <= 60 else text[:57] + "..."
 

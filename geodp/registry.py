@@ -35,7 +35,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 
 from geodp.errors import BrokenPlugin, UsageError
 from geodp.model import Model, did_you_mean
-from geodp.storage.files import anchored_path, is_regular
+from geodp.storage.files import anchor_path, is_regular
 
 
 class StandInMaker(Protocol):
@@ -199,7 +199,7 @@ class FilePlugin(Plugin):
     def anchored(self, folder: Path) -> Self:
         """Return a copy whose files are found from the given folder."""
         named = {field: name for field in self.file_fields if (name := getattr(self, field))}
-        return self.model_copy(update={field: anchored_path(name, folder) for field, name in named.items()})
+        return self.model_copy(update={field: anchor_path(name, folder) for field, name in named.items()})
 
 
 P = TypeVar("P", bound=Plugin)
@@ -417,16 +417,16 @@ def given_files() -> tuple[str, ...]:
 
 
 @cache
-def _installed() -> tuple[importlib.metadata.EntryPoint, ...]:
+def _find_installed() -> tuple[importlib.metadata.EntryPoint, ...]:
     return tuple(importlib.metadata.entry_points(group=ENTRY_POINTS))
 
 
 @cache
 def load_installed() -> None:
     """Import the plug-ins that installed packages offer; one that is broken is left out with a warning."""
-    for name in ROOMS if _installed() else ():  # first come those of geodp: their names are taken
+    for name in ROOMS if _find_installed() else ():  # first come those of geodp: their names are taken
         room(name)
-    for point in _installed():
+    for point in _find_installed():
         try:
             point.load()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it must not stop other commands
@@ -446,7 +446,7 @@ def origin(cls: type[Plugin]) -> str:
         return package
     if package.startswith(USER_MODULE):
         return inspect.getfile(cls)
-    offers = [point for point in _installed() if point.module.partition(".")[0] == package]
+    offers = [point for point in _find_installed() if point.module.partition(".")[0] == package]
     return _distribution(offers[0]) if offers else cls.__module__
 
 
@@ -455,7 +455,7 @@ def blamed(error: BaseException, loading: Path | None = None) -> str | None:
 
     None where no line of such a file (or of the one that is being loaded) had a part in it.
     """
-    foreign = (USER_MODULE, *(point.module.partition(".")[0] for point in _installed()))
+    foreign = (USER_MODULE, *(point.module.partition(".")[0] for point in _find_installed()))
     found: tuple[str, int | None, str, BaseException] | None = None
     link: BaseException | None = error
     while link is not None:

@@ -26,7 +26,7 @@ from tests.house import (
 )
 
 UNTRUSTED = {"public"}
-READERS = {"run_folder", "public", "tables", "storage"}
+READERS = {"run_folder", "public"}
 ALLOWED = {
     "public": set[str](),
     "storage": set[str](),

@@ -165,13 +165,13 @@ def forward_backward(likelihood: Array, start: Array, moves: list[list[tuple[flo
     """
     times = likelihood.shape[1]
     seen = np.empty_like(likelihood)
-    seen[:, 0] = _scaled(start * likelihood[:, 0])
+    seen[:, 0] = _scale_belief(start * likelihood[:, 0])
     for t in range(1, times):
-        seen[:, t] = _scaled(_forward(seen[:, t - 1], moves[t - 1]) * likelihood[:, t])
+        seen[:, t] = _scale_belief(_forward(seen[:, t - 1], moves[t - 1]) * likelihood[:, t])
     later = np.ones_like(start)
     for t in range(times - 2, -1, -1):
-        later = _scaled(_backward(later * likelihood[:, t + 1], moves[t]))
-        seen[:, t] = _scaled(seen[:, t] * later)
+        later = _scale_belief(_backward(later * likelihood[:, t + 1], moves[t]))
+        seen[:, t] = _scale_belief(seen[:, t] * later)
     return seen
 
 
@@ -223,7 +223,7 @@ def _best_step(score: Array, kinds: list[tuple[Array, Array]]) -> tuple[Array, n
     return best, origin.reshape(people, -1)
 
 
-def _scaled(belief: Array) -> Array:
+def _scale_belief(belief: Array) -> Array:
     """Return the beliefs with a largest value of 1 each: products of many stay in range."""
     largest = belief.max(axis=(1, 2), keepdims=True)
     return np.asarray(belief / np.where(largest > 0, largest, 1.0))

@@ -100,14 +100,14 @@ def _run_outcomes(request: AuditRequest, path: Path) -> Iterator[AuditOutcome]:
     for name, arm in (run.arms or {"": run}).items():
         if request.view == "server":
             estimate = estimate_server_view(arm, **settings)
-            told = AuditOutcome(estimate.text(), estimate.as_dict(), refuted=False)
+            outcome = AuditOutcome(estimate.text(), estimate.as_dict(), refuted=False)
         else:
             audit = audit_releases(arm, **settings)
-            told = _outcome(audit, text_of(audit), request)
-            told.values["view"] = "releases"
+            outcome = _outcome(audit, text_of(audit), request)
+            outcome.values["view"] = "releases"
         if name:
-            told.values["arm"] = name
-        yield AuditOutcome(f"{name}: {told.text}" if name else told.text, told.values, told.refuted)
+            outcome.values["arm"] = name
+        yield AuditOutcome(f"{name}: {outcome.text}" if name else outcome.text, outcome.values, outcome.refuted)
 
 
 def publish_outcomes(request: AuditRequest, asked: str | None, files: int | None) -> Iterator[AuditOutcome]:

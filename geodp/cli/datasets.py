@@ -33,9 +33,9 @@ Force = Annotated[bool, typer.Option("--force", help="Replace an existing folder
 @app.command("list")
 def list_() -> None:
     """List known data sets: what they are, how to get them, their format and columns."""
-    from geodp.datasets.describe import known_datasets
+    from geodp.datasets.describe import describe_datasets
 
-    say(known_datasets())
+    say(describe_datasets())
 
 
 @app.command()

@@ -99,8 +99,8 @@ def _exit_code(words: list[str]) -> int:  # noqa: PLR0911 - a code for every way
         else:
             from geodp.registry import blamed
 
-            told = blamed(error) or f"unexpected {type(error).__name__}: {error}"
-            typer.echo(f"{told}\nRun again with --debug for details.", err=True)
+            message = blamed(error) or f"unexpected {type(error).__name__}: {error}"
+            typer.echo(f"{message}\nRun again with --debug for details.", err=True)
         return 1
 
 

@@ -41,14 +41,14 @@ def plugin_list(family: str | None = None) -> str:
     for name in [family] if family is not None else ROOMS:
         known = plugins(name)
         blocks.append(f"{name} ({len(known)})\n{'=' * len(name)}")
-        blocks += [_described(cls) for cls in known.values()] or ["  none in this version"]
+        blocks += [_describe_plugin(cls) for cls in known.values()] or ["  none in this version"]
     return "\n\n".join(blocks)
 
 
-def _described(cls: type[Plugin]) -> str:
+def _describe_plugin(cls: type[Plugin]) -> str:
     from geodp.registry import origin
 
-    lines = [f"{cls.kind} ({origin(cls)})", _wrapped(cls.headline(), "  ")]
+    lines = [f"{cls.kind} ({origin(cls)})", _wrap_text(cls.headline(), "  ")]
     for word, kinds in (("reads", cls.reads), ("releases", cls.releases)):
         if kinds:
             lines.append(f"  {word}: {', '.join(sorted(kinds))}")
@@ -59,11 +59,11 @@ def _described(cls: type[Plugin]) -> str:
         about = " ".join((field.description or "").split())
         lines.append(f"  {name}: {_type(field.annotation)} = {shown}" + (f"  [{unit}]" if unit else ""))
         if about:
-            lines.append(_wrapped(about, "      "))
+            lines.append(_wrap_text(about, "      "))
     for title in ("Guarantee", "Reference"):
         text = cls.section(title)
         if text:
-            lines.append(_wrapped(f"{title}: {text}", "  "))
+            lines.append(_wrap_text(f"{title}: {text}", "  "))
     return "\n".join(lines)
 
 
@@ -78,7 +78,7 @@ def _longest(item: tuple[str, str]) -> int:
     return -len(item[0])
 
 
-def _wrapped(text: str, indent: str) -> str:
+def _wrap_text(text: str, indent: str) -> str:
     return textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ")
 
 

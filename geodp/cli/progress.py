@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def shown_progress(*, quiet: bool) -> Iterator[Callable[[str, float], None]]:
+def show_progress(*, quiet: bool) -> Iterator[Callable[[str, float], None]]:
     """Yield a callback that shows phase and share done; silent when asked, or when nobody watches."""
     if quiet or not sys.stderr.isatty():
         yield lambda _phase, _share: None
@@ -27,7 +27,7 @@ def shown_progress(*, quiet: bool) -> Iterator[Callable[[str, float], None]]:
 
 
 @contextmanager
-def shown_sweep(*, quiet: bool) -> Iterator[tuple[Callable[[Progress], None] | None, Callable[[str], None]]]:
+def show_sweep(*, quiet: bool) -> Iterator[tuple[Callable[[Progress], None] | None, Callable[[str], None]]]:
     """Yield callbacks that show how far a sweep is (None: nobody watches) and which runs failed, as it happens."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn

@@ -33,11 +33,11 @@ def run(
     _plugins: Plugins = None,
 ) -> None:
     """Run a scenario into a run folder."""
-    from geodp.cli.progress import shown_progress
-    from geodp.tables.notices import gathered
+    from geodp.cli.progress import show_progress
+    from geodp.tables.notices import gather_notices
 
     # What is noticed on the way is in the run's own notices, too: checks read the files before the run does.
-    with shown_progress(quiet="--quiet" in flags) as progress, gathered():
+    with show_progress(quiet="--quiet" in flags) as progress, gather_notices():
         from geodp.runs.run import run as run_scenario
 
         result = run_scenario(file, out, seed=seed, overrides=overrides(settings), force=force, progress=progress)
@@ -73,7 +73,7 @@ def map_(
     from geodp.display.map import require_page, write_map
 
     path = require_page(out or run / ("map-public.html" if public else "map.html"))
-    opened = _opened(run, trust_plugins=trust_plugins)
+    opened = _open_run(run, trust_plugins=trust_plugins)
     say(f"wrote {write_map(opened, path, public=public)}\n{PUBLIC if public else TRUTH}")
 
 
@@ -83,7 +83,7 @@ def metrics(run: RunArgument, trust_plugins: TrustPlugins = False, _plugins: Plu
 
     from geodp.runs.measure import write_metrics
 
-    values = write_metrics(_opened(run, trust_plugins=trust_plugins))
+    values = write_metrics(_open_run(run, trust_plugins=trust_plugins))
     say(json.dumps(values, indent=2))
 
 
@@ -97,7 +97,7 @@ def compare(
     from geodp.run_folder.folder import write_text
     from geodp.runs.compare import compare_runs, comparison_csv, comparison_text, differences_table, values_table
 
-    opened = {_run_name(path, runs): _opened(path, trust_plugins=trust_plugins) for path in runs}
+    opened = {_run_name(path, runs): _open_run(path, trust_plugins=trust_plugins) for path in runs}
     table = compare_runs(opened)
     if out is not None:
         write_text(out, comparison_csv(table))
@@ -106,7 +106,7 @@ def compare(
     typer.echo("\n\n".join(parts))
 
 
-def _opened(path: Path, *, trust_plugins: bool) -> RunFolder:
+def _open_run(path: Path, *, trust_plugins: bool) -> RunFolder:
     """Open a run folder, and say which of its plug-ins were not loaded."""
     from geodp.run_folder.folder import RunFolder
 

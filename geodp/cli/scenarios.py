@@ -23,19 +23,19 @@ def check(
     file: ScenarioFile, settings: Settings = None, trust_plugins: TrustPlugins = False, _plugins: Plugins = None
 ) -> None:
     """Check a scenario: all its problems, or its privacy promise, budget, noise and size."""
-    from geodp.scenario.file import left_out
+    from geodp.scenario.file import find_left_out
     from geodp.scenario.report import report
     from geodp.scenario.schema import load_scenario
-    from geodp.tables.notices import gathered
+    from geodp.tables.notices import gather_notices
 
-    with gathered() as noticed:
+    with gather_notices() as noticed:
         scenario = load_scenario(file, overrides(settings), trust_plugins=trust_plugins)
         text = report(scenario, str(file), trust_plugins=trust_plugins)
     for line in noticed:
         warn(line)
     say(text)
     if not trust_plugins:
-        warn_left_out(file, left_out(scenario.plugins, file.parent))
+        warn_left_out(file, find_left_out(scenario.plugins, file.parent))
 
 
 def schema(_plugins: Plugins = None) -> None:

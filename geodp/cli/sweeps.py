@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from geodp.cli.console import JsonFile, Plugins, Processes, Settings, flags, overrides, say, write_json
-from geodp.cli.progress import duration, shown_sweep
+from geodp.cli.progress import duration, show_sweep
 
 if TYPE_CHECKING:
     from geodp.sweeps.sweep import SweepResult
@@ -34,7 +34,7 @@ def sweep(
     if dry_run:
         say(_dry_run_text(file, out, workers))
         return
-    with shown_sweep(quiet="--quiet" in flags) as (show, complain):
+    with show_sweep(quiet="--quiet" in flags) as (show, complain):
         result = run_sweep(
             file,
             out,
@@ -46,7 +46,7 @@ def sweep(
             on_progress=show,
             on_failure=complain,
         )
-    say(finished_text(result))
+    say(describe_result(result))
     if result.failures:
         raise typer.Exit(1)
 
@@ -105,15 +105,15 @@ def _dry_run_text(file: Path, out: Path | None, workers: int | None) -> str:
     return f"{text}\nexpected time: {duration(plan.seconds_per_run * left / lanes)} on {lanes} processes{basis}"
 
 
-def finished_text(result: SweepResult) -> str:
+def describe_result(result: SweepResult) -> str:
     """Say what came out and where it is."""
     runs = result.runs
     failed = int((runs["status"] != "ok").sum())
     text = f"{len(runs) - failed} runs finished well, {failed} failed\nreport:  {result.path / 'report.html'}\n"
     text += f"tables:  {result.path / 'runs.parquet'}, {result.path / 'summary.csv'}"
     notices = result.folder.notices()
-    told = [f"take care: {notice}" for notice in notices[:_NOTICES]]
+    remarks = [f"take care: {notice}" for notice in notices[:_NOTICES]]
     more = (
         [f"take care: {len(notices) - _NOTICES:,} more of these are in the report"] if len(notices) > _NOTICES else []
     )
-    return "\n".join([text, *told, *more])
+    return "\n".join([text, *remarks, *more])

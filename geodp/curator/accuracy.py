@@ -95,7 +95,7 @@ class PaidCounts:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class NoisyEstimate:
     """A number that noisy answers tell, such as the mean error over the venues, with an interval."""
 
     value: float
@@ -112,7 +112,7 @@ class Estimate:
 class PaidAccuracy:
     """What the accuracy's part of ε bought."""
 
-    error: Estimate
+    error: NoisyEstimate
     sizes: RowSizes
     like: Array
     """Estimated true counts, the largest first: the released ones, made to add up to all visits."""
@@ -125,7 +125,7 @@ class PaidAccuracy:
 def pay_for_accuracy(counted: PaidCounts, visits: VisitTable, noise: Noise, epsilon: float) -> PaidAccuracy:
     """Ask the two questions at ε/2 each, and tell the mean error."""
     half = epsilon / 2
-    asked = laplace_counts(visits.summed(size_histogram), epsilon=half, sensitivity=1, noise=noise)
+    asked = laplace_counts(visits.sum_pieces(size_histogram), epsilon=half, sensitivity=1, noise=noise)
     sizes = RowSizes(
         asked,
         epsilon=half,
@@ -150,7 +150,9 @@ def pay_for_accuracy(counted: PaidCounts, visits: VisitTable, noise: Noise, epsi
     return PaidAccuracy(error, sizes, like, everything, total_off)
 
 
-def _measure_error(counted: PaidCounts, visits: VisitTable, sizes: RowSizes, noise: Noise, epsilon: float) -> Estimate:
+def _measure_error(
+    counted: PaidCounts, visits: VisitTable, sizes: RowSizes, noise: Noise, epsilon: float
+) -> NoisyEstimate:
     """Measure the error against users at no more than M venues, scaled to all visits: one user changes it by ρ·M.
 
     The sum is rounded to a whole number, which lies on every lattice of noise; that may add one, and the rounding
@@ -162,15 +164,15 @@ def _measure_error(counted: PaidCounts, visits: VisitTable, sizes: RowSizes, noi
     limit = int(limits[np.argmin(_UNSEEN_OFF * unseen + limits / epsilon)])
     beyond = sizes.beyond(limit)
     ratio = 1 + beyond.value / sizes.visits(limit)
-    reference = visits.summed(partial(_counts_up_to, limit=limit, key=draw_key(noise)))
+    reference = visits.sum_pieces(partial(_counts_up_to, limit=limit, key=draw_key(noise)))
     off = np.rint(np.abs(counted.count - ratio * reference).sum())
     most = ratio * limit + 2
     noisy = max(float(laplace_counts(np.array([off]), epsilon=epsilon, sensitivity=most, noise=noise)[0]), 0.0)
     spread = _LAPLACE_SURE * most / epsilon + _UNSEEN_SURE * (beyond.high - beyond.low) / 2
-    return Estimate(noisy / venues, max(noisy - spread, 0.0) / venues, (noisy + spread) / venues)
+    return NoisyEstimate(noisy / venues, max(noisy - spread, 0.0) / venues, (noisy + spread) / venues)
 
 
-def _with_model(measured: Estimate, model: float, low: float, high: float) -> Estimate:
+def _with_model(measured: NoisyEstimate, model: float, low: float, high: float) -> NoisyEstimate:
     """Weigh the measured error and the one that follows from the known noise by how far off each may be.
 
     `low` and `high` are what would follow if fewer or more visits were left out.
@@ -179,7 +181,7 @@ def _with_model(measured: Estimate, model: float, low: float, high: float) -> Es
     off = _LAPLACE_SURE * _MODEL_OFF * model + abs(high - low) / 2
     share = off**2 / (off**2 + spread**2)
     value, both = share * measured.value + (1 - share) * model, share * spread + (1 - share) * off
-    return Estimate(value, max(value - both, 0.0), value + both)
+    return NoisyEstimate(value, max(value - both, 0.0), value + both)
 
 
 def own_noise_error(noise: OwnNoise, like: Array, left_out: float) -> float:
@@ -196,7 +198,7 @@ def own_noise_error(noise: OwnNoise, like: Array, left_out: float) -> float:
 
 
 def _counts_up_to(piece: VisitSets, *, limit: int, key: bytes) -> Integers:
-    return piece.capped(limit, key).counts()
+    return piece.keep_at_most(limit, key).counts()
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +276,7 @@ class RowSizes:
         """Return `visits` for many limits."""
         return np.asarray(np.maximum(np.minimum.outer(most, self._laws.size) @ self._mean, 1.0))
 
-    def beyond(self, bound: float) -> Estimate:
+    def beyond(self, bound: float) -> NoisyEstimate:
         """Return the visits that are left out when everyone counts at no more than `bound` venues."""
         excess = np.maximum(self._laws.size - bound, 0.0)
         values = ((self._laws.share @ excess)[:, None] * self._number).reshape(-1)
@@ -282,7 +284,7 @@ class RowSizes:
         level = np.cumsum(self._weight.reshape(-1)[order])
         at = np.searchsorted(level, [0.5, (1 - SURE) / 2, (1 + SURE) / 2])
         middle, low, high = values[order][np.minimum(at, values.size - 1)] + float(self._extra @ excess)
-        return Estimate(max(middle, 0.0), max(low, 0.0), max(high, 0.0))
+        return NoisyEstimate(max(middle, 0.0), max(low, 0.0), max(high, 0.0))
 
 
 @lru_cache(maxsize=8)
@@ -305,7 +307,7 @@ def _laws(venues: int) -> _Laws:
     return _Laws((low + 1 + high) / 2, own, share, binned, prior.reshape(-1))
 
 
-def accuracy_facts(error: Estimate, *, always: bool) -> dict[str, float]:
+def accuracy_facts(error: NoisyEstimate, *, always: bool) -> dict[str, float]:
     """Return the numbers that go with published counts; what is not known is not among them.
 
     `mean_error` is the mean over all venues of |published count - number of users who were there|, all visits taken;

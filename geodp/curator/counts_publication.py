@@ -54,12 +54,12 @@ class CountsPublication(Publication):
         notice_cap(self.kind, sets.size, getattr(self, "cap", None), "venues that people visited")
         order = space_order(*venues.places_m()) if self.uses_places else None
         released = self.release(sets, noise, order)
-        told = pd.DataFrame({"venue": venues.name, "count": released.count, "lon": venues.lon, "lat": venues.lat})
+        published = pd.DataFrame({"venue": venues.name, "count": released.count, "lon": venues.lon, "lat": venues.lat})
         truth = {
             "counts": pd.DataFrame({"venue": venues.name, "count": sets.counts()}),
             "users": pd.DataFrame({"users": [sets.users]}),
         }
-        return Published(told, truth, released.facts)
+        return Published(published, truth, released.facts)
 
     @property
     def uses_places(self) -> bool:
@@ -153,7 +153,7 @@ class CappedCounts(NoisyCounts):
 
     def cap_and_key(self, visits: VisitTable, noise: Noise) -> tuple[int, bytes]:
         """Return Δ and the key by which everyone's venues beyond it are left out."""
-        return observed_cap(visits) if self.literal else min(self.cap, visits.venues), draw_key(noise)
+        return observe_cap(visits) if self.literal else min(self.cap, visits.venues), draw_key(noise)
 
     def finish_counts(self, count: Array) -> Array:
         """Apply the post-processing that is asked for."""
@@ -162,10 +162,10 @@ class CappedCounts(NoisyCounts):
 
 def count_capped(piece: VisitSets, *, cap: int, key: bytes) -> Integers:
     """Count the users of each venue, everyone at no more than `cap` venues."""
-    return piece.capped(cap, key).counts()
+    return piece.keep_at_most(cap, key).counts()
 
 
-def observed_cap(visits: VisitTable) -> int:
+def observe_cap(visits: VisitTable) -> int:
     """Return the largest number of venues of a user: private, used by literal variants alone."""
-    sizes = visits.summed(partial(VisitSets.sizes_up_to, most=visits.venues))
+    sizes = visits.sum_pieces(partial(VisitSets.sizes_up_to, most=visits.venues))
     return max(int(np.flatnonzero(sizes).max(initial=1)), 1)

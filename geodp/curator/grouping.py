@@ -74,7 +74,7 @@ def smoothing_error(ordered: Array, total: Array, width: int) -> float:
     return float((above + below).sum())
 
 
-def estimated_errors(estimate: Array, tried: Integers, scale_of_one: float) -> Array:
+def estimate_errors(estimate: Array, tried: Integers, scale_of_one: float) -> Array:
     """Return the estimated L1 error of each width: smoothing, and noise at its mean, E|Lap(b)| = b = `scale_of_one`/w.
 
     `estimate` are the estimated counts in descending order.
@@ -90,7 +90,7 @@ def best_width(estimate: Array, scale_of_one: float) -> int:
     The estimate both orders and judges, so the least error is understated; which width has it is hardly touched.
     """
     tried = widths(estimate.size)
-    errors = estimated_errors(estimate, tried, scale_of_one)
+    errors = estimate_errors(estimate, tried, scale_of_one)
     return int(tried[int(np.argmin(errors))])
 
 
@@ -143,4 +143,4 @@ def normalise_rows(piece: VisitSets, *, theta: int, step: float) -> Array:
     """
     with np.errstate(divide="ignore"):
         weight = np.minimum(1.0, theta / piece.size)
-    return piece.weighted(np.floor(weight / step) * step)
+    return piece.sum_weights(np.floor(weight / step) * step)

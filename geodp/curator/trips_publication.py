@@ -27,7 +27,7 @@ from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.registry import Plugin, find
 from geodp.tables.notices import notice, notice_cap
-from geodp.tables.trajectories.scores import changed_remark
+from geodp.tables.trajectories.remarks import remark_changed
 from geodp.tables.trajectories.table import Trajectories
 
 DEFAULT_CAP = 10
@@ -93,7 +93,7 @@ class TripsPublication(Publication):
         true, method = records.trajectories(), self.for_run(records.duration_s)
         released, receipts = method.release_with_receipts(true, records.region, noise)
         notice_cap(self.kind, np.bincount(true.person), self.cap, "trips")
-        if text := changed_remark(true, released):
+        if text := remark_changed(true, released):
             notice(f"{self.kind}: {text}")
         paid = {receipt.part: receipt.epsilon for receipt in receipts}
         used = {"trajectories_per_person": self.cap}
@@ -105,7 +105,7 @@ class TripsPublication(Publication):
         """Return the trips that count: inside the region, and of each person those that the key chooses."""
         if not region.contains(trajectories.x_m, trajectories.y_m).all():
             raise DataError("some points lie outside the region: leave them out first. Nothing was drawn.")
-        return trajectories if self.cap is None else trajectories.capped(self.cap, key)
+        return trajectories if self.cap is None else trajectories.keep_at_most(self.cap, key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,7 @@ class TripModelPublication(TripsPublication):
         """Return the part that tells the number of trips, and from how many noisy counts that is summed."""
 
     @abstractmethod
-    def _added_by_a_trip(self) -> dict[str, float]:
+    def _bound_counts_per_trip(self) -> dict[str, float]:
         """Return how much one trip adds to the parts that do not count every trip once (density: by its points)."""
 
     @property
@@ -214,17 +214,19 @@ class TripModelPublication(TripsPublication):
     def expected_error(self) -> tuple[str, dict[str, float]]:
         """Say how large the noise is, from public facts alone, in words and numbers."""
         scales = {part: self.crowd() / epsilon for part, epsilon in self.parts().items()}
-        adds = self._added_by_a_trip()
+        adds = self._bound_counts_per_trip()
         least = min(scale for part, scale in scales.items() if part not in adds)
-        told = {f"noise on {part}": scale * adds.get(part, 1.0) for part, scale in scales.items() if part != DENSITY}
+        noise_scales = {
+            f"noise on {part}": scale * adds.get(part, 1.0) for part, scale in scales.items() if part != DENSITY
+        }
         if DENSITY in scales:  # how many points a trip counts for follows from noisy counts: not known beforehand
-            told[f"noise on {DENSITY}, per point that a trip may count for"] = scales[DENSITY]
+            noise_scales[f"noise on {DENSITY}, per point that a trip may count for"] = scales[DENSITY]
         text = (
             f"A count of trips has noise of ±{least:.4g} on average at best (OUT.guarantee.json has all parts). "
             f"N trips can tell about N/{least:.4g} numbers (cells, pairs of zones) from the noise; what is finer is "
             "smoothed over."
         )
-        return text, told
+        return text, noise_scales
 
 
 class TreeTripsPublication(TripModelPublication):
@@ -265,7 +267,7 @@ class TreeTripsPublication(TripModelPublication):
     def _number_part(self) -> tuple[str, int]:
         return LENGTHS, length_edges(self.most_points).size - 1
 
-    def _added_by_a_trip(self) -> dict[str, float]:
+    def _bound_counts_per_trip(self) -> dict[str, float]:
         return dict.fromkeys(level_parts(self.settings(1.0).order)[1:], self.tokens_per_trajectory)
 
 

@@ -60,7 +60,7 @@ class VisitsPublication(Publication):
         if released.cluster is not None:
             facts["cluster"] = released.cluster.tolist()
         frames = {"replacements": replacements_frame(truth), "people": people}
-        return Published(released_frame(released, venues), frames, facts)
+        return Published(make_released_frame(released, venues), frames, facts)
 
     def levels_of(self, people: Names) -> list[str | None]:
         """Return the level of the hierarchy that each person chose (None: the finest)."""
@@ -99,7 +99,7 @@ class VisitsPublication(Publication):
         return "How far visits move follows from the settings and is not known beforehand.", {}
 
 
-def released_frame(released: ReleasedVisits, venues: Venues) -> pd.DataFrame:
+def make_released_frame(released: ReleasedVisits, venues: Venues) -> pd.DataFrame:
     """Return published visits as a table: user, venue (missing for a place that is no venue), lon, lat."""
     import pandas as pd
 

@@ -38,7 +38,7 @@ _WIDTH = 110
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
-def known_datasets() -> str:
+def describe_datasets() -> str:
     """Describe every known data set: what it is, how to get it, its format and its columns."""
     blocks = []
     for kind, cls in loaders().items():
@@ -76,7 +76,7 @@ def text_of(values: dict[str, Any]) -> str:
     for name, value in values.items():
         if name in ("stamp", "file", "format", "left_out", "notes"):
             continue
-        lines.append(f"  {name.replace('_', ' ')}: {_shown(value)}")
+        lines.append(f"  {name.replace('_', ' ')}: {_format_value(value)}")
     lines += [f"  left out, {reason}: {count:,}" for reason, count in values["left_out"].items()]
     lines += [f"  note, {what}: {count:,}" for what, count in values["notes"].items()]
     return "\n".join(lines)
@@ -101,7 +101,7 @@ class _Facts:
             counts = np.bincount(user, minlength=max(len(self._users.names), self._per_user.size))
             counts[: self._per_user.size] += self._per_user
             self._per_user = counts
-            self._things.number(self._named(batch))
+            self._things.number(self._name_things(batch))
             if "category" in batch.schema.names:
                 self._categories.number(batch.column("category").drop_null())
             for name in self._least:
@@ -110,7 +110,7 @@ class _Facts:
                     self._least[name] = min(self._least[name], float(np.nanmin(values)))
                     self._most[name] = max(self._most[name], float(np.nanmax(values)))
 
-    def _named(self, batch: pa.RecordBatch) -> pa.Array:
+    def _name_things(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the venues' names; trajectories are told by user and name together."""
         import pyarrow.compute as pc
 
@@ -136,7 +136,7 @@ def _date(time_s: float) -> str:
     return datetime.fromtimestamp(time_s, UTC).isoformat(timespec="seconds")
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{100 * float(share):g} %: {number:,.6g}" for share, number in value.items())
     if isinstance(value, list):

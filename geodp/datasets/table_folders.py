@@ -13,12 +13,12 @@ import numpy as np
 
 from geodp.errors import OutputError, UsageError
 from geodp.geometry import EARTH_RADIUS_M, Array, Region
-from geodp.storage.csv_cells import guarded
+from geodp.storage.csv_cells import guard_table
 from geodp.storage.folders import whole_folder
 from geodp.tables.loaders import Dropped, Loader
 from geodp.tables.reader import Numbering
 from geodp.tables.trajectories.generated_trips import TripSizes
-from geodp.tables.visits.generated_visits import Sizes, generated_histories
+from geodp.tables.visits.generated_visits import Sizes, generate_histories
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +68,7 @@ class TableFile:
         from pyarrow import csv
 
         if self.path.suffix == ".csv":
-            batch = guarded(batch)
+            batch = guard_table(batch)
         if self._writer is None:
             if self.path.suffix == ".csv":
                 self._writer = csv.CSVWriter(
@@ -88,7 +88,7 @@ def make_visits(
     """Write `visits` (user, venue, time_s) and `venues` (venue, lon, lat, levels, category); the seed decides all."""
     import pyarrow as pa
 
-    histories, venues = generated_histories(sizes, np.random.default_rng(seed))
+    histories, venues = generate_histories(sizes, np.random.default_rng(seed))
     visits = {
         "user": histories.people[histories.person],
         "venue": venues.name[histories.venue],
@@ -114,12 +114,12 @@ def make_trips(
     """Write `trajectories` (user, trajectory, time_s, lon, lat) of made-up trips; the seed decides all."""
     import pyarrow as pa
 
-    from geodp.tables.trajectories.generated_trips import generated_trips
+    from geodp.tables.trajectories.generated_trips import generate_trips
 
-    trips = generated_trips(sizes, region, np.random.default_rng(seed))
+    trips = generate_trips(sizes, region, np.random.default_rng(seed))
     with table_folder(out, force=force) as folder, TableFile(folder, "trajectories", ending) as table:
         for begin in range(0, trips.size, _TRIPS_AT_ONCE):
-            part = trips.chosen(np.arange(begin, min(begin + _TRIPS_AT_ONCE, trips.size)))
+            part = trips.select(np.arange(begin, min(begin + _TRIPS_AT_ONCE, trips.size)))
             frame = part.frame(region).round({"lon": 7, "lat": 7, "time_s": 1})
             frame["trajectory"] = (frame["trajectory"] + begin).astype(str)
             table.write(pa.RecordBatch.from_pandas(frame, preserve_index=False))

@@ -23,7 +23,7 @@ _STEPS = 60
 
 
 @dataclass(frozen=True)
-class Search:
+class EpsilonSearch:
     """How the budget is searched for; no private data are read, so it costs nothing."""
 
     step: float = 0.02
@@ -35,16 +35,16 @@ class Search:
 
 
 def quantify_epsilon(
-    catalogue: Catalogue, noise: Noise, *, rule: Rule = "relative", search: Search | None = None
+    catalogue: Catalogue, noise: Noise, *, rule: Rule = "relative", search: EpsilonSearch | None = None
 ) -> float:
     """Return the budget above which the error falls no more by much, from public data alone (algorithm 2)."""
-    search = search or Search()
+    search = search or EpsilonSearch()
     scales = calibrate_scales(catalogue.membership, 1.0)
     found = [_one_search(catalogue, scales, noise, rule, search) for _ in range(search.repeats)]
     return float(np.mean(found))
 
 
-def error_curve(catalogue: Catalogue, scales: Array, noise: Noise, search: Search) -> Iterator[float]:
+def error_curve(catalogue: Catalogue, scales: Array, noise: Noise, search: EpsilonSearch) -> Iterator[float]:
     """Yield err(1), err(2), … of one random public history, up to the largest budget.
 
     err(i) = ‖l + r‖₁/c + 1/(iδ) with the rounded history; the noise is drawn once and scaled.
@@ -59,7 +59,7 @@ def error_curve(catalogue: Catalogue, scales: Array, noise: Noise, search: Searc
         yield float(miss.sum() / miss.size + 1 / (i * search.step))
 
 
-def _one_search(catalogue: Catalogue, scales: Array, noise: Noise, rule: Rule, search: Search) -> float:
+def _one_search(catalogue: Catalogue, scales: Array, noise: Noise, rule: Rule, search: EpsilonSearch) -> float:
     errors: list[float] = []
     for error in error_curve(catalogue, scales, noise, search):
         errors.append(error)
@@ -95,7 +95,7 @@ def calibrate_scales(membership: Array, epsilon: float) -> Array:
     used = membership.any(axis=0)
     scales = np.zeros(membership.shape[1])
     if used.any():
-        rows = undominated(membership[:, used])
+        rows = drop_dominated_rows(membership[:, used])
         scales[used] = _feasible(1.0 / _barrier(rows) / epsilon, rows, epsilon)
     return scales
 
@@ -111,7 +111,7 @@ def load(membership: Array, scales: Array) -> Array:
     return np.asarray(membership @ inverse)
 
 
-def undominated(membership: Array) -> Array:
+def drop_dominated_rows(membership: Array) -> Array:
     """Return the distinct rows that no other row contains: only these can bind."""
     rows = np.unique(membership, axis=0)
     order = np.argsort(-rows.sum(axis=1), kind="stable")
@@ -244,6 +244,6 @@ def _most_popular(amounts: Array, pattern: Integers, rank_by: Array) -> Array:
     order = np.lexsort((-rank_by, pattern))
     starts = np.searchsorted(pattern[order], np.arange(amounts.size))
     rank = np.arange(pattern.size) - starts[pattern[order]]
-    told = np.zeros(pattern.size)
-    told[order] = (rank < np.round(amounts)[pattern[order]]) & (rank_by[order] >= 0)
-    return told
+    reported = np.zeros(pattern.size)
+    reported[order] = (rank < np.round(amounts)[pattern[order]]) & (rank_by[order] >= 0)
+    return reported

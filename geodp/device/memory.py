@@ -66,7 +66,7 @@ class Memory:
         keys = self._key(who, x, y)
         _, first = np.unique(keys, return_index=True)
         fresh = np.zeros(keys.size, dtype=np.bool_)
-        fresh[first] = ~self._known(keys[first])
+        fresh[first] = ~self._is_known(keys[first])
         new = np.flatnonzero(fresh)
         if ledger is not None and new.size:
             ledger.charge(device.guarantee(region), time_s=time_s, mechanism=device.kind, who=who[new])
@@ -92,7 +92,7 @@ class Memory:
             raise UsageError(f"places further than {_CELLS // 2} cells of {self.cell_m:g} m out cannot be remembered")
         return np.asarray((who * _CELLS + column) * _CELLS + row)
 
-    def _known(self, keys: Ids) -> npt.NDArray[np.bool_]:
+    def _is_known(self, keys: Ids) -> npt.NDArray[np.bool_]:
         at = np.minimum(np.searchsorted(self._keys, keys), max(self._keys.size - 1, 0))
         return np.asarray(self._keys[at] == keys) if self._keys.size else np.zeros(keys.size, dtype=np.bool_)
 
@@ -104,6 +104,6 @@ class Memory:
         self._y_m = np.concatenate([self._y_m, y_m])[order]
 
 
-def memoised(promise: Guarantee) -> Guarantee:
+def state_memoised(promise: Guarantee) -> Guarantee:
     """Return what a report promises when answers are repeated in a cell: nothing about who returns where."""
     return promise if promise.unit is Unit.NOTHING else replace(promise, memoised=True)

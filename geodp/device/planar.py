@@ -109,7 +109,7 @@ class PlanarDevice(Device):
         return Guarantee.per_metre(self.epsilon_per_m * stretch, extra_m=extra_m)
 
 
-def checked_places(x_m: npt.ArrayLike, y_m: npt.ArrayLike, region: Region | None) -> tuple[Array, Array]:
+def check_places(x_m: npt.ArrayLike, y_m: npt.ArrayLike, region: Region | None) -> tuple[Array, Array]:
     """Return true places as arrays of one shape, or refuse them before anything is drawn."""
     x, y = np.broadcast_arrays(np.asarray(x_m, dtype=np.float64), np.asarray(y_m, dtype=np.float64))
     finite = np.isfinite(x).all() and np.isfinite(y).all()

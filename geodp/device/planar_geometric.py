@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from geodp.device.planar import PlanarDevice, checked_places
+from geodp.device.planar import PlanarDevice, check_places
 from geodp.geometry import Array, Region
 from geodp.privacy.noise import Noise, as_noise
 from geodp.privacy.primitives import with_planar_geometric
@@ -50,7 +50,7 @@ class PlanarGeometric(PlanarDevice):
     ) -> tuple[Array, Array]:
         """Return each place as a grid point moved by whole steps; with a region, inside its box."""
         noise = as_noise(rng)
-        x, y = checked_places(x_m, y_m, region)
+        x, y = check_places(x_m, y_m, region)
         remap = self._remap(region) if self.remap else None
         lattice = Lattice(self.cell_m, self._box(region))
         column, row = with_planar_geometric(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from geodp.device.planar import PlanarDevice, checked_places
+from geodp.device.planar import PlanarDevice, check_places
 from geodp.errors import NotReleasable, UsageError
 from geodp.geometry import Array, Region
 from geodp.privacy.noise import Noise, SimulatedNoise, as_noise
@@ -56,7 +56,7 @@ class PlanarLaplace(PlanarDevice):
             )
         if not isinstance(noise, SimulatedNoise):
             raise UsageError("planar_laplace draws from a numpy Generator or from SimulatedNoise")
-        x, y = checked_places(x_m, y_m, region)
+        x, y = check_places(x_m, y_m, region)
         remap = self._remap(region) if self.remap else None
         lattice = None if self.cell_m is None else Lattice(self.cell_m, self._box(region))
         east, north = planar_laplace_offsets(x.size, self.epsilon_per_m, noise.rng)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.storage.files import is_regular
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
@@ -28,8 +27,6 @@ def draw_backdrop(path: Path, page: Page) -> None:
     import geopandas
     import shapely
 
-    if not is_regular(path):
-        raise DataError(f"map.basemap: no file {path}. Use none, osm, or the path of a GeoJSON file.")
     try:
         frame = geopandas.read_file(path)
     except Exception as error:

@@ -25,13 +25,16 @@ SIMULATED = (
 def caption(run: RunFolder, notes: Sequence[str], *, public: bool) -> str:
     """Return the caption of a run's map as HTML; every word of the user is escaped."""
     scenario = run.scenario
-    promises = _shared({name: _promise(each) for name, each in (run.arms or {"": run}).items()})
+    promises = _group_texts({name: _promise(each) for name, each in (run.arms or {"": run}).items()})
     body = [f"<p>{escape(scenario.about)}</p>"] if scenario.about else []
-    body += ["<h2>Privacy</h2>", *(f"<p>{_headed(names)}{escape(promise)}</p>" for promise, names in promises.items())]
-    return framed(scenario.name, PUBLIC if public else TRUTH, body, notes, stamp=SIMULATED)
+    body += [
+        "<h2>Privacy</h2>",
+        *(f"<p>{_write_heading(names)}{escape(promise)}</p>" for promise, names in promises.items()),
+    ]
+    return frame_caption(scenario.name, PUBLIC if public else TRUTH, body, notes, stamp=SIMULATED)
 
 
-def framed(
+def frame_caption(
     name: str, badge: str, body: Sequence[str], notes: Sequence[str], *, stamp: str = "", released: bool = False
 ) -> str:
     """Return a caption: a name and a badge, a stamp, a body of HTML, and notes on what was drawn."""
@@ -48,7 +51,7 @@ def framed(
     return "\n".join([*parts, "</div>", "</section>"])
 
 
-def _shared(texts: dict[str, str]) -> dict[str, list[str]]:
+def _group_texts(texts: dict[str, str]) -> dict[str, list[str]]:
     """Return each text once, with the arms that share it."""
     names: dict[str, list[str]] = {}
     for name, text in texts.items():
@@ -56,7 +59,7 @@ def _shared(texts: dict[str, str]) -> dict[str, list[str]]:
     return names
 
 
-def _headed(names: list[str]) -> str:
+def _write_heading(names: list[str]) -> str:
     return "" if names == [""] else f"<b>{escape(', '.join(names))}</b>: "
 
 
@@ -66,7 +69,7 @@ def _promise(run: RunFolder) -> str:
     Where something without a guarantee was left out, no sum is given: the ledger's total describes more than is shown.
     """
     withheld = run.withheld if isinstance(run, ReleasedOnly) else 0
-    last = _spent(run)
+    last = _describe_spending(run)
     if withheld:
         last = f"{withheld:,} release{'s' if withheld > 1 else ''} left out: no privacy guarantee holds for them."
     published = [
@@ -98,7 +101,7 @@ def _together(item: PublishedRun) -> str:
         return ""
 
 
-def _spent(run: RunFolder) -> str:
+def _describe_spending(run: RunFolder) -> str:
     """Say what each person's central account was charged, in both neighbour relations ('' if nothing bounds it)."""
     if any(item.guarantee.holds and not item.per_person.holds for item in run.publications):
         return ""

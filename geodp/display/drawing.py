@@ -79,7 +79,7 @@ class Fact:
     digits: int = 0
     form: Literal["number", "clock", "words"] = "number"
 
-    def packed(self, index: npt.NDArray[np.int64]) -> dict[str, Any]:
+    def pack(self, index: npt.NDArray[np.int64]) -> dict[str, Any]:
         """Return the values of the things that are drawn, as whole numbers."""
         facts: dict[str, Any] = {"label": self.label, "unit": self.unit, "digits": self.digits, "form": self.form}
         if self.form == "words":
@@ -143,14 +143,14 @@ class Surface:
         place = np.searchsorted(np.cumsum(area[order]), 0.995 * area.sum())
         return float(self.per_km2[order[min(int(place), order.size - 1)]])
 
-    def packed(self) -> dict[str, Any]:
+    def pack(self) -> dict[str, Any]:
         """Return the counts, and the rectangles: by rule for a regular grid, one by one otherwise."""
         noisy = self.noise_scale is not None and float(np.min(self.noise_scale)) >= 2
         step = 1.0 if noisy or bool(np.all(self.count == np.rint(self.count))) else 0.1  # finer shows digits of noise
         facts = {
             "time": self.time_s,
             "step": step,
-            "noise": self._packed_noise(),
+            "noise": self._pack_noise(),
             "count": whole(self.count, step),
         }
         if not self.columns:
@@ -159,7 +159,7 @@ class Surface:
         rows = self.count.size // self.columns
         return facts | {"columns": self.columns, "rows": rows, "box": [round(float(edge), 2) for edge in box]}
 
-    def _packed_noise(self) -> float | npt.NDArray[np.int64] | None:
+    def _pack_noise(self) -> float | npt.NDArray[np.int64] | None:
         """Return one noise scale for all cells, or tenths of each cell's."""
         if isinstance(self.noise_scale, np.ndarray):
             return whole(self.noise_scale, 0.1)

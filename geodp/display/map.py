@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +9,7 @@ from geodp.display import basemap
 from geodp.display.caption import caption
 from geodp.display.page import Page
 from geodp.display.released_only import ReleasedOnly
-from geodp.errors import OutputError, PluginNotLoaded, UsageError
-from geodp.storage.files import write_text_whole
-from geodp.storage.manifest import is_sealed
+from geodp.errors import PluginNotLoaded, UsageError
 
 if TYPE_CHECKING:
     from geodp.display.layers import Layer
@@ -39,8 +36,8 @@ def build_map(run: RunFolder, *, public: bool = False) -> str:
         run = ReleasedOnly(run.path, trust_plugins=run.trust_plugins)
     scenario = run.scenario
     page = Page(run.region, max_points=scenario.map.max_points, public=public)
-    if scenario.map.basemap not in {"none", "osm"}:
-        basemap.draw_backdrop(run.path / scenario.map.basemap, page)  # a relative path is meant from the run folder
+    if run.basemap_file is not None:
+        basemap.draw_backdrop(run.basemap_file, page)
     _draw(_layers(run, public=public), run, page)
     return offline_page(
         page,
@@ -58,13 +55,7 @@ def write_map(run: RunFolder, path: Path, *, public: bool = False) -> Path:
     """Write the map of a run to a file, whole or not at all, and return its path."""
     path = require_page(Path(path))
     text = build_map(run, public=public)
-    inside = is_sealed(run.manifest) and path.resolve().parent == run.path.resolve()
-    try:
-        with run.unchanged() if inside else nullcontext():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_text_whole(path, text)
-    except OSError as error:
-        raise OutputError(f"{path}: the map could not be written ({error.strerror or error})") from error
+    run.write_derived(path, text, "the map")
     return path
 
 

@@ -121,7 +121,7 @@ class Page:
             "ids": whole(np.arange(len(x_m)) if ids is None else ids)[index],
             "mark": whole(np.broadcast_to(mark, len(x_m)))[index],
             "marks": [{"colour": each.colour, "shape": each.shape, "name": each.name} for each in marks],
-            "facts": [fact.packed(index) for fact in facts],
+            "facts": [fact.pack(index) for fact in facts],
             "appears": whole(np.broadcast_to(appears_s, len(x_m)))[index],
             "decided": whole(np.broadcast_to(decided_s, len(x_m)))[index],
         }
@@ -138,9 +138,9 @@ class Page:
         self, layer: Layer, x_m: Places, y_m: Places, radius_m: Places, *, mark: Mark, **about: Unpack[About]
     ) -> None:
         """Draw circles; as it happens, each from `from_s` until `until_s` (-1: to the end)."""
-        index = self._chosen(len(x_m), "circles", about)
+        index = self._choose_things(len(x_m), "circles", about)
         radius = {"radius": whole(np.asarray(radius_m, dtype=np.float64)[index])}
-        data = self._places(x_m, y_m, index) | _described(index, len(x_m), about, {"colour": mark.colour}, radius)
+        data = self._places(x_m, y_m, index) | _describe_things(index, len(x_m), about, {"colour": mark.colour}, radius)
         self._add(layer, "circles", data, [mark.row()], timed=True, history=True)
 
     def outlines(
@@ -158,7 +158,7 @@ class Page:
 
         With `steps` they are filled and show their numbers: parts of one thing, in their order.
         """
-        index = self._chosen(len(shapes), "areas", about)
+        index = self._choose_things(len(shapes), "areas", about)
         every = [mark.colour] * len(shapes) if colours is None else list(colours)
         looks = {
             "steps": steps,
@@ -166,7 +166,7 @@ class Page:
             "colours": [every[place] for place in index],
             "shapes": [rings(shapes[place], self.step_m) for place in index],
         }
-        data = _described(index, len(shapes), about, looks)
+        data = _describe_things(index, len(shapes), about, looks)
         self._add(layer, "outlines", data, [mark.row()], timed=True, history=True, title=title)
 
     def lines(
@@ -179,10 +179,10 @@ class Page:
         **about: Unpack[About],
     ) -> None:
         """Draw straight lines; as it happens, somebody moves along each from `from_s` until `until_s`."""
-        index = self._chosen(len(start[0]), "lines", about)
+        index = self._choose_things(len(start[0]), "lines", about)
         x, y, to_x, to_y = (whole(place[index], self.step_m) for place in (*start, *end))
         ends = {"x": x, "y": y, "dx": to_x - x, "dy": to_y - y}
-        data = _described(index, len(start[0]), about, {"colour": mark.colour}, ends)
+        data = _describe_things(index, len(start[0]), about, {"colour": mark.colour}, ends)
         self._add(layer, "lines", data, [mark.row()], timed=True, history=True)
 
     def ways(
@@ -212,7 +212,7 @@ class Page:
             "ids": index,
             "lengths": lengths,
             "time": whole(time_s[point]),
-            "facts": [fact.packed(index) for fact in facts],
+            "facts": [fact.pack(index) for fact in facts],
         }
         self._add(layer, "ways", data, [mark.row()], timed=True, history=True)
 
@@ -260,7 +260,7 @@ class Page:
     ) -> None:
         """Draw rectangles coloured by count per area; at any time those of the last surface."""
         top = short(max([*(surface.brightest_per_km2 for surface in surfaces), 1e-9]))
-        frames = [surface.packed() for surface in surfaces]
+        frames = [surface.pack() for surface in surfaces]
         data = {"name": name, "ramp": list(ramp), "top": top, "nothing": NOTHING, "frames": frames}
         negative = any(bool(np.any(surface.count < 0)) for surface in surfaces)
         legend: list[dict[str, Any]] = [
@@ -301,7 +301,7 @@ class Page:
             )
         )
 
-    def _chosen(self, total: int, what: str, about: About) -> Integers:
+    def _choose_things(self, total: int, what: str, about: About) -> Integers:
         """Return which of `total` things to draw, called `what` unless `about` says otherwise."""
         return self.sample(total, about.get("what", what), limit=about.get("limit"))
 
@@ -341,7 +341,7 @@ class Page:
         )
 
 
-def _described(
+def _describe_things(
     index: Integers, total: int, about: About, looks: dict[str, Any], places: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return what is said of the things that are drawn, beside their looks and places."""
@@ -353,5 +353,5 @@ def _described(
         **(places or {}),
         "from": whole(np.broadcast_to(about.get("from_s", 0), total))[index],
         "until": whole(np.broadcast_to(about.get("until_s", -1), total))[index],
-        "facts": [fact.packed(index) for fact in about.get("facts", ())],
+        "facts": [fact.pack(index) for fact in about.get("facts", ())],
     }

@@ -34,7 +34,7 @@ class ReleasedOnly(RunFolder):
     @cached_property
     def publications(self) -> list[PublishedRun]:
         """The publications whose guarantee holds and bounds what a person pays, without their truth."""
-        return [item.locked() for item in self._whole.publications if item.per_person.holds]
+        return [item.without_truth() for item in self._whole.publications if item.per_person.holds]
 
     @cached_property
     def history_reports(self) -> list[HistoryReport]:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def counted(run: RunFolder) -> list[Cells]:
+def find_cell_releases(run: RunFolder) -> list[Cells]:
     """Return the releases that count people in cells (others, such as reported places, have no surface)."""
     return [release for release in run.releases if isinstance(release, Cells)]
 
 
-def thinned(releases: Sequence[T], limit: int, page: Page) -> list[tuple[int, T]]:
+def thin_releases(releases: Sequence[T], limit: int, page: Page) -> list[tuple[int, T]]:
     """Return at most `limit` releases with their number, evenly spaced; the caption says when some are left out."""
     numbered = list(enumerate(releases))
     if len(numbered) <= limit:
@@ -34,7 +34,7 @@ def thinned(releases: Sequence[T], limit: int, page: Page) -> list[tuple[int, T]
     return [numbered[place] for place in np.rint(np.linspace(0, len(numbered) - 1, limit)).astype(int)]
 
 
-def promised(releases: Sequence[Cells]) -> bool:
+def are_promised(releases: Sequence[Cells]) -> bool:
     """Tell whether every release keeps a privacy guarantee, so that it may be published."""
     return all(release.guarantee.holds for release in releases)
 
@@ -59,7 +59,7 @@ def drawable(releases: Sequence[Cells], limit: int, page: Page) -> list[Surface]
     counts = [np.asarray(release.count) for release in releases]
     if all(isinstance(release, GridCells) for release in releases) or sum(map(np.size, counts)) <= limit:
         surfaces = [surface(release, count) for release, count in zip(releases, counts, strict=True)]
-        return coarsened(surfaces, [getattr(release, "grid", None) for release in releases], limit, page)
+        return coarsen_surfaces(surfaces, [getattr(release, "grid", None) for release in releases], limit, page)
     page.note("cells of different sizes are drawn added up on a regular grid")
     return [_on_grid(release, count, limit // len(releases)) for release, count in zip(releases, counts, strict=True)]
 
@@ -80,7 +80,9 @@ def _on_grid(release: Cells, count: npt.NDArray[np.float64], limit: int) -> Surf
     return _blocks(release.time_s, count, grid, side)
 
 
-def coarsened(surfaces: Sequence[Surface], grids: Sequence[Grid | None], limit: int, page: Page) -> list[Surface]:
+def coarsen_surfaces(
+    surfaces: Sequence[Surface], grids: Sequence[Grid | None], limit: int, page: Page
+) -> list[Surface]:
     """Add neighbouring cells of regular grids up until all surfaces together hold at most `limit` numbers.
 
     Sums of released counts are released too. Irregular cells are left as they are.

@@ -169,7 +169,7 @@ def _near(own: pd.DataFrame, claim: Claim) -> Found:
     return ours, "" if near else f"it is {_short(level.value - target, '+')} away"
 
 
-def _bound(own: pd.DataFrame, claim: Claim, sign: int) -> Found:
+def _check_bound(own: pd.DataFrame, claim: Claim, sign: int) -> Found:
     """Tell whether the line is on one side of a number: our interval may not lie wholly on the other."""
     level, where = _level(own, claim)
     target = float(claim.value or 0.0)
@@ -223,8 +223,8 @@ _ALONE: dict[str, Callable[[pd.DataFrame, Claim], Found]] = {
     "falls_then_flattens": lambda own, claim: _flattens(own, -1, claim.tolerance or LATE),
     "nearly_flat": _flat,
     "near": _near,
-    "at_least": lambda own, claim: _bound(own, claim, 1),
-    "at_most": lambda own, claim: _bound(own, claim, -1),
+    "at_least": lambda own, claim: _check_bound(own, claim, 1),
+    "at_most": lambda own, claim: _check_bound(own, claim, -1),
 }
 
 

@@ -50,9 +50,9 @@ class Panel(Model):
     """Changes for this panel: dotted paths of the base scenario (kind `sweep`), or fields of another kind.
     `$GEODP_DATA/…` stands for a file that `needs` lists."""
 
-    def filled(self, data: Mapping[str, Path]) -> dict[str, Any]:
+    def fill_paths(self, data: Mapping[str, Path]) -> dict[str, Any]:
         """Return the changes with the paths of data files written out."""
-        return {key: _filled(value, data) for key, value in self.set.items()}
+        return {key: _fill_paths(value, data) for key, value in self.set.items()}
 
     def files(self) -> dict[str, Path] | None:
         """Return the data files by name, or None when one of them is absent."""
@@ -61,11 +61,11 @@ class Panel(Model):
         return found if len(found) == len(self.needs) and all(path.exists() for path in found.values()) else None
 
 
-def _filled(value: Any, data: Mapping[str, Path]) -> Any:
+def _fill_paths(value: Any, data: Mapping[str, Path]) -> Any:
     if isinstance(value, dict):
-        return {key: _filled(item, data) for key, item in value.items()}
+        return {key: _fill_paths(item, data) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_filled(item, data) for item in value]
+        return [_fill_paths(item, data) for item in value]
     if isinstance(value, str) and value.startswith(DATA_MARK + "/"):
         name = value.removeprefix(DATA_MARK + "/")
         if name not in data:

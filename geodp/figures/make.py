@@ -89,7 +89,7 @@ def _points(making: Making) -> pd.DataFrame:
     kind = making.file.section.make
     if kind.kind == "sweep":
         return kind.points(making)
-    kind = kind.with_settings(making.settings.filled(making.data))
+    kind = kind.with_settings(making.settings.fill_paths(making.data))
     identity = _identity(kind, making.data)
     table, note = making.folder / "points.parquet", making.folder / "points.json"
     if not making.fresh and _is_kept(table, note, identity):

@@ -47,7 +47,7 @@ def write_reproduction(
     """Write the page, keeping earlier blocks of panels that could not be made this time."""
     old = earlier_blocks(path.read_text(encoding="utf-8")) if path.is_file() else {}
     sections = {figure.file.id: _section(figure.file, figure.verdicts, figure.absent, old) for figure in made}
-    sections |= {file.id: _failed_section(file, error, old) for file, error in failed}
+    sections |= {file.id: _write_failed_section(file, error, old) for file, error in failed}
     _write(path, [sections[name] for name in order or sections])
 
 
@@ -82,12 +82,12 @@ def _section(
     for name in file.section.panels:
         made = name in verdicts
         parts.append(
-            _block(file, name, _rows(verdicts[name]) if made else _kept(old.get((file.id, name)), absent[name]))
+            _block(file, name, _rows(verdicts[name]) if made else _keep_block(old.get((file.id, name)), absent[name]))
         )
     return "\n".join(parts)
 
 
-def _failed_section(file: FigureFile, error: str, old: dict[tuple[str, str], str]) -> str:
+def _write_failed_section(file: FigureFile, error: str, old: dict[tuple[str, str], str]) -> str:
     failed = f"could not be made this time: {as_words(error.strip().splitlines()[0])}"
     panels = file.section.panels.items()
     absent = {name: failed if panel.files() is not None else needs_text(panel.needs) for name, panel in panels}
@@ -105,7 +105,7 @@ def _block(file: FigureFile, panel: str, body: str) -> str:
     return f"<!-- {file.id} / {panel} -->\n**Data: {title}**\n\n{body}\n<!-- end -->\n"
 
 
-def _kept(body: str | None, why: str) -> str:
+def _keep_block(body: str | None, why: str) -> str:
     """Return the block as it was measured earlier, marked; or what is missing, when there is none."""
     if body is None:
         return f"Not measured: {why}."

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
 
 
-class Account(Metric):
+class AccountMetric(Metric):
     """Metrics that read an account off the ledger: less is better, and anybody may know it."""
 
     better: ClassVar[str] = "lower"
@@ -20,7 +20,7 @@ class Account(Metric):
     public: ClassVar[bool] = True
 
 
-class EpsilonSpent(Account):
+class EpsilonSpent(AccountMetric):
     """Epsilon that the curator's releases and publications cost each person over the whole run (central account).
 
     The ledger's total, in the neighbour relation of the releases. Undefined (null), not zero, when something
@@ -42,7 +42,7 @@ class EpsilonSpent(Account):
         return {self.kind: Measured(float(central["total"].max()) if len(central) else 0.0)}
 
 
-class EpsilonPerMetreSpent(Account):
+class EpsilonPerMetreSpent(AccountMetric):
     """Epsilon per metre that all reports of one phone cost together over the whole run (metric account).
 
     Tracks that are nowhere further apart than d metres change the odds of all reports together by at most exp of this
@@ -60,7 +60,7 @@ class EpsilonPerMetreSpent(Account):
         return {self.kind: Measured(float(metric["total"].max()) if len(metric) else None)}
 
 
-class EpsilonPerItemSpent(Account):
+class EpsilonPerItemSpent(AccountMetric):
     """Epsilon that phones' reports about histories cost per item over the whole run (an account of its own).
 
     Reports compose as the history grows: each costs its epsilon again. A history of k items together is protected at k

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from geodp.metrics import Measured, Metric, TaskMetric
 from geodp.metrics.intervals import Z
-from geodp.metrics.protocol import decided, first_offers, plans_regions
+from geodp.metrics.protocol import find_decided_tasks, first_offers, plans_regions
 from geodp.public.events import Kind
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class NotifiedWorkers(Effort, TaskMetric):
 
     def per_task(self, run: RunFolder) -> pd.Series:
         """Return how many workers were asked about each offered task (0 where nobody was in the circle)."""
-        settled = first_offers(run).index.intersection(decided(run).index)
+        settled = first_offers(run).index.intersection(find_decided_tasks(run).index)
         asked = run.notified.groupby("task").size()
         return asked.reindex(settled, fill_value=0).astype("float64")
 
@@ -95,7 +95,7 @@ class NotifiedPerSuccess(Effort):
         if not plans_regions(run):
             return {}
         asked = NotifiedWorkers().per_task(run)
-        taken = (decided(run)["outcome"].reindex(asked.index) == "success").astype("float64")
+        taken = (find_decided_tasks(run)["outcome"].reindex(asked.index) == "success").astype("float64")
         if taken.sum() == 0:
             return {self.kind: Measured(None, has_interval=True)}
         ratio = float(asked.sum() / taken.sum())
@@ -127,7 +127,7 @@ class Hop(Effort, TaskMetric):
         asked = run.answers.groupby("task")[["x_m", "y_m"]]
         sides = asked.max() - asked.min()
         diagonal_m: pd.Series = (sides["x_m"] ** 2 + sides["y_m"] ** 2) ** 0.5
-        return diagonal_m[diagonal_m.index.isin(decided(run).index)] / (2 * self.radio_range_m)
+        return diagonal_m[diagonal_m.index.isin(find_decided_tasks(run).index)] / (2 * self.radio_range_m)
 
 
 class TravelDistance(Effort, TaskMetric):

@@ -3,81 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from geodp.metrics import Measured, Metric
 from geodp.metrics.intervals import mean
+from geodp.run_folder.history_scores import read_scored_histories
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geodp.geometry import Array
     from geodp.run_folder.folder import RunFolder
-    from geodp.run_folder.published import HistoryReport
-    from geodp.tables.visits.catalogue import Catalogue
-
-Flags = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredHistories:
-    """The last report of all phones beside the truth."""
-
-    report: HistoryReport
-    catalogue: Catalogue
-    owned: Flags
-    """Which items each person really had (a row per person)."""
-    reported: Flags
-    level: npt.NDArray[np.str_]
-    """Level of each category for each person."""
-
-    @property
-    def true_counts(self) -> Array:
-        """True number of items per person and category."""
-        return np.asarray(self.owned @ self.catalogue.membership)
-
-    def protected(self) -> Flags:
-        """Return the items about which something is promised: some perturbed category, and none of level `no`."""
-        member = self.catalogue.membership > 0
-        perturbed, silent = (self.level == name for name in ("perturbed", "no"))
-        return np.asarray((perturbed @ member.T) & ~(silent @ member.T))
-
-    def protected_errors(self) -> Array:
-        """Return each person's mean error of counts over perturbed categories (NaN: none is perturbed)."""
-        protected, member = self.protected(), self.catalogue.membership
-        gap = np.abs((self.reported & protected) @ member - (self.owned & protected) @ member)
-        perturbed = self.level == "perturbed"
-        number = perturbed.sum(axis=1)
-        total = (gap * perturbed).sum(axis=1)
-        return np.asarray(np.divide(total, number, out=np.full(len(total), np.nan), where=number > 0))
-
-
-def scored_histories(run: RunFolder) -> ScoredHistories | None:
-    """Return the last report of phones with the truth at that time (None when they reported nothing)."""
-    if run.scenario.device.history_report is None or not run.history_reports:
-        return None
-    if "_scored_histories" not in run.__dict__:
-        run.__dict__["_scored_histories"] = _read(run)
-    found: ScoredHistories = run.__dict__["_scored_histories"]
-    return found
-
-
-def _read(run: RunFolder) -> ScoredHistories:
-    from geodp.tables.visits.catalogue import venue_catalogue
-
-    report, histories, venues = run.history_reports[-1], run.visits, run.venues
-    catalogue = venue_catalogue(venues, getattr(report.device, "typical_items", 17.0))
-    people = {name: number for number, name in enumerate(histories.people.tolist())}
-    owned = histories.visited(venues.size, report.time_s)
-    reported = np.zeros_like(owned)
-    rows = report.items["user"].map(people).to_numpy(dtype=np.int64)
-    reported[rows, venues.numbers_of(report.items["venue"].tolist())] = True
-    level = report.counts["level"].to_numpy(dtype=np.str_).reshape(len(people), len(catalogue.categories))
-    return ScoredHistories(report, catalogue, owned, reported, level)
 
 
 class CategoryMae(Metric):
@@ -101,10 +38,10 @@ class CategoryMae(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Compare numbers per category person by person."""
-        found = scored_histories(run)
+        found = read_scored_histories(run)
         if found is None:
             return {}
-        errors = found.protected_errors()
+        errors = found.measure_protected_errors()
         everything = np.abs(found.reported @ found.catalogue.membership - found.true_counts).mean(axis=1)
         return {self.kind: mean(errors[np.isfinite(errors)]), "category_mae_all": mean(everything)}
 
@@ -112,8 +49,8 @@ class CategoryMae(Metric):
         """Return the error of every person, to pair people with themselves."""
         import pandas as pd
 
-        found = scored_histories(run)
-        return None if found is None else pd.Series(found.protected_errors())
+        found = read_scored_histories(run)
+        return None if found is None else pd.Series(found.measure_protected_errors())
 
 
 class CategoryMaeBound(Metric):
@@ -132,13 +69,13 @@ class CategoryMaeBound(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Average the bound over people."""
-        found = scored_histories(run)
+        found = read_scored_histories(run)
         if found is None:
             return {}
         bound = getattr(found.report.device, "error_bound", None)
         if bound is None or getattr(found.report.device, "method", "") == "nothing":
             return {self.kind: Measured(None)}
-        member, protected = found.catalogue.membership, found.protected()
+        member, protected = found.catalogue.membership, found.find_protected()
         choices, first, counts = np.unique(found.level, axis=0, return_index=True, return_counts=True)
         total, people = 0.0, 0
         for levels, person, number in zip(choices, first, counts, strict=True):
@@ -162,7 +99,7 @@ class ItemsKept(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Compare reported items with true ones."""
-        found = scored_histories(run)
+        found = read_scored_histories(run)
         if found is None:
             return {}
         true, reported = found.owned.sum(axis=1), found.reported.sum(axis=1)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 from geodp.metrics import Measured, Metric, TaskMetric, TaskShare
 from geodp.metrics.intervals import mean
 from geodp.metrics.protocol import (
+    find_noted_tasks,
     first_offers,
     first_plans,
     first_regions,
     in_last_circle,
     last_offers,
-    noted,
     plans_circles,
     plans_regions,
 )
@@ -197,7 +197,7 @@ class NotedTasks(Plan):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Count the tasks."""
-        return {self.kind: Measured(int(noted(run, self.note).sum()))}
+        return {self.kind: Measured(int(find_noted_tasks(run, self.note).sum()))}
 
 
 class NegativeRadii(NotedTasks):

@@ -58,13 +58,13 @@ def in_last_circle(run: RunFolder) -> pd.DataFrame:
     return answers[["task", "worker", "value"]].rename(columns={"value": "distance_m"})
 
 
-def noted(run: RunFolder, note: str) -> pd.Series:
+def find_noted_tasks(run: RunFolder, note: str) -> pd.Series:
     """Tell for each planned task (index: task) whether the server's solver left this note in any round."""
     marked = run.offers["notes"].map(lambda notes: note in notes).astype(bool)
     return marked.groupby(run.offers["task"]).any()
 
 
-def decided(run: RunFolder) -> pd.DataFrame:
+def find_decided_tasks(run: RunFolder) -> pd.DataFrame:
     """Return the tasks whose fate was known before the run ended."""
     return run.tasks[run.tasks["outcome"].isin(["success", "failure"])]
 

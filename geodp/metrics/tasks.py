@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric, TaskMetric, TaskShare
 from geodp.metrics.intervals import share
-from geodp.metrics.protocol import decided, first_offers, first_plans, plans_regions
+from geodp.metrics.protocol import find_decided_tasks, first_offers, first_plans, plans_regions
 from geodp.public.events import REGION_FAILURES
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class SuccessRate(Fate, TaskShare):
 
     def per_task(self, run: RunFolder) -> pd.Series:
         """Return 1 for a task that was taken, 0 for one that was not; censored tasks are left out."""
-        return (decided(run)["outcome"] == "success").astype("float64")
+        return (find_decided_tasks(run)["outcome"] == "success").astype("float64")
 
 
 class UnreachableShare(Fate, TaskShare):
@@ -89,7 +89,7 @@ class FailureReasons(Fate):
         """Count the failures by reason."""
         if not plans_regions(run):
             return {}
-        tasks = decided(run)
+        tasks = find_decided_tasks(run)
         reasons = tasks.loc[tasks["outcome"] == "failure", "reason"]
         return {f"failed_{why}": share(int((reasons == str(why)).sum()), len(tasks)) for why in REGION_FAILURES}
 
@@ -114,4 +114,4 @@ class CensoredTasks(Fate):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Count tasks without a decision."""
-        return {self.kind: Measured(len(run.tasks) - len(decided(run)))}
+        return {self.kind: Measured(len(run.tasks) - len(find_decided_tasks(run)))}

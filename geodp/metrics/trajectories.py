@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, PublicationMetric
-from geodp.tables.trajectories import scores
-from geodp.tables.trajectories.table import Trajectories
+from geodp.run_folder import trip_scores as scores
 
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
@@ -22,12 +21,7 @@ class TrajectoryScore(PublicationMetric):
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Hold the published trajectories against the workers' own."""
         score = scores.SCORES[self.kind]
-        return {self.kind: Measured(score(run.trajectories, _synthetic(run, item), run.scenario.area))}
-
-
-def _synthetic(run: RunFolder, item: PublishedRun) -> Trajectories:
-    """Return the trajectories that were published."""
-    return Trajectories.from_frame(item.released, run.scenario.area)
+        return {self.kind: Measured(score(run.trajectories, item.read_trips(), run.scenario.area))}
 
 
 class Divergence(TrajectoryScore):
@@ -152,5 +146,5 @@ class Memorisation(PublicationMetric):
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Look for the nearest true trip of every published one."""
-        found = scores.memorisation(run.trajectories, _synthetic(run, item))
+        found = scores.memorisation(run.trajectories, item.read_trips())
         return {self.kind: Measured(found.ratio), "memorised_share": Measured(found.near_share)}

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from geodp.metrics import Measured, PublicationMetric, RecordErrors
-from geodp.tables.visits import visit_scores as scores
+from geodp.run_folder import visit_scores as scores
 
 if TYPE_CHECKING:
     from geodp.geometry import Array

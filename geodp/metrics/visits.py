@@ -4,72 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
 
 from geodp.metrics import Measured, PublicationMetric, RecordErrors
 from geodp.metrics.intervals import mean, share
-from geodp.tables.visits import visit_scores as scores
+from geodp.run_folder import visit_scores as scores
+from geodp.run_folder.visit_scores import read_scored_visits
 
 if TYPE_CHECKING:
     from geodp.geometry import Array
     from geodp.run_folder.folder import RunFolder
     from geodp.run_folder.published import PublishedRun
-    from geodp.tables.visits.hierarchy import Hierarchy
-    from geodp.tables.visits.histories import Histories, ReleasedVisits, Replacements, Venues
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredVisits:
-    """One publication of visits with everything a score needs."""
-
-    histories: Histories
-    venues: Venues
-    hierarchy: Hierarchy
-    released: ReleasedVisits
-    replacements: Replacements
-    sensitivity_m: Array
-    """HS of each person's level, metres."""
-
-    @property
-    def names_venues(self) -> bool:
-        """Whether published places are venues, and not centroids of some."""
-        return bool((self.released.venue >= 0).any())
-
-
-def scored_visits(run: RunFolder, item: PublishedRun) -> ScoredVisits:
-    """Read a publication of visits and the truth behind it (once per opened run)."""
-    cache: dict[str, ScoredVisits] = run.__dict__.setdefault("_scored_visits", {})
-    if item.name not in cache:
-        cache[item.name] = _read(run, item)
-    return cache[item.name]
-
-
-def _read(run: RunFolder, item: PublishedRun) -> ScoredVisits:
-    from geodp.tables.visits.hierarchy import hierarchy_of
-    from geodp.tables.visits.histories import ReleasedVisits, Replacements
-
-    histories, venues, frame = run.visits, run.venues, item.released
-    number = {name: place for place, name in enumerate(histories.people.tolist())}
-    x_m, y_m = venues.region().projection.to_m(lon=frame["lon"].to_numpy(), lat=frame["lat"].to_numpy())
-    label = item.facts.get("cluster")
-    released = ReleasedVisits(
-        histories.people,
-        frame["user"].map(number).to_numpy(dtype=np.int64),
-        venues.numbers_of(frame["venue"].tolist()),
-        x_m,
-        y_m,
-        item.kind,
-        item.guarantee,
-        None if label is None else np.array(label, dtype=np.int64),
-    )
-    rows = item.truth("replacements")
-    replaced = Replacements(**{name: rows[name].to_numpy() for name in rows.columns})
-    people = item.truth("people")
-    order = people.set_index("user")["sensitivity_m"].reindex(histories.people.astype(str)).to_numpy(dtype=np.float64)
-    return ScoredVisits(histories, venues, hierarchy_of(venues), released, replaced, order)
 
 
 class VisitMetric(PublicationMetric):
@@ -95,7 +41,7 @@ class PriLocationDistanceError(VisitMetric, RecordErrors):
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:
         """Return the mean distance of every person's visits."""
-        found = scored_visits(run, item)
+        found = read_scored_visits(run, item)
         return scores.distance_errors(found.replacements, found.hierarchy, found.sensitivity_m)
 
 
@@ -110,7 +56,7 @@ class VisitCountError(VisitMetric, RecordErrors):
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:
         """Return the difference of every person's numbers."""
-        found = scored_visits(run, item)
+        found = read_scored_visits(run, item)
         return scores.count_errors(found.histories, found.released)
 
 
@@ -128,32 +74,18 @@ class SameDistrictShare(VisitMetric):
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Compare units of true and published places."""
-        found = scored_visits(run, item)
+        found = read_scored_visits(run, item)
         kept = found.replacements.survived & (found.replacements.released_venue >= 0)
         shares = {}
         for name in ("district", "city"):
-            level = _unit_level(found.hierarchy, name)
+            unit = found.find_units(name)
             key = f"same_{name}_share"
-            if level is None:
+            if unit is None:
                 shares[key] = Measured(None, has_interval=True)
                 continue
-            unit = found.hierarchy.units[level]
             same = unit[found.replacements.true_venue[kept]] == unit[found.replacements.released_venue[kept]]
             shares[key] = share(int(same.sum()), int(same.size))
         return shares
-
-
-def _unit_level(hierarchy: Hierarchy, name: str) -> str | None:
-    """Return the level that plays a part: the one of that name, else the coarsest (city) or the one above the finest.
-
-    None where the hierarchy has too few levels for it.
-    """
-    levels = hierarchy.levels
-    if name in levels:
-        return name
-    if name == "city":
-        return levels[0] if len(levels) > 1 else None
-    return levels[-2] if len(levels) > 2 else (levels[-1] if levels else None)
 
 
 class PopularityTau(VisitMetric):
@@ -170,11 +102,11 @@ class PopularityTau(VisitMetric):
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Rank venues by true and by published visits."""
-        found = scored_visits(run, item)
+        found = read_scored_visits(run, item)
         if not found.names_venues:
             return {self.kind: Measured(None), "popularity_top20": Measured(None)}
         tau, kept = scores.popularity(found.histories, found.released, found.venues, top=20)
-        return {self.kind: _defined(tau), "popularity_top20": Measured(kept)}
+        return {self.kind: _as_measured(tau), "popularity_top20": Measured(kept)}
 
 
 class CategoryHistogramError(VisitMetric):
@@ -189,10 +121,10 @@ class CategoryHistogramError(VisitMetric):
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Compare the two histograms."""
-        found = scored_visits(run, item)
+        found = read_scored_visits(run, item)
         if not found.names_venues:
             return {self.kind: Measured(None)}
-        return {self.kind: _defined(scores.category_error(found.histories, found.released, found.venues))}
+        return {self.kind: _as_measured(scores.category_error(found.histories, found.released, found.venues))}
 
 
 class ReidentifiedShare(VisitMetric):
@@ -211,8 +143,8 @@ class ReidentifiedShare(VisitMetric):
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Match published rows to people."""
-        found = scored_visits(run, item)
-        matching = scores.matched(found.histories, found.released, found.venues)
+        found = read_scored_visits(run, item)
+        matching = scores.match_people(found.histories, found.released, found.venues)
         return {
             self.kind: _of_people(matching.shares(1)),
             "reidentified_top5": _of_people(matching.shares(5)),
@@ -228,5 +160,5 @@ def _of_people(shares: Array) -> Measured:
     return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))
 
 
-def _defined(value: float) -> Measured:
+def _as_measured(value: float) -> Measured:
     return Measured(value if math.isfinite(value) else None)

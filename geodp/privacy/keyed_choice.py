@@ -29,7 +29,7 @@ def draw_key(noise: Noise) -> bytes:
     return words.tobytes()
 
 
-def keyed(user: Words, key: bytes) -> Words:
+def hash_users(user: Words, key: bytes) -> Words:
     """Return 64 bits per user that follow from the key and the user (keyed BLAKE2b: unpredictable without the key)."""
     text = np.ascontiguousarray(user, dtype="<u8").tobytes()
     digests = b"".join(

@@ -235,7 +235,7 @@ class Ledger:
             self.charges.extend(_rows(row, pieces, totals, parts))
         return row
 
-    def spent(
+    def sum_spent(
         self, account: Account = Account.CENTRAL, *, person: int | None = None, time_s: float | None = None
     ) -> float:
         """Return epsilon spent by one person, or by the person who spent most, on data that begin by a time."""
@@ -270,12 +270,12 @@ class Ledger:
         return spending.affordable(time_s, np.asarray(who, dtype=np.int64), limbs(units(promise.epsilon))[:, None])
 
     def per_person(self, account: Account = Account.CENTRAL) -> npt.NDArray[np.float64]:
-        """Return the total of every person up to the highest number charged; everyone beyond has `spent` by all."""
+        """Return the total of every person up to the highest number charged; everyone beyond has `sum_spent` by all."""
         return self._accounts[account].per_person()
 
     def summary(self) -> str:
         """Say what was spent in every account."""
-        spent = {account: self.spent(account) for account in Account}
+        spent = {account: self.sum_spent(account) for account in Account}
         return ", ".join(f"{account} {epsilon:g}" for account, epsilon in spent.items() if epsilon) or "nothing"
 
     @property

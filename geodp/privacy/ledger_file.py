@@ -26,7 +26,7 @@ from geodp.errors import BudgetSpent, DataError, OutputError, UsageError
 from geodp.privacy.ledger import COLUMNS, Account, Allowance, Charge, Ledger
 from geodp.privacy.spending import as_float, units
 from geodp.public.guarantee import Neighbours, Unit
-from geodp.storage.files import locked, write_whole
+from geodp.storage.files import lock_file, write_whole
 
 _PRIVATE = 0o600
 _UNKNOWN = "What was spent is unknown, so nothing is released."
@@ -76,7 +76,7 @@ class LedgerFile:
             raise UsageError(f"{self.path}: a ledger ends in {', '.join(SUFFIXES)}")
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Ledger]:
+    def open_ledger(self) -> Iterator[Ledger]:
         """Hold the lock, hand out the ledger, and write it back when all its charges were accepted.
 
         Charge inside the block and publish after it: when the block ends the charges are on the disk. If anything in it
@@ -123,7 +123,7 @@ class LedgerFile:
     def _hold_lock(self) -> Iterator[None]:
         with contextlib.ExitStack() as held:
             try:
-                held.enter_context(locked(self.path.with_name(self.path.name + ".lock")))
+                held.enter_context(lock_file(self.path.with_name(self.path.name + ".lock")))
             except OSError as error:
                 raise OutputError(
                     f"{self.path}: the ledger cannot be locked ({error}). Nothing was charged."
@@ -345,7 +345,7 @@ def decode(suffix: str, content: bytes) -> tuple[Settings, list[Row]]:
 def parse(suffix: str, content: bytes) -> tuple[Settings, list[Row]]:
     """Return settings and rows as they stand there, whatever they are."""
     settings, rows = _PARSERS[suffix](content)
-    return settings, [{name: _typed(name, value) for name, value in row.items()} for row in rows]
+    return settings, [{name: _parse_field(name, value) for name, value in row.items()} for row in rows]
 
 
 def _place_of_seal(content: bytes) -> tuple[int, int]:
@@ -355,7 +355,7 @@ def _place_of_seal(content: bytes) -> tuple[int, int]:
     return found[0].span(1)
 
 
-def _typed(name: str, value: Any) -> Any:
+def _parse_field(name: str, value: Any) -> Any:
     if name not in NUMBERS:
         return str(value)
     return None if value in ("", None) else float(value)

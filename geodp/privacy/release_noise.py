@@ -64,10 +64,10 @@ class ReleaseNoise:
     def geometric(self, scale: npt.ArrayLike, size: int) -> Integers:
         """Draw exact two-sided geometric noise."""
         wide = checked_scale(scale)
-        drawn = np.empty(size, dtype=np.int64)
+        noise = np.empty(size, dtype=np.int64)
         for value, where in _by_value(wide, size):
-            drawn[where] = _draw(self._laplace_measurement(value), where.size)
-        return drawn
+            noise[where] = _draw(self._laplace_measurement(value), where.size)
+        return noise
 
     def gaussian(self, scale: npt.ArrayLike, size: int) -> Array:
         """Draw lattice Gaussian noise: g · discrete Gaussian(scale / g)."""
@@ -93,11 +93,11 @@ class ReleaseNoise:
 
     def _on_lattice(self, measurement: Any, scale: npt.ArrayLike, size: int) -> Array:
         wide = checked_scale(scale)
-        drawn = np.empty(size, dtype=np.float64)
+        noise = np.empty(size, dtype=np.float64)
         for value, where in _by_value(wide, size):
             step = lattice_step(value)
-            drawn[where] = _draw(measurement(value / step), where.size) * step  # both are powers of two away: exact
-        return drawn
+            noise[where] = _draw(measurement(value / step), where.size) * step  # both are powers of two away: exact
+        return noise
 
     def _laplace_measurement(self, scale: float) -> Any:
         dp = self._dp
@@ -184,13 +184,13 @@ def _fractional(part: Words) -> Mask:
 
 def below(bound: Words) -> Words:
     """Draw whole numbers below each bound, exactly uniform: words from the last, incomplete round are drawn again."""
-    drawn = np.empty(bound.size, dtype=np.uint64)
+    numbers = np.empty(bound.size, dtype=np.uint64)
     waiting = np.arange(bound.size)
     while waiting.size:
         word = np.frombuffer(os.urandom(8 * waiting.size), dtype=np.uint64)
         limit = bound[waiting]
         spare = (np.uint64(2**64 - 1) % limit + np.uint64(1)) % limit  # 2^64 mod bound
         good = word <= np.uint64(2**64 - 1) - spare
-        drawn[waiting[good]] = word[good] % limit[good]
+        numbers[waiting[good]] = word[good] % limit[good]
         waiting = waiting[~good]
-    return drawn
+    return numbers

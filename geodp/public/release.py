@@ -306,10 +306,10 @@ class Contours(GridCells):
         x = np.concatenate([[west], x, [west + self.grid.columns * self.grid.cell_x_m]])
         y = np.concatenate([[south], y, [south + self.grid.rows * self.grid.cell_y_m]])
         padded = np.pad(self.surface, 1, mode="edge")  # the surface is constant beyond the outermost centres
-        drawn: Any = contour_generator(x, y, padded, fill_type=FillType.ChunkCombinedOffsetOffset)
+        contours: Any = contour_generator(x, y, padded, fill_type=FillType.ChunkCombinedOffsetOffset)
         areas = []
         for low, high in zip(self.levels, [*self.levels[1:], np.inf], strict=True):
-            points, offsets, outer = (part[0] for part in drawn.filled(low, np.inf if nested else high))
+            points, offsets, outer = (part[0] for part in contours.filled(low, np.inf if nested else high))
             if points is not None:
                 kind = shapely.GeometryType.POLYGON
                 parts = shapely.from_ragged_array(kind, points, (offsets.astype(np.int64), outer.astype(np.int64)))
@@ -323,8 +323,8 @@ class Contours(GridCells):
         x, y = self.grid.centres()
         if self.grid.rows < 2 or self.grid.columns < 2:
             return [(float(level), []) for level in self.levels]
-        drawn: Any = contour_generator(x, y, self.surface)
-        return [(float(level), list(drawn.lines(level))) for level in self.levels]
+        contours: Any = contour_generator(x, y, self.surface)
+        return [(float(level), list(contours.lines(level))) for level in self.levels]
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,7 +95,7 @@ class Cluster:
         self._results([client.submit(operator.attrgetter("users"), piece, pure=False) for piece in pieces])
         return ClusterVisits(self, pieces, venues.size)
 
-    def summed(self, measure: Callable[[VisitSets], T], pieces: list[Any]) -> T:
+    def sum_pieces(self, measure: Callable[[VisitSets], T], pieces: list[Any]) -> T:
         """Measure every piece where it is, and add up two by two on the cluster."""
         client = self._client
         sums = [client.submit(measure, piece, pure=False) for piece in pieces]
@@ -131,9 +131,9 @@ class ClusterVisits:
     venues: int
     """Number of public venues."""
 
-    def summed(self, measure: Callable[[VisitSets], T]) -> T:
+    def sum_pieces(self, measure: Callable[[VisitSets], T]) -> T:
         """Return the sum over all pieces of what is measured on each."""
-        return self.cluster.summed(measure, self.pieces)
+        return self.cluster.sum_pieces(measure, self.pieces)
 
 
 def split_file(

@@ -102,11 +102,11 @@ class CountedVenues(PublicationPlan):
 
     def _draw_map(self, page: Page, released: VenueCounts) -> None:
         from geodp.display.layers.visits import draw_venue_counts
-        from geodp.publish.released_map import released_layer
+        from geodp.publish.released_map import make_released_layer
 
         venues = self._venues
         if venues.placed:
-            layer, names = released_layer("Published counts"), venues.name.tolist()
+            layer, names = make_released_layer("Published counts"), venues.name.tolist()
             draw_venue_counts(layer, page, *venues.places_m(), released.count, names=names)
 
 
@@ -139,7 +139,7 @@ def _prepare(request: Request, inputs: PublicInputs, *, options: CountsOptions, 
             "disclose which places were visited."
         )
     inside = inputs.venues_within(request, listed)
-    listed = listed if inside is None else listed.chosen(inside)
+    listed = listed if inside is None else listed.select(inside)
     inputs.values["venues"] = None if options.venues is None else options.venues.name
     inputs.values["number_of_venues"] = listed.size if options.venues is not None else None
     _require_places(request, method, listed)

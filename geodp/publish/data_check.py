@@ -16,10 +16,10 @@ from geodp.geometry import Region
 from geodp.publish.request import parse_region, require_sound
 from geodp.tables import total_rows
 from geodp.tables.formats import column_names, is_csv
-from geodp.tables.notices import gathered, notice
+from geodp.tables.notices import gather_notices, notice
 from geodp.tables.reader import PLACE, TableReader, as_text, open_table
 from geodp.tables.row_checks import MOST, Mask, RegionCheck, RowFaults, row_faults
-from geodp.tables.trajectories.scores import sparse_remark
+from geodp.tables.trajectories.remarks import sparse_remark
 from geodp.tables.trajectories.table import Trajectories
 from geodp.tables.usual_columns import candidates
 from geodp.tables.visits.histories import Venues
@@ -131,7 +131,7 @@ def check_data(
         The public list of venues: visits to others are left out.
     """
     begun = time.perf_counter()
-    with gathered() as notices:
+    with gather_notices() as notices:
         found = column_names(path)
         kind = kind or _kind_of(found)
         if kind not in PARTS:

@@ -12,7 +12,7 @@ import numpy as np
 
 from geodp.errors import UsageError
 from geodp.geometry import Array
-from geodp.storage.csv_cells import guarded
+from geodp.storage.csv_cells import guard_table
 from geodp.storage.stamp import COLUMN
 
 DEGREE_DIGITS = 7
@@ -66,7 +66,7 @@ def write_table(path: Path, table: PublishedTable, *, suffix_of: Path, stamp: di
 
 
 def _write_csv(path: Path, table: PublishedTable, stamp: dict[str, Any]) -> None:
-    arrow = guarded(_arrow(table))
+    arrow = guard_table(_arrow(table))
     if not stamp["releasable"]:
         arrow = arrow.append_column(COLUMN, [np.zeros(arrow.num_rows, dtype=np.bool_)])
     with path.open("w", encoding="utf-8", newline="") as file:

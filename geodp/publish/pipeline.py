@@ -30,7 +30,7 @@ from geodp.publish.request import NOTHING_DONE, PublicInputs, Request, nothing_d
 from geodp.publish.staging import Staging, put_right
 from geodp.publish.statement import Accuracy, Spent, Statement
 from geodp.storage.files import write_text_whole
-from geodp.tables.notices import gathered, releasing
+from geodp.tables.notices import gather_notices, releasing
 
 if TYPE_CHECKING:
     from geodp.curator.publications import Publication
@@ -113,7 +113,7 @@ def publish(request: Request, prepare: Prepare) -> PublishResult:
         # Nothing is said and nothing is guessed, by libraries neither: it would follow from private data.
         with releasing(), warnings.catch_warnings(action="ignore"):
             return _publish(request, prepare)
-    with gathered() as noticed:
+    with gather_notices() as noticed:
         outcome = _publish(request, prepare)
     return replace(outcome, warnings=(*outcome.warnings, *noticed))
 
@@ -179,7 +179,7 @@ def _charge(request: Request, plan: PublishPlan, asked: tuple[Guarantee, Account
     (promise, account), path = asked, request.ledger_path
     scope = "everyone" if request.releasing else "everyone, simulated"
     try:
-        with LedgerFile(path, budget_epsilon=request.budget, account=account).opened() as ledger:
+        with LedgerFile(path, budget_epsilon=request.budget, account=account).open_ledger() as ledger:
             row = ledger.charge(
                 promise,
                 time_s=time.time(),
@@ -228,10 +228,10 @@ def _after_the_charge(step: Callable[[], T], request: Request, spent: Spent | No
 
 
 def _write_map(path: Path, plan: PublishPlan, product: Product, statement: Statement) -> None:
-    from geodp.publish.released_map import released_map
+    from geodp.publish.released_map import draw_released_map
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text_whole(path, released_map(plan.region, product.draw_map, statement))
+        write_text_whole(path, draw_released_map(plan.region, product.draw_map, statement))
     except Exception as error:
         raise OutputError(f"{statement.request.out} was published, but its map was not written: {error}") from error

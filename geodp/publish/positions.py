@@ -20,7 +20,7 @@ from geodp.public.guarantee import Guarantee, Trust, Unit
 from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import DEGREE_DIGITS, PublishedTable, degree_columns
 from geodp.publish.pipeline import Product, PublishPlan, PublishResult, publish
-from geodp.publish.private_positions import UsedPositions, bounding_box, read_rows, used_positions
+from geodp.publish.private_positions import UsedPositions, bounding_box, keep_used_positions, read_rows
 from geodp.publish.request import PublicInputs, Request, require_positive
 from geodp.publish.statement import Accuracy
 from geodp.registry import Plugin, PublicFacts, plugins
@@ -58,7 +58,7 @@ def _prepare(request: Request, inputs: PublicInputs, *, kind: str, expected_work
         called=request.columns,
     )
     region = inputs.region(request, lambda: bounding_box(rows))
-    positions = used_positions(request, inputs, rows, region)
+    positions = keep_used_positions(request, inputs, rows, region)
     if isinstance(mechanism, Device):
         if expected_workers is not None:
             raise UsageError(f"--expected-workers is for counts; {kind} reports every row by itself.")
@@ -66,7 +66,7 @@ def _prepare(request: Request, inputs: PublicInputs, *, kind: str, expected_work
     if not isinstance(mechanism, Mechanism):
         raise TypeError(f"{mechanism.kind} is no mechanism of a curator")
     bounded, guarantee = _for_cap(mechanism, positions.cap)
-    expected = _expected_workers(bounded, positions, inputs, expected_workers)
+    expected = _find_expected_workers(bounded, positions, inputs, expected_workers)
     bounded = bounded.resolve(_facts(region, expected))
     _require_sound_grid(bounded, region)
     return CountedCells(bounded, positions, expected, guarantee)
@@ -243,7 +243,7 @@ def _for_cap(mechanism: Mechanism, cap: int | None) -> tuple[Mechanism, Guarante
     return mechanism.model_copy(update={"epsilon": each}), replace(promise, unit=Unit.USER)
 
 
-def _expected_workers(
+def _find_expected_workers(
     mechanism: Mechanism, positions: UsedPositions, inputs: PublicInputs, given: float | None
 ) -> float:
     """Return the public number of people, where the mechanism uses one (0 where it does not)."""

@@ -20,13 +20,13 @@ import numpy.typing as npt
 
 from geodp.errors import DataError, UsageError
 from geodp.geometry import Array, Region
-from geodp.privacy.keyed_choice import draw_key, keyed, user_words
+from geodp.privacy.keyed_choice import draw_key, hash_users, user_words
 from geodp.privacy.noise import Noise
 from geodp.publish.request import PublicInputs, Request
 from geodp.streams import GOLDEN, mix_bits
 from geodp.tables.caps import keep_first, rank_in_groups
 from geodp.tables.reader import open_table, say_column
-from geodp.tables.row_checks import Mask, RegionCheck, checked_batches
+from geodp.tables.row_checks import Mask, RegionCheck, check_batches
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Rows:
         """Return the values of a naming column as numbers from 0 on."""
         return np.asarray(self.names[name].dictionary_encode().indices.to_numpy(), dtype=np.int64)
 
-    def chosen(self, keep: Mask) -> Rows:
+    def select(self, keep: Mask) -> Rows:
         """Return some of the rows."""
         numbers = {name: values[keep] for name, values in self.numbers.items()}
         names = {name: values.filter(keep) for name, values in self.names.items()}
@@ -71,7 +71,7 @@ def read_rows(
     import pyarrow as pa
 
     table = open_table(path, (*numbers, *names), called=called, name_it=_name_it, releasing=releasing)
-    parts = list(checked_batches(table, total=releasing))
+    parts = list(check_batches(table, total=releasing))
     return Rows(
         path,
         releasing,
@@ -143,7 +143,7 @@ def within_cap(users: Any, cap: int, key: bytes) -> npt.NDArray[np.bool_]:
     codes = users.dictionary_encode()
     person = np.asarray(codes.indices, dtype=np.int64)
     rank = rank_in_groups(person)
-    seed = keyed(user_words(codes.dictionary.to_pylist()), key)[person]
+    seed = hash_users(user_words(codes.dictionary.to_pylist()), key)[person]
     chance = mix_bits(seed ^ mix_bits(rank.astype(np.uint64) * GOLDEN))
     return keep_first(person, chance, cap)
 
@@ -175,14 +175,14 @@ class UsedPositions:
         return replace(self, x_m=self.x_m[kept], y_m=self.y_m[kept], users=self.users.filter(kept))
 
 
-def used_positions(request: Request, inputs: PublicInputs, rows: Rows, region: Region) -> UsedPositions:
+def keep_used_positions(request: Request, inputs: PublicInputs, rows: Rows, region: Region) -> UsedPositions:
     """Drop the rows outside the region, and settle the cap."""
     kept, x_m, y_m = inside(rows, region)
     remarks = []
     if not kept.all():
         outside = int(np.count_nonzero(~kept))
         remarks.append(f"{outside:,} of {rows.size:,} rows lie outside the region and are dropped.")
-    rows, x_m, y_m = rows.chosen(kept), x_m[kept], y_m[kept]
+    rows, x_m, y_m = rows.select(kept), x_m[kept], y_m[kept]
     cap = settle_cap(request, inputs, rows)
     beyond = 0 if cap is None else rows_beyond(rows.codes("user"), cap)
     if beyond:

@@ -17,7 +17,7 @@ from geodp.errors import DataError
 from geodp.privacy.keyed_choice import user_words
 from geodp.tables.formats import is_table
 from geodp.tables.reader import as_text, call_it, open_table, words_of
-from geodp.tables.row_checks import checked_batches
+from geodp.tables.row_checks import check_batches
 from geodp.tables.visits.histories import Histories, Integers, Names, Venues
 from geodp.tables.visits.visit_sets import VisitSets, distinct, sets_of_sorted
 
@@ -61,7 +61,7 @@ class VisitCollector:
     def add_all(self, batches: Iterable[tuple[Any, Any]]) -> None:
         """Take batches of two pyarrow columns of strings (user, venue), every one complete."""
         with ThreadPoolExecutor(1) as beside:
-            for user, venue in _gathered(batches):
+            for user, venue in _gather_batches(batches):
                 who = beside.submit(self._users.numbers_of, user)  # hashing leaves the other core free
                 self._add(self.venues.numbers_of(venue), who)
 
@@ -112,7 +112,7 @@ class UserNumbering:
         return np.asarray(number[codes.indices.to_numpy()])
 
 
-def _gathered(batches: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+def _gather_batches(batches: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
     """Put small batches together: looking names up has a price per batch, a table of all names known so far."""
     import pyarrow as pa
 
@@ -177,7 +177,7 @@ def visit_batches(path: Path, *, releasing: bool, called: Mapping[str, str] | No
     A row that lacks one of them is an error when simulating, and left out when releasing.
     """
     table = open_table(path, PARTS, called=called, releasing=releasing)
-    for part in checked_batches(table, total=releasing, what=None):
+    for part in check_batches(table, total=releasing, what=None):
         yield as_text(part["user"]), as_text(part["venue"])
 
 
@@ -208,7 +208,7 @@ def read_visits(
         The public list of people; None: those whom the file names.
     """
     table = open_table(path, PARTS, called=columns, releasing=releasing)
-    parts = list(table.batches(total=True) if releasing else checked_batches(table, what="visits"))
+    parts = list(table.batches(total=True) if releasing else check_batches(table, what="visits"))
     user, venue = (words_of(parts, name) for name in PARTS)
     names = np.array(sorted(user.unique().drop_null().to_pylist() if users is None else users), dtype=np.object_)
     person = _numbers(user, names)
@@ -216,7 +216,7 @@ def read_visits(
     known = (person >= 0) & (place >= 0)
     if not releasing:
         require_visits(path, place.size, int(np.count_nonzero(place >= 0)))
-    return Histories(names, person[known], place[known]), _left_out(person, place)
+    return Histories(names, person[known], place[known]), _describe_left_out(person, place)
 
 
 def _numbers(column: Any, names: Names) -> Integers:
@@ -228,7 +228,7 @@ def _numbers(column: Any, names: Names) -> Integers:
     return np.asarray(pc.fill_null(found, -1), dtype=np.int64)
 
 
-def _left_out(person: Integers, place: Integers) -> tuple[str, ...]:
+def _describe_left_out(person: Integers, place: Integers) -> tuple[str, ...]:
     """Say what was left out (private: told when simulating only)."""
     unlisted, strangers = np.count_nonzero(place < 0), np.count_nonzero(person < 0)
     remarks = (
@@ -240,7 +240,7 @@ def _left_out(person: Integers, place: Integers) -> tuple[str, ...]:
 
 def read_users(path: Path) -> list[str]:
     """Read the public list of people (column user): each gets a record in the output, whatever is in the data."""
-    names = words_of(list(checked_batches(open_table(path, ["user"]), what="users")), "user").to_pylist()
+    names = words_of(list(check_batches(open_table(path, ["user"]), what="users")), "user").to_pylist()
     if len(set(names)) != len(names):
         raise DataError(f"{path.name}: names a user twice.")
     return [str(name) for name in names]
@@ -253,7 +253,7 @@ def read_personal_levels(path: Path) -> dict[str, str]:
     """
     table = open_table(path, ("user", "level"), gaps=("level",), name_it=call_it)
     levels: dict[str, str] = {}
-    for part in checked_batches(table, what=None):
+    for part in check_batches(table, what=None):
         for user, level in zip(*(as_text(part[name]).to_pylist() for name in ("user", "level")), strict=True):
             if level not in (None, "") and levels.setdefault(user, level) != level:
                 raise DataError(f"{path.name}: user '{user}' has two levels, '{levels[user]}' and '{level}'.")

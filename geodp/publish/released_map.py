@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from geodp.display.caption import framed
+from geodp.display.caption import frame_caption
 from geodp.display.colours import REPORT
 from geodp.display.drawing import Mark
 from geodp.display.layers.people import ReportsLayer
@@ -41,7 +41,7 @@ class TimelessPage(Page):
         super()._add(*drawing, **{**more, "timed": False, "history": False, "public": public})
 
 
-def released_map(region: Region, draw: Callable[[Page], None], statement: Statement) -> str:
+def draw_released_map(region: Region, draw: Callable[[Page], None], statement: Statement) -> str:
     """Return the map as HTML."""
     from geodp.display.layers.region import RegionLayer
     from geodp.display.offline import offline_page
@@ -54,7 +54,7 @@ def released_map(region: Region, draw: Callable[[Page], None], statement: Statem
     return offline_page(page, statement.request.out.name, caption, releasable=statement.releasable)
 
 
-def released_layer(title: str) -> Layer:
+def make_released_layer(title: str) -> Layer:
     """Return a layer for what was published, with a title of its own."""
 
     class Released(ReportsLayer):
@@ -66,7 +66,7 @@ def released_layer(title: str) -> Layer:
 
 def draw_places(page: Page, title: str, x_m: Array, y_m: Array, *, mark: str, name: str, what: str) -> None:
     """Draw published places as points."""
-    page.points(released_layer(title), x_m, y_m, marks=[Mark(mark, REPORT, "square")], name=name, what=what)
+    page.points(make_released_layer(title), x_m, y_m, marks=[Mark(mark, REPORT, "square")], name=name, what=what)
 
 
 def _caption(statement: Statement, notes: list[str]) -> str:
@@ -78,4 +78,4 @@ def _caption(statement: Statement, notes: list[str]) -> str:
         "<h2>Accuracy</h2>",
         f"<p>{escape(statement.product.accuracy.text)}</p>",
     ]
-    return framed(statement.request.out.name, badge, body, notes, released=released)
+    return frame_caption(statement.request.out.name, badge, body, notes, released=released)

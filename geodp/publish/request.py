@@ -211,7 +211,7 @@ class PublicInputs:
         if given is None:
             self.derived.append(name)
             self.warnings.append(
-                f"{name}: read off the private data ({_shown(value)}), so no privacy guarantee holds. "
+                f"{name}: read off the private data ({_format_value(value)}), so no privacy guarantee holds. "
                 f"A release needs {option}."
             )
         self.values[name.replace(" ", "_")] = _plain(value)
@@ -268,15 +268,15 @@ def require_sound(region: Region) -> None:
     problems = region_problems(region.west, region.south, region.east, region.north)
     if problems:
         meant = "" if region.polygon is not None else _probably_meant(region)
-        raise UsageError(f"region {_shown(region)}: {'; '.join(problems)}.{meant}")
+        raise UsageError(f"region {_format_value(region)}: {'; '.join(problems)}.{meant}")
 
 
 def _require_inhabited(region: Region) -> None:
     """Refuse a box in Antarctica before anything is charged: a release would be of nobody, and say not a word."""
     if region.polygon is None and region.north < _NOBODY_SOUTH_OF:
         raise UsageError(
-            f"region {_shown(region)}: lies in Antarctica.{_probably_meant(region)} If Antarctica is meant, name a "
-            "file of polygons."
+            f"region {_format_value(region)}: lies in Antarctica.{_probably_meant(region)} If Antarctica is meant, "
+            "name a file of polygons."
         )
 
 
@@ -312,7 +312,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, Region):
         return ",".join(f"{edge:.6g}" for edge in (value.west, value.south, value.east, value.north))
     return f"{value:,.10g}" if isinstance(value, int | float) else str(value)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from geodp.errors import OutputError
 from geodp.publish.request import NOTHING_DONE
-from geodp.storage.files import FileBusy, locked, sync_file, sync_folder
+from geodp.storage.files import FileBusy, lock_file, sync_file, sync_folder
 from geodp.storage.published_file import belong_together
 
 log = logging.getLogger("geodp")
@@ -35,7 +35,7 @@ class Staging:
         with contextlib.ExitStack() as undo:
             try:
                 self.out.parent.mkdir(parents=True, exist_ok=True)
-                self._held.enter_context(_locked(self.out))
+                self._held.enter_context(_lock_output(self.out))
                 undo.callback(self._leave)
                 self._open()
             except OSError as error:
@@ -97,7 +97,7 @@ def put_right(out: Path, guarantee: Path) -> None:
     """
     if any(_beside(target, ending).exists() for target in (out, guarantee) for ending in ("partial", "old")):
         try:
-            with _locked(out):
+            with _lock_output(out):
                 _put_right(out, guarantee)
         except OSError as error:
             raise OutputError(
@@ -106,11 +106,11 @@ def put_right(out: Path, guarantee: Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(out: Path) -> Iterator[None]:
+def _lock_output(out: Path) -> Iterator[None]:
     """Keep other processes from writing an output, whatever links lead to its folder."""
     with contextlib.ExitStack() as held:
         try:
-            held.enter_context(locked(_beside(out.parent.resolve() / out.name, "lock"), wait=False, stays=False))
+            held.enter_context(lock_file(_beside(out.parent.resolve() / out.name, "lock"), wait=False, stays=False))
         except FileBusy:
             raise OutputError(
                 f"{out}: another geodp is publishing to this file. Wait for it, or use another --out. {NOTHING_DONE}"

@@ -24,7 +24,7 @@ from geodp.registry import plugins
 from geodp.tables.formats import is_table
 from geodp.tables.notices import notice, notice_cap
 from geodp.tables.trajectories.files import TrajectoryPoints, gather_points, read_points
-from geodp.tables.trajectories.scores import changed_remark, sparse_remark
+from geodp.tables.trajectories.remarks import remark_changed, sparse_remark
 from geodp.tables.trajectories.table import Trajectories, nobody
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ class TripPlan(PublicationPlan):
     def rehearse(self, noise: Noise) -> None:
         """Publish two made-up trips."""
         if self.guarantee.unit is not Unit.NOTHING:
-            self._released(_made_up(self.region), noise)
+            self._release_trips(_make_up_trips(self.region), noise)
 
     def draw(self, noise: Noise) -> Product:
         """Count with noise, and draw synthetic trips from it."""
-        released = self._released(self._trajectories, noise)
+        released = self._release_trips(self._trajectories, noise)
         if not isinstance(released, Trajectories):
             self._trajectories = nobody()
             shape: Literal["points", "none"] = "points" if {"lon", "lat"} <= set(released.columns) else "none"
@@ -67,7 +67,7 @@ class TripPlan(PublicationPlan):
             return Product(table, self._accuracy(), noise.releasable, lambda page: page.note("no map of this table"))
         cap = getattr(self._method, "cap", None)
         notice_cap(self.mechanism, np.bincount(self._trajectories.person), cap, "trips")
-        for text in (sparse_remark(self._trajectories), changed_remark(self._trajectories, released)):
+        for text in (sparse_remark(self._trajectories), remark_changed(self._trajectories, released)):
             if text:
                 notice(text[0].upper() + text[1:])
         self._trajectories = nobody()  # as large as what was made of them, and no longer needed
@@ -75,7 +75,7 @@ class TripPlan(PublicationPlan):
             self._table(released), self._accuracy(), noise.releasable, lambda page: _draw_map(page, released)
         )
 
-    def _released(self, trajectories: Trajectories, noise: Noise) -> Trajectories | pd.DataFrame:
+    def _release_trips(self, trajectories: Trajectories, noise: Noise) -> Trajectories | pd.DataFrame:
         """Return synthetic trips, or the table of a method that publishes something else about trips."""
         if hasattr(self._method, "release"):  # trips as they are, without a table of them in between
             return cast("Trajectories", self._method.release(trajectories, self.region, noise))
@@ -165,7 +165,7 @@ def _prepare(
 
 def _read(request: Request, form: TripFormat) -> tuple[TrajectoryPoints, list[str]]:
     """Read a table of points as it is, a published format through its loader, which cleans; say what was dropped."""
-    from geodp.tables.published_formats import loader_for, told_by_columns
+    from geodp.tables.published_formats import find_formats_by_columns, loader_for
 
     path = request.source
     if request.releasing and form.kind is None and path.is_dir():
@@ -173,7 +173,7 @@ def _read(request: Request, form: TripFormat) -> tuple[TrajectoryPoints, list[st
             f"{path}: say with --format what the folder holds. A release does not look: which files are in it may "
             f"follow from who is."
         )
-    if form.kind is None and (not path.exists() or (is_table(path) and not told_by_columns(path))):
+    if form.kind is None and (not path.exists() or (is_table(path) and not find_formats_by_columns(path))):
         if form.fields:
             raise UsageError(f"--read sets fields of a published format; {path.name} is a plain table.")
         return read_points(path, releasing=request.releasing, called=request.columns), []
@@ -211,7 +211,7 @@ def _build(request: Request, kind: str | None, unit: str | None, variant: str | 
     return cls.from_options(fields, f"publish trajectories --method {cls.kind}")
 
 
-def _made_up(region: Region) -> Trajectories:
+def _make_up_trips(region: Region) -> Trajectories:
     """Return two trips along the middle of the region, of nobody."""
     west, _, east, _ = region.box_m
     x_m, y_m = np.array([0.5 * west, 0.2 * west, 0.2 * east, 0.5 * east]), np.zeros(4)
@@ -225,16 +225,16 @@ def _draw_map(page: Page, released: Trajectories) -> None:
     """Draw a part of the synthetic trips; their order is random, so the first ones are as good as any."""
     from geodp.display.colours import REPORT
     from geodp.display.drawing import Mark
-    from geodp.publish.released_map import released_layer
+    from geodp.publish.released_map import make_released_layer
 
-    some = _simplified(released.chosen(np.arange(min(released.size, _MOST_DRAWN))))
+    some = _simplify_trips(released.select(np.arange(min(released.size, _MOST_DRAWN))))
     whole = int(np.searchsorted(some.first, _MOST_STEPS, side="right")) - 1  # whole trips, as far as they fit
-    shown = some.chosen(np.arange(min(some.size, max(1, whole))))
+    shown = some.select(np.arange(min(some.size, max(1, whole))))
     begin = np.setdiff1d(np.arange(shown.points), shown.first[1:] - 1)
     if released.size > shown.size:
         page.note(f"{shown.size:,} of {released.size:,} synthetic trips")
     page.lines(
-        released_layer("Synthetic trips"),
+        make_released_layer("Synthetic trips"),
         (shown.x_m[begin], shown.y_m[begin]),
         (shown.x_m[begin + 1], shown.y_m[begin + 1]),
         mark=Mark("synthetic trip", REPORT, "line"),
@@ -244,7 +244,7 @@ def _draw_map(page: Page, released: Trajectories) -> None:
     )
 
 
-def _simplified(trips: Trajectories) -> Trajectories:
+def _simplify_trips(trips: Trajectories) -> Trajectories:
     """Leave out points that lie on the way anyway (less than a pixel off it on a usual screen)."""
     import shapely
 

@@ -121,7 +121,7 @@ def _prepare(request: Request, inputs: PublicInputs, *, places: PublicPlaces, ki
         leave_out=places.leave_out,
     )
     inside = inputs.venues_within(request, venues)
-    venues = venues if inside is None else venues.chosen(inside)
+    venues = venues if inside is None else venues.select(inside)
     hierarchy = hierarchy_of(venues)
     personal = {} if places.personal_levels is None else read_personal_levels(places.personal_levels)
     users = None if places.users is None else read_users(places.users)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,8 @@ from geodp.errors import DataError, OutputError
 from geodp.public.events import Kind
 from geodp.public.guarantee import Unit
 from geodp.public.release import Cells, DensityEstimate, Points
-from geodp.storage.folders import held, put_back
+from geodp.storage.files import is_regular, write_text_whole
+from geodp.storage.folders import hold_folder, put_back
 from geodp.storage.manifest import is_listed, is_sealed, names_in, read_manifest, replace_file, require_intact
 from geodp.storage.names import require_name
 
@@ -98,9 +99,9 @@ class RunFolder:
     @property
     def plugins_left_out(self) -> tuple[str, ...]:
         """The plug-in files that the run names and that were not loaded (() when it is trusted)."""
-        from geodp.scenario.file import left_out
+        from geodp.scenario.file import find_left_out
 
-        return () if self.trust_plugins else left_out(self.scenario.plugins, Path())
+        return () if self.trust_plugins else find_left_out(self.scenario.plugins, Path())
 
     def _scenario_file(self) -> Path:
         _ = self.manifest  # where that is damaged, it is not the scenario that was changed
@@ -116,6 +117,17 @@ class RunFolder:
     def region(self) -> Region:
         """The public region."""
         return self.scenario.area
+
+    @property
+    def basemap_file(self) -> Path | None:
+        """The file of features that the map is drawn upon (None for none, and for online tiles)."""
+        name = self.scenario.map.basemap
+        if name in {"none", "osm"}:
+            return None
+        path = self.path / name  # a relative path is meant from the run folder
+        if not is_regular(path):
+            raise DataError(f"map.basemap: no file {path}. Use none, osm, or the path of a GeoJSON file.")
+        return path
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -229,14 +241,14 @@ class RunFolder:
         """What the curator published, or phones reported, in order, as the server saw it."""
         from geodp.run_folder.release_store import read_release
 
-        return [read_release(path) for path in self._stored("releases")]
+        return [read_release(path) for path in self._list_stored("releases")]
 
     @cached_property
     def publications(self) -> list[PublishedRun]:
         """What was published at the end of the run, in the order of the scenario ([] when nothing was)."""
         from geodp.run_folder.published import read_publications
 
-        return read_publications(self, self._stored("releases/publications"))
+        return read_publications(self, self._list_stored("releases/publications"))
 
     def publications_of(self, topic: str) -> list[tuple[str, PublishedRun]]:
         """Return the publications that release a topic (visits, counts, trajectories), each with its keys' ending.
@@ -251,7 +263,7 @@ class RunFolder:
         """What phones reported about their owners' histories, in order of time ([] when they reported nothing)."""
         from geodp.run_folder.published import HISTORY_REPORTS, read_history_reports
 
-        return read_history_reports(self._stored(HISTORY_REPORTS), self.plugins_left_out)
+        return read_history_reports(self._list_stored(HISTORY_REPORTS), self.plugins_left_out)
 
     @cached_property
     def venues(self) -> Venues:
@@ -279,7 +291,7 @@ class RunFolder:
         """The densities that the server works out from reported points, one per release ([] with a curator)."""
         from geodp.run_folder.release_store import read_release
 
-        found = [read_release(path) for path in self._stored("estimates")]
+        found = [read_release(path) for path in self._list_stored("estimates")]
         return [estimate for estimate in found if isinstance(estimate, DensityEstimate)]
 
     @property
@@ -360,7 +372,7 @@ class RunFolder:
             return
         if path.is_file() and path.read_bytes() == text.encode():
             return
-        with self.unchanged():
+        with self.hold_unchanged():
             try:
                 replace_file(self.path, name, text)
             except OSError as error:
@@ -368,7 +380,7 @@ class RunFolder:
         self.__dict__.pop("manifest", None)  # the cached reading is out of date
 
     @contextmanager
-    def unchanged(self) -> Iterator[None]:
+    def hold_unchanged(self) -> Iterator[None]:
         """Keep others from replacing the run while something that was worked out from it is written into it.
 
         Raises
@@ -377,10 +389,20 @@ class RunFolder:
             If another process is writing the run, or has replaced it since it was opened.
         """
         place = self.path.resolve()
-        with held(place.parents[1] if place.parent.name == "arms" else place):
+        with hold_folder(place.parents[1] if place.parent.name == "arms" else place):
             if self._was_replaced():
                 raise OutputError(f"{self.path}: was replaced or changed meanwhile. Run the same command again.")
             yield
+
+    def write_derived(self, path: Path, text: str, what: str) -> None:
+        """Write what was worked out from the run to a file, whole or not at all; inside the folder the run is held."""
+        inside = is_sealed(self.manifest) and path.resolve().parent == self.path.resolve()
+        try:
+            with self.hold_unchanged() if inside else nullcontext():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_text_whole(path, text)
+        except OSError as error:
+            raise OutputError(f"{path}: {what} could not be written ({error.strerror or error})") from error
 
     def _was_replaced(self) -> bool:
         """Tell whether another run has taken the place of the one that was opened."""
@@ -393,7 +415,7 @@ class RunFolder:
         """Tell whether the run has a file, there or (by its manifest) missing."""
         return (self.path / name).is_file() or is_listed(self.manifest, name)
 
-    def _stored(self, part: str) -> list[Path]:
+    def _list_stored(self, part: str) -> list[Path]:
         """Return the JSON files of a part of the folder, after holding all its files against their checksums."""
         files = [self.file(name) for name in self.names(part)]
         return [path for path in files if path.suffix == ".json"]

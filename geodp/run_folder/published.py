@@ -17,6 +17,7 @@ from geodp.errors import UsageError
 from geodp.public.guarantee import Guarantee
 from geodp.run_folder.folder import read_json, write_json
 from geodp.storage.stamp import SIMULATED, write_simulated
+from geodp.tables.trajectories.table import Trajectories as Trajectories  # noqa: PLC0414 - `read_trips` hands it out
 from geodp.tables.visits.histories import Histories, Venues
 
 if TYPE_CHECKING:
@@ -67,7 +68,11 @@ class PublishedRun:
             )
         return self.run.table(f"truth/publications/{self.name}/{name}.parquet")
 
-    def locked(self) -> PublishedRun:
+    def read_trips(self) -> Trajectories:
+        """Return the published table as trajectories, where it holds any."""
+        return Trajectories.from_frame(self.released, self.run.region)
+
+    def without_truth(self) -> PublishedRun:
         """Return the publication without its truth."""
         return replace(self, truth_locked=True)
 

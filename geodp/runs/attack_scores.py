@@ -50,7 +50,7 @@ def score(run: RunFolder, number: int, attack: Attack) -> pd.DataFrame:
     truth = run.positions if guesses.release.size else None
     if truth is None:
         return no_attack_scores()
-    named = _matched(guesses, truth)
+    named = _match_guesses(guesses, truth)
     error = np.hypot(named["x_m"] - named["true_x_m"], named["y_m"] - named["true_y_m"])
     blind = np.hypot(guesses.blind_x_m - named["true_x_m"], guesses.blind_y_m - named["true_y_m"])
     times = np.array([release.time_s for release in run.releases])
@@ -72,7 +72,7 @@ def _with_law(run: RunFolder, release: Cells | Points) -> Cells | Points:
     return replace(release, channel=run.scenario.device.mechanism.channel(run.region))
 
 
-def _matched(guesses: Guesses, truth: pd.DataFrame) -> pd.DataFrame:
+def _match_guesses(guesses: Guesses, truth: pd.DataFrame) -> pd.DataFrame:
     """Put each guess beside the true place of the person it is about, or of everybody when it names nobody."""
     guessed = pd.DataFrame({name: getattr(guesses, name) for name in ("method", "release", "who", "x_m", "y_m")})
     places = truth[["release", "who", "x_m", "y_m"]].rename(columns={"x_m": "true_x_m", "y_m": "true_y_m"})
@@ -94,7 +94,7 @@ def adversary_lines(runs: dict[str, RunFolder]) -> list[str]:
         cells = [with_interval(found.get(key, Measured(None)), unit) for found in measured]
         if any(cell != UNDEFINED for cell in cells):
             lines.append(f"| {words} | " + " | ".join(cells) + " |")
-    return ["## What an adversary finds", _explained(runs), "\n".join(lines)]
+    return ["## What an adversary finds", _explain_attacks(runs), "\n".join(lines)]
 
 
 def _rows(runs: dict[str, RunFolder]) -> dict[str, tuple[str, str]]:
@@ -123,7 +123,7 @@ def _radius(runs: dict[str, RunFolder], kind: str) -> str:
     return found.pop() if len(found) == 1 else "the hit radius"
 
 
-def _explained(runs: dict[str, RunFolder]) -> str:
+def _explain_attacks(runs: dict[str, RunFolder]) -> str:
     text = (
         "Attacks see what the server sees and a public prior, and guess where single people are; their mean distance "
         "from the truth is in the table, with 95 % intervals over people. It is what these attacks find, and no bound "

@@ -19,7 +19,7 @@ from geodp.metrics import Measured, Metric
 from geodp.metrics.intervals import difference, mean, total
 from geodp.runs.measure import measurements
 from geodp.runs.quantity import with_interval
-from geodp.storage.csv_cells import guarded_csv
+from geodp.storage.csv_cells import make_guarded_csv
 from geodp.storage.markdown import as_code
 from geodp.storage.stamp import COLUMN
 
@@ -83,7 +83,7 @@ def compare_runs(runs: dict[str, RunFolder]) -> pd.DataFrame:
         for name in others:
             gap, pairs = None, None
             if twins[name] and key == metric.kind:
-                gap, pairs = _paired(metric, runs[name], runs[baseline])
+                gap, pairs = _pair_tasks(metric, runs[name], runs[baseline])
             if gap is None:
                 gap = difference(found[name], found[baseline])
                 gap = Measured(gap.value) if twins[name] else gap  # the same luck, and no pairs: no interval
@@ -98,7 +98,7 @@ def compare_runs(runs: dict[str, RunFolder]) -> pd.DataFrame:
 
 def comparison_csv(table: pd.DataFrame) -> str:
     """Return a comparison as csv, stamped like everything that comes of a simulation."""
-    return guarded_csv(table.assign(**{COLUMN: False}))
+    return make_guarded_csv(table.assign(**{COLUMN: False}))
 
 
 def same_world(first: RunFolder, second: RunFolder) -> bool:
@@ -107,7 +107,7 @@ def same_world(first: RunFolder, second: RunFolder) -> bool:
     return bool(first.tasks[columns].equals(second.tasks[columns]))
 
 
-def _paired(metric: Metric, run: RunFolder, base: RunFolder) -> tuple[Measured | None, int | None]:
+def _pair_tasks(metric: Metric, run: RunFolder, base: RunFolder) -> tuple[Measured | None, int | None]:
     """Return the difference over the tasks defined in both runs, and their number."""
     here, there = metric.per_task(run), metric.per_task(base)
     if here is None or there is None:
@@ -138,7 +138,7 @@ def comparison_text(table: pd.DataFrame, runs: dict[str, RunFolder]) -> str:
     rows = table.set_index("metric")
     paragraphs = []
     for name in others:
-        gaps = {str(key): measured_in(rows.loc[key], f"{name} - {baseline}") for key in rows.index}
+        gaps = {str(key): read_measured(rows.loc[key], f"{name} - {baseline}") for key in rows.index}
         units = {str(key): str(unit) for key, unit in rows["unit"].items()}
         head = f"**{as_code(name)} against {as_code(baseline)}**"
         paragraphs.append("\n\n".join(_read_out(head, gaps, units)))
@@ -197,7 +197,7 @@ def values_table(table: pd.DataFrame, names: list[str]) -> str:
     """Return every metric that at least one run has, side by side."""
     lines = ["| | " + " | ".join(as_code(name) for name in names) + " |", "|---" * (len(names) + 1) + "|"]
     for row in table.to_dict("records"):
-        values = [measured_in(row, name) for name in names]
+        values = [read_measured(row, name) for name in names]
         if all(measured.value is None for measured in values):
             continue
         cells = [with_interval(measured, row["unit"]) for measured in values]
@@ -219,12 +219,15 @@ def differences_table(table: pd.DataFrame, names: list[str]) -> str:
         cells = []
         for head in heads:
             pairs = _number(row[f"{head} pairs"])
-            cells += [with_interval(measured_in(row, head), row["unit"], signed=True), f"{pairs:,.0f}" if pairs else ""]
+            cells += [
+                with_interval(read_measured(row, head), row["unit"], signed=True),
+                f"{pairs:,.0f}" if pairs else "",
+            ]
         lines.append(f"| {as_code(row['metric'])} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def measured_in(row: Any, name: str) -> Measured:
+def read_measured(row: Any, name: str) -> Measured:
     """Return what a row of a comparison says about one run, or one difference."""
     return Measured(_number(row[name]), _number(row[f"{name} low"]), _number(row[f"{name} high"]))
 

@@ -52,11 +52,11 @@ def measurements(run: RunFolder) -> list[tuple[Metric, str, Measured]]:
     """Return each metric with its keys and values, in the order of tables; worked out once per opened run."""
     cache: dict[str, list[tuple[Metric, str, Measured]]] = run.__dict__  # as `cached_property` does
     if "_measurements" not in cache:
-        cache["_measurements"] = list(_measured(run))
+        cache["_measurements"] = list(_measure_all(run))
     return cache["_measurements"]
 
 
-def _measured(run: RunFolder) -> Iterator[tuple[Metric, str, Measured]]:
+def _measure_all(run: RunFolder) -> Iterator[tuple[Metric, str, Measured]]:
     for metric in metrics_of(run):
         try:
             values = metric.measure(run)

@@ -125,7 +125,7 @@ def write_history_reports(
         if not _afford(settled, ledger, time_s, scenario.device.budget.when_spent):
             break
         noise = SimulatedNoise(streams.generator(f"device.history.{index}"))
-        owned = histories.visited(venues.size, time_s)  # no phone sees another's history
+        owned = histories.find_visited(venues.size, time_s)  # no phone sees another's history
         sent = [devices[choice[who]].protect(flags, catalogue, rng=noise) for who, flags in enumerate(owned)]
         charged += cost
         person, item = np.nonzero(np.array([each.items for each in sent], dtype=np.bool_).reshape(owned.shape))

@@ -42,9 +42,9 @@ def remarks(run: RunFolder, measured: dict[str, Measured]) -> list[str]:
         *_gap(run, measured),
         *_unreachable(run),
         *_disclosure(run, measured),
-        *_linked(measured),
-        *_reidentified(run, measured),
-        *_capped(run),
+        *_remark_linking(measured),
+        *_remark_reidentified(run, measured),
+        *_remark_capped(run),
         *_regions(run),
         *_size(run, measured),
     ]
@@ -200,7 +200,7 @@ def _disclosure(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
         )
 
 
-def _linked(measured: dict[str, Measured]) -> Iterator[str]:
+def _remark_linking(measured: dict[str, Measured]) -> Iterator[str]:
     """Tell when linking reports finds people markedly better than one report does."""
     once, linked = measured["attack_error_m"], measured["tracking_error_m"]
     if once.low is not None and linked.value is not None and linked.high is not None and linked.high < once.low:
@@ -211,7 +211,7 @@ def _linked(measured: dict[str, Measured]) -> Iterator[str]:
         )
 
 
-def _reidentified(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
+def _remark_reidentified(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
     """Say how many people are found in what was published, and what the promise says about that."""
     for ending, item in run.publications_of("visits"):
         first, five = (measured.get(f"{name}{ending}") for name in ("reidentified_share", "reidentified_top5"))
@@ -228,7 +228,7 @@ def _reidentified(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str
         yield text
 
 
-def _capped(run: RunFolder) -> Iterator[str]:
+def _remark_capped(run: RunFolder) -> Iterator[str]:
     capped = run.offers["notes"].map(lambda notes: Note.CAPPED in notes)
     if capped.any():
         yield (

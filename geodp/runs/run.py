@@ -36,7 +36,7 @@ from geodp.storage.folders import whole_folder
 from geodp.storage.manifest import MANIFEST, seal
 from geodp.storage.stamp import SIMULATED, write_simulated
 from geodp.streams import Streams
-from geodp.tables.notices import gathered
+from geodp.tables.notices import gather_notices
 
 Progress = Callable[[str, float], None]
 """Called with a phase and the share of it that is done."""
@@ -136,7 +136,7 @@ def _run_arms(scenario: Scenario, folder: Path, say: Progress, finish: Callable[
     scenarios = {name: arm.resolved() for name, arm in made.items()}
     say("world", 0.0)
     started = time.perf_counter()
-    with gathered() as noticed:
+    with gather_notices() as noticed:
         world = build_world(next(iter(scenarios.values())), Streams(scenario.seed))
     world_s = time.perf_counter() - started
     if not compared:
@@ -168,7 +168,7 @@ def _run_one(
 
     `noticed` is what was dropped or guessed when the world was built.
     """
-    with gathered() as heard:
+    with gather_notices() as heard:
         _simulate(scenario, world, folder, say, world_s=world_s)
     write_json(folder / "truth" / "notices.json", list(dict.fromkeys([*noticed, *heard])))
 

@@ -8,7 +8,7 @@ from geodp.metrics import TOPICS, Measured, Metric
 from geodp.public.events import Reason
 from geodp.run_folder.folder import write_text
 from geodp.runs.attack_scores import adversary_lines
-from geodp.runs.compare import compare_runs, comparison_text, differences_table, measured_in, values_table
+from geodp.runs.compare import compare_runs, comparison_text, differences_table, read_measured, values_table
 from geodp.runs.measure import measurements
 from geodp.runs.promise import promise_lines
 from geodp.runs.quantity import UNDEFINED, quantity, with_interval
@@ -83,7 +83,7 @@ def run_summary(run: RunFolder) -> str:
         "## What is promised",
         *promise_lines(run),
         "## What the protocol gives away",
-        _disclosed(measured),
+        _describe_disclosure(measured),
         *adversary_lines({"": run}),
         *(["## Take care", "\n".join(f"- {line}" for line in careful)] if careful else []),
         "## Numbers",
@@ -152,7 +152,7 @@ def fates_table(run: RunFolder) -> str:
     return "\n".join(["| what became of a task | tasks | share |", "|---|---:|---:|", *rows]) if rows else ""
 
 
-def _disclosed(measured: dict[str, Measured]) -> str:
+def _describe_disclosure(measured: dict[str, Measured]) -> str:
     """Say what taking part tells the server, which no release promises to hide."""
     mean, largest = measured["interaction_leakage_mean"], measured["interaction_leakage_max"].value
     text = (
@@ -225,7 +225,7 @@ def _disclosures(table: pd.DataFrame, names: list[str]) -> str:
     lines = ["**No ε is claimed for all that the server sees.** Declining offers disclosed:", ""]
     for name in names:
         mean, largest = (
-            with_interval(measured_in(rows.loc[f"interaction_leakage_{which}"], name), "nats")
+            with_interval(read_measured(rows.loc[f"interaction_leakage_{which}"], name), "nats")
             for which in ("mean", "max")
         )
         lines.append(f"- {as_code(name)}: {mean} on average, {largest} for the worst-off worker")

@@ -11,8 +11,15 @@ from geodp.geometry import region_problems
 from geodp.model import did_you_mean
 from geodp.public.guarantee import Unit
 from geodp.registry import Slot, plugins
-from geodp.scenario.costs import costliest, in_force, paid_times, publication_cost, published_charges, scheduled_charges
-from geodp.scenario.estimate import estimated, looked_at_files, machine_bytes
+from geodp.scenario.costs import (
+    costliest,
+    in_force,
+    list_paid_times,
+    list_publication_charges,
+    list_scheduled_charges,
+    publication_cost,
+)
+from geodp.scenario.estimate import estimate_run, look_at_files, machine_bytes
 from geodp.scenario.schema import Scenario
 from geodp.storage.files import is_regular, same_content, why_not_regular
 from geodp.world.bounds import MOST_BATCHES, MOST_CELLS, MOST_RELEASES, MOST_STREETS, MOST_TASKS, MOST_VISITS
@@ -50,13 +57,13 @@ def _files(scenario: Scenario) -> Iterator[Finding]:
 
 def _data(scenario: Scenario) -> Iterator[Finding]:
     """Open the data files: they must be readable, and what they hold must fit into memory."""
-    files, problems = looked_at_files(scenario)
+    files, problems = look_at_files(scenario)
     for path, message in problems:
         yield (path,), path, message
     here = machine_bytes()
     if problems or here is None:
         return
-    needed = estimated(scenario, files)
+    needed = estimate_run(scenario, files)
     if needed.bytes > here:
         text = (
             f"a run needs {needed.sentence()}, and this machine has {here / 1e9:.2g} GB: use fewer workers, a shorter "
@@ -269,23 +276,23 @@ def _budget(scenario: Scenario) -> Iterator[Finding]:
         return
     budget, limit = scenario.curator.budget, scenario.curator.budget.epsilon
     touched = ("curator.budget", "curator.mechanism", "curator.release_every_s", "duration_s", "publish")
-    published = costliest(budget, published_charges(scenario), scenario.start_s) or 0.0
+    published = costliest(budget, list_publication_charges(scenario), scenario.start_s) or 0.0
     mechanism = in_force(scenario) or scenario.curator.mechanism
     cost = mechanism.guarantee().epsilon
     if published > limit * (1 + 1e-9):
         text = (
             f"{limit:g} is less than what is published at the end costs each person ({published:g}: "
-            f"{_published_costs(scenario)}). Raise it to at least {published:g}, or lower epsilon or cap of the "
-            "publications"
+            f"{_describe_publication_costs(scenario)}). Raise it to at least {published:g}, or lower epsilon or cap of "
+            "the publications"
         )
         yield touched, "curator.budget.epsilon", text
     elif math.isfinite(cost) and limit < cost:
         text = f"{limit:g} is less than one release costs ({cost:g}): nothing could ever be published"
         yield ("curator.budget", "curator.mechanism"), "curator.budget.epsilon", text
-    charges = scheduled_charges(scenario, mechanism)
-    together = costliest(budget, charges + published_charges(scenario), scenario.start_s) or 0.0
+    charges = list_scheduled_charges(scenario, mechanism)
+    together = costliest(budget, charges + list_publication_charges(scenario), scenario.start_s) or 0.0
     if budget.when_spent == "fail" and published <= limit and together > limit * (1 + 1e-9):
-        releases = budget.busiest(paid_times(scenario, mechanism), scenario.start_s)
+        releases = budget.busiest(list_paid_times(scenario, mechanism), scenario.start_s)
         more = f" and the publications at the end {published:g}" if published else ""
         text = (
             f"the schedule's {releases} releases {budget.lasts()} cost {releases * cost:g}{more} and the budget is "
@@ -295,28 +302,28 @@ def _budget(scenario: Scenario) -> Iterator[Finding]:
         yield touched, "curator.budget.epsilon", text
 
 
-def _published_costs(scenario: Scenario) -> str:
+def _describe_publication_costs(scenario: Scenario) -> str:
     """Say what each publication costs; a promise about one visit costs its epsilon times the public cap."""
-    told = []
+    costs = []
     for item in scenario.publish:
         cost, promise = publication_cost(item, scenario), item.guarantee()
         if cost.unit not in (Unit.NOTHING, Unit.POINT):
             cap = item.most_contributions()
             product = f" = {promise.epsilon:g} × {cap} visits" if promise.unit is Unit.EVENT else ""
-            told.append(f"{item.kind} {cost.epsilon:g}{product}")
-    return ", ".join(told)
+            costs.append(f"{item.kind} {cost.epsilon:g}{product}")
+    return ", ".join(costs)
 
 
 def _phone_budgets(scenario: Scenario) -> Iterator[Finding]:
     """Refuse budgets of phones too small for one report, or for all of them where the run must not go without."""
-    section, told = scenario.device, scenario.device.history_report
+    section, report = scenario.device, scenario.device.history_report
     metric, item = section.budget.epsilon_per_m, section.budget.epsilon_per_item
     sums: list[tuple[str, float, float, int, str]] = []
     if metric is not None:
         cost = section.mechanism.guarantee(scenario.area).epsilon
         sums.append(("epsilon_per_m", metric, cost, len(scenario.release_times()), "per metre"))
-    if told is not None and item is not None:
-        sums.append(("epsilon_per_item", item, told.guarantee().epsilon, section.history_reports, "per item"))
+    if report is not None and item is not None:
+        sums.append(("epsilon_per_item", item, report.guarantee().epsilon, section.history_reports, "per item"))
     for name, limit, cost, reports, per in sums:
         if math.isfinite(cost) and limit < cost * (1 - 1e-9):
             text = f"{limit:g} is less than one report costs ({cost:g} {per}): nothing could ever be told"

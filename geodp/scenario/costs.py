@@ -30,7 +30,7 @@ def publication_charge(item: Publication, scenario: Scenario) -> tuple[Guarantee
     return None if asked is None else (_as_counted(asked[0], scenario), asked[1])
 
 
-def published_charges(scenario: Scenario, *, metric: bool = False) -> Charges:
+def list_publication_charges(scenario: Scenario, *, metric: bool = False) -> Charges:
     """Return what publications about the whole run charge: epsilon, or (metric) epsilon per metre."""
     costs = [publication_cost(item, scenario) for item in scenario.publish]
     wanted = [cost for cost in costs if cost.unit is not Unit.NOTHING and (cost.unit is Unit.POINT) == metric]
@@ -42,14 +42,14 @@ def whole_run(scenario: Scenario) -> Period:
     return (0.0, scenario.duration_s)
 
 
-def scheduled_charges(scenario: Scenario, mechanism: Mechanism) -> Charges:
+def list_scheduled_charges(scenario: Scenario, mechanism: Mechanism) -> Charges:
     """Return what the curator's releases charge ([] when nothing is promised, so nothing is charged)."""
     epsilon = mechanism.guarantee().epsilon
-    moments = paid_times(scenario, mechanism) if math.isfinite(epsilon) else []
+    moments = list_paid_times(scenario, mechanism) if math.isfinite(epsilon) else []
     return [((time_s, time_s), epsilon) for time_s in moments]
 
 
-def paid_times(scenario: Scenario, mechanism: Mechanism) -> list[float]:
+def list_paid_times(scenario: Scenario, mechanism: Mechanism) -> list[float]:
     """Return when releases look at people; those that are worked out from earlier ones cost nothing."""
     return [time_s for number, time_s in enumerate(scenario.release_times()) if mechanism.measures(number)]
 
@@ -65,9 +65,9 @@ def in_force(scenario: Scenario) -> Mechanism | None:
     mechanism, budget = curator.mechanism, curator.budget
     if budget.split != "even" or budget.epsilon is None or mechanism.guarantee().unit is Unit.NOTHING:
         return mechanism
-    published = [epsilon for _, epsilon in published_charges(scenario)]
+    published = [epsilon for _, epsilon in list_publication_charges(scenario)]
     left = budget.epsilon - plus(0.0, *published)
-    releases = budget.busiest(paid_times(scenario, mechanism), scenario.start_s)
+    releases = budget.busiest(list_paid_times(scenario, mechanism), scenario.start_s)
     if left <= 0 or releases == 0:
         return mechanism
     share = left / releases

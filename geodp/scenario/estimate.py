@@ -32,7 +32,7 @@ _SAMPLED = 20_000  # workers whose places are kept for scoring attacks
 
 
 @dataclass(frozen=True)
-class Estimate:
+class RunEstimate:
     """Time and memory of a run."""
 
     seconds: float
@@ -44,7 +44,7 @@ class Estimate:
         return f"about {_round(self.seconds)} s and {memory} of memory (an estimate, within a factor of three)"
 
 
-def estimated(scenario: Scenario, files: list[FirstRows]) -> Estimate:
+def estimate_run(scenario: Scenario, files: list[FirstRows]) -> RunEstimate:
     """Estimate a run of a scenario (of one arm, where it has several)."""
     rows = sum(file.rows for file in files)
     workers = float(scenario.workers.source.public_count() or rows)
@@ -62,12 +62,12 @@ def estimated(scenario: Scenario, files: list[FirstRows]) -> Estimate:
     ):
         seconds += count * per_s
         memory += count * per_bytes
-    released_s, released_bytes = _released(scenario, workers)
+    released_s, released_bytes = _estimate_releases(scenario, workers)
     seconds += len(scenario.publish) * _PER_PUBLICATION_S + len(scenario.attacks) * _PER_ATTACK_S
-    return Estimate(seconds + released_s, memory + released_bytes)
+    return RunEstimate(seconds + released_s, memory + released_bytes)
 
 
-def _released(scenario: Scenario, workers: float) -> tuple[float, float]:
+def _estimate_releases(scenario: Scenario, workers: float) -> tuple[float, float]:
     releases = scenario.release_count()
     kept = releases * min(workers, _SAMPLED) * 40.0 if scenario.attacks or scenario.phones_report else 0.0
     if scenario.phones_report:
@@ -106,7 +106,7 @@ def _round(value: float) -> str:
     return f"{float(f'{value:.2g}'):,.0f}" if value >= 1 else f"{value:.2g}"
 
 
-def looked_at_files(scenario: Scenario) -> tuple[list[FirstRows], list[tuple[str, str]]]:
+def look_at_files(scenario: Scenario) -> tuple[list[FirstRows], list[tuple[str, str]]]:
     """Look at the data files that a scenario names; return what they are like, and what is wrong with them.
 
     All arms of a comparison share the world, and a file is looked at once for all of them.

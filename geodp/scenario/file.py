@@ -199,10 +199,10 @@ def build_scenario(
     _rename_old_keys(raw, hint=not stand_ins)
     if trust_plugins and not stand_ins and isinstance(raw.setdefault("plugins", []), list):
         raw["plugins"] += [file for file in given_files() if file not in raw["plugins"]]
-    absent = () if trust_plugins else left_out(_plugin_names(raw), folder)
+    absent = () if trust_plugins else find_left_out(_plugin_names(raw), folder)
     problems = [] if absent and stand_ins else _plugin_problems(raw, folder, load=trust_plugins)
     unknown = StandIns(absent) if absent and stand_ins else None
-    scenario, found = _validated(raw, folder, unknown)
+    scenario, found = _validate_raw(raw, folder, unknown)
     problems += found
     if _arms_are_few(raw) and len(problems) <= _LOOKED_AT:
         problems += _arm_problems(raw, folder, {message for _, message in problems}, unknown)
@@ -216,7 +216,7 @@ def _arms_are_few(raw: dict[str, Any]) -> bool:
     return isinstance(raw.get("compare"), dict) and len(raw["compare"]) <= MOST_ARMS
 
 
-def left_out(names: Sequence[str], folder: Path) -> tuple[str, ...]:
+def find_left_out(names: Sequence[str], folder: Path) -> tuple[str, ...]:
     """Return the plug-in files, of those that a scenario names, that the user did not name as well."""
     return tuple(name for name in names if os.path.normpath(folder / name) not in given_files())
 
@@ -238,7 +238,7 @@ def _plugin_problems(raw: dict[str, Any], folder: Path, *, load: bool) -> list[P
     return problems
 
 
-def _validated(
+def _validate_raw(
     raw: dict[str, Any], folder: Path, stand_ins: StandIns | None = None
 ) -> tuple[Scenario | None, list[Problem]]:
     """Validate fields, then check what belongs together; wrong fields do not hide the second kind."""
@@ -249,7 +249,7 @@ def _validated(
     except ValidationError as error:
         problems += problems_of(error)
         broken += [line["loc"] for line in error.errors(include_url=False)]
-        mended = _mended(raw, broken)
+        mended = _mend_raw(raw, broken)
         if mended is None:
             return None, problems
         scenario = mended
@@ -258,12 +258,12 @@ def _validated(
         return (None if problems else scenario), problems
     unsound = [".".join(str(part) for part in loc) for loc in broken]
     for touched, path, message in cross_check(scenario):
-        if not any(_related(place, bad) for place in touched for bad in unsound):
+        if not any(_are_related(place, bad) for place in touched for bad in unsound):
             problems.append((path, message))
     return (None if problems else scenario), problems
 
 
-def _mended(raw: dict[str, Any], broken: list[tuple[str | int, ...]]) -> Scenario | None:
+def _mend_raw(raw: dict[str, Any], broken: list[tuple[str | int, ...]]) -> Scenario | None:
     """Return the scenario without its broken parts, so that the rest can still be checked."""
     rest = copy.deepcopy(raw)
     for loc in broken:
@@ -305,7 +305,7 @@ def _drop_unknown_kinds(raw: dict[str, Any]) -> None:
                 _drop_unknown_kinds(value)
 
 
-def _related(path: str, other: str) -> bool:
+def _are_related(path: str, other: str) -> bool:
     return path == other or path.startswith(other + ".") or other.startswith(path + ".")
 
 
@@ -321,7 +321,7 @@ def _arm_problems(
         except UsageError as error:
             problems.append((f"compare.{name}", str(error)))
             continue
-        _, found = _validated(arm, folder, stand_ins)
+        _, found = _validate_raw(arm, folder, stand_ins)
         problems += [(f"compare.{name}: {path}", text) for path, text in found if text not in known]
     return problems
 
@@ -333,7 +333,7 @@ def arm_raw(raw: dict[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(changes, dict):
         raise UsageError("an arm is a mapping of dotted paths to values")
     for dotted, value in changes.items():
-        if any(_related(str(dotted), path) for path in WORLD_PATHS):
+        if any(_are_related(str(dotted), path) for path in WORLD_PATHS):
             raise UsageError(
                 f"'{dotted}' belongs to the world, which all arms share: arms differ in device, curator, server, "
                 "acceptance, reward or patience. To change the world, run two scenarios and use 'geodp compare'."
@@ -350,21 +350,21 @@ def _with_absolute_paths(scenario: Scenario, folder: Path) -> Scenario:
     if scenario.map.basemap not in ("none", "osm"):
         path = str((folder / scenario.map.basemap).resolve())
         updates["map"] = scenario.map.model_copy(update={"basemap": path})
-    found: Scenario = _anchored(scenario, folder)
+    found: Scenario = _anchor_paths(scenario, folder)
     return found.model_copy(update=updates)
 
 
-def _anchored(value: Any, folder: Path) -> Any:
+def _anchor_paths(value: Any, folder: Path) -> Any:
     """Return a section, or a list of plug-ins, whose plug-ins find their files from the given folder."""
     if isinstance(value, FilePlugin):
         return value.anchored(folder) if value.files() else value
     if isinstance(value, tuple):
-        parts = tuple(_anchored(part, folder) for part in value)
+        parts = tuple(_anchor_paths(part, folder) for part in value)
         return value if all(map(operator.is_, parts, value)) else parts
     if not isinstance(value, Model) or isinstance(value, Plugin):
         return value
     fields = {name: getattr(value, name) for name in type(value).model_fields}
-    changed = {name: new for name, old in fields.items() if (new := _anchored(old, folder)) is not old}
+    changed = {name: new for name, old in fields.items() if (new := _anchor_paths(old, folder)) is not old}
     return value.model_copy(update=changed) if changed else value
 
 

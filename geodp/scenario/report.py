@@ -10,8 +10,8 @@ from geodp.errors import BudgetSpent
 from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.public.guarantee import Guarantee, Unit, both_relations, plus, times
 from geodp.scenario.checks import unwritten_curator
-from geodp.scenario.costs import Charges, paid_times, publication_cost, published_charges
-from geodp.scenario.estimate import Estimate, estimated, looked_at_files
+from geodp.scenario.costs import Charges, list_paid_times, list_publication_charges, publication_cost
+from geodp.scenario.estimate import RunEstimate, estimate_run, look_at_files
 from geodp.scenario.file import arms
 from geodp.scenario.schema import Scenario
 
@@ -31,9 +31,9 @@ def report(scenario: Scenario, source: str, *, trust_plugins: bool = False) -> s
 
 def _needs(scenario: Scenario, resolved: list[Scenario]) -> list[tuple[str, str]]:
     """Say what the data files are like, and what a run takes: all arms together."""
-    files, _ = looked_at_files(scenario)
-    each = [estimated(arm, files) for arm in resolved]
-    needed = Estimate(sum(one.seconds for one in each), max(one.bytes for one in each))
+    files, _ = look_at_files(scenario)
+    each = [estimate_run(arm, files) for arm in resolved]
+    needed = RunEstimate(sum(one.seconds for one in each), max(one.bytes for one in each))
     return [*(("data", file.sentence()) for file in files), ("needs", needed.sentence())]
 
 
@@ -41,7 +41,7 @@ def _facts(scenario: Scenario) -> list[tuple[str, str]]:
     return [
         ("promise", _promise(scenario)),
         *_histories(scenario),
-        *_published(scenario),
+        *_describe_publications(scenario),
         *_budget(scenario),
         *_noise(scenario),
         *_asking(scenario),
@@ -63,7 +63,7 @@ def _histories(scenario: Scenario) -> list[tuple[str, str]]:
     return [("history", text)] + ([("consent", choices)] if choices else [])
 
 
-def _published(scenario: Scenario) -> list[tuple[str, str]]:
+def _describe_publications(scenario: Scenario) -> list[tuple[str, str]]:
     """Say what each publication promises, and what it costs each person."""
     lines = []
     for item in scenario.publish:
@@ -98,12 +98,12 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
     if curator is None:
         return lines
     guarantee = curator.mechanism.guarantee(curator.neighbours, curator.counts)
-    paid, published = paid_times(scenario, curator.mechanism), published_charges(scenario)
+    paid, published = list_paid_times(scenario, curator.mechanism), list_publication_charges(scenario)
     scheduled = len(paid)
     if guarantee.unit is Unit.NOTHING:
         return [*lines, ("budget", f"{scheduled} releases, none of them private: no budget applies")]
     budget = curator.budget.epsilon or math.inf
-    affordable = _accepted(curator.budget.allowance(scenario.start_s), guarantee, paid, published)
+    affordable = _count_accepted(curator.budget.allowance(scenario.start_s), guarantee, paid, published)
     total = plus(times(guarantee.epsilon, affordable) if affordable else 0.0, *(epsilon for _, epsilon in published))
     more = "".join(f" + ε {epsilon:g} published" for _, epsilon in published)
     text = (
@@ -121,7 +121,7 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
     return [*lines, ("budget", text)]
 
 
-def _accepted(allowance: Allowance, guarantee: Guarantee, times_s: list[float], published: Charges) -> int:
+def _count_accepted(allowance: Allowance, guarantee: Guarantee, times_s: list[float], published: Charges) -> int:
     """Return how many of the scheduled releases the ledger will accept, with what is published booked before."""
     ledger, accepted = Ledger(budgets={Account.CENTRAL: allowance}), 0
     for period, epsilon in published:

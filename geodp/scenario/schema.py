@@ -12,7 +12,7 @@ from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
 
 from geodp.attacks import Attack
 from geodp.curator.publications import Publication
-from geodp.device.memory import memoised
+from geodp.device.memory import state_memoised
 from geodp.geometry import Region
 from geodp.model import Model, bounded
 from geodp.public.guarantee import Guarantee, Neighbours, plus
@@ -155,7 +155,7 @@ class Scenario(Model):
     def report_guarantee(self) -> Guarantee:
         """Return what one report of a phone promises, repeated answers taken into account."""
         promise = self.device.mechanism.guarantee(self.area)
-        return promise if self.device.memoise_m is None else memoised(promise)
+        return promise if self.device.memoise_m is None else state_memoised(promise)
 
     @property
     def release_every_s(self) -> float:
@@ -188,7 +188,7 @@ class Scenario(Model):
 
     def resolved(self) -> Scenario:
         """Return the scenario with every default that depends on public facts written out."""
-        from geodp.scenario.costs import costliest, in_force, published_charges, scheduled_charges
+        from geodp.scenario.costs import costliest, in_force, list_publication_charges, list_scheduled_charges
 
         facts = self.public_facts()
         total = facts.mean_reward * max(facts.expected_tasks, 1.0)
@@ -199,7 +199,7 @@ class Scenario(Model):
                 update={
                     "source": self.workers.source.resolve(facts),
                     "mobility": self.workers.mobility.resolve(facts),
-                    "visit_source": self._resolved_visit_source(facts),
+                    "visit_source": self._resolve_visit_source(facts),
                     "acceptance": acceptance,
                 }
             ),
@@ -216,7 +216,7 @@ class Scenario(Model):
         if metric is None:
             metric = _times(device.guarantee(self.area).epsilon, len(self.release_times()))
             if metric is not None:
-                metric = plus(metric, *(epsilon for _, epsilon in published_charges(self, metric=True)))
+                metric = plus(metric, *(epsilon for _, epsilon in list_publication_charges(self, metric=True)))
         history = None if self.device.history_report is None else self.device.history_report.resolve(facts)
         per_item = self.device.budget.epsilon_per_item
         if per_item is None and history is not None:
@@ -228,7 +228,7 @@ class Scenario(Model):
             mechanism = (in_force(self) or self.curator.mechanism).resolve(facts)
             epsilon = self.curator.budget.epsilon
             if epsilon is None:
-                charges = scheduled_charges(self, mechanism) + published_charges(self)
+                charges = list_scheduled_charges(self, mechanism) + list_publication_charges(self)
                 epsilon = costliest(self.curator.budget, charges, self.start_s)
             updates["curator"] = self.curator.model_copy(
                 update={
@@ -240,7 +240,7 @@ class Scenario(Model):
         updates["publish"] = tuple(item.resolve(facts) for item in self.publish)
         return self.model_copy(update=updates)
 
-    def _resolved_visit_source(self, facts: PublicFacts) -> VisitSource | None:
+    def _resolve_visit_source(self, facts: PublicFacts) -> VisitSource | None:
         histories = self.workers.visit_source
         if histories is None and self.needs_visits:
             histories = Slot("visit_source").build("generated_visits")

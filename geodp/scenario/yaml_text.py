@@ -45,12 +45,12 @@ def parse_yaml(text: str) -> Any:
     try:
         return _Reader(text).document()
     except yaml.MarkedYAMLError as error:
-        raise YamlProblem(_explained(text, error), error.problem_mark) from None
+        raise YamlProblem(_explain_error(text, error), error.problem_mark) from None
     except yaml.YAMLError as error:
         raise YamlProblem(str(error).splitlines()[0]) from None
 
 
-def _explained(text: str, error: yaml.MarkedYAMLError) -> str:
+def _explain_error(text: str, error: yaml.MarkedYAMLError) -> str:
     """Say what the parser found; a tab before it is what is wrong most often, and parsers do not say so."""
     what, mark = error.problem or "not valid", error.problem_mark
     if mark is not None:
@@ -92,7 +92,7 @@ class _Reader:
         before = self.values
         self._count(1, event)
         if isinstance(event, yaml.ScalarEvent):
-            value = _constructed(event)
+            value = _construct_scalar(event)
         else:
             mapping = isinstance(event, yaml.MappingStartEvent)
             if event.tag not in (None, "!", _TAG + ("map" if mapping else "seq")):
@@ -153,17 +153,17 @@ class _Reader:
             why = "stands inside what it names" if inside else "names nothing that was marked before"
             raise YamlProblem(f"the alias *{_short(event.anchor)} {why}", event.start_mark)
         self._count(known[1], event)
-        return _copied(known[0], depth, event)
+        return _copy_value(known[0], depth, event)
 
 
-def _copied(value: Any, depth: int, event: Any) -> Any:
+def _copy_value(value: Any, depth: int, event: Any) -> Any:
     """Return a copy for another place: places that share an alias may be set apart later."""
     if not isinstance(value, dict | list):
         return value
     _require_shallow(depth, event)
     if isinstance(value, list):
-        return [_copied(part, depth + 1, event) for part in value]
-    return {key: _copied(part, depth + 1, event) for key, part in value.items()}
+        return [_copy_value(part, depth + 1, event) for part in value]
+    return {key: _copy_value(part, depth + 1, event) for key, part in value.items()}
 
 
 def _require_shallow(depth: int, event: Any) -> None:
@@ -181,7 +181,7 @@ def _constructor() -> yaml.constructor.SafeConstructor:
     return yaml.constructor.SafeConstructor()
 
 
-def _constructed(event: Any) -> Any:
+def _construct_scalar(event: Any) -> Any:
     """Return what a word stands for: text, unless it is plainly a number, true, false or null."""
     tag = event.tag
     if tag is None and event.implicit[0] and _PLAIN_WHOLE.fullmatch(event.value):

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.device import Device
-from geodp.device.memory import Memory, memoised
+from geodp.device.memory import Memory, state_memoised
 from geodp.errors import BudgetSpent
 from geodp.geometry import Array, Region
 from geodp.privacy.ledger import Ledger
@@ -109,7 +109,7 @@ class Phones:
     def guarantee(self) -> Guarantee:
         """Say what one report promises, and no more than that when answers are repeated."""
         promise = self.device.guarantee(self.region)
-        return promise if self.memory is None else memoised(promise)
+        return promise if self.memory is None else state_memoised(promise)
 
     def _cost(self) -> float:
         promise = self.device.guarantee(self.region)

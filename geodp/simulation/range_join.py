@@ -24,7 +24,7 @@ def range_join(x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array, rad
     """Return all pairs (circle, point, distance) with distance <= radius, ordered by circle."""
     if x_m.size == 0 or centre_x_m.size == 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
-    return Bins(x_m, y_m, centre_x_m, centre_y_m, radius_m).all_pairs()
+    return DiscBins(x_m, y_m, centre_x_m, centre_y_m, radius_m).all_pairs()
 
 
 def rectangle_join(x_m: Array, y_m: Array, rectangles: Array) -> tuple[Ids, Ids]:
@@ -37,7 +37,7 @@ def rectangle_join(x_m: Array, y_m: Array, rectangles: Array) -> tuple[Ids, Ids]
     return _RectangleBins(x_m, y_m, rectangles).all_pairs()[:2]
 
 
-class Bins:
+class DiscBins:
     """Points sorted by grid cell, and the runs of cells that the circles touch."""
 
     def __init__(self, x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array, radius_m: Array) -> None:
@@ -148,7 +148,7 @@ class Bins:
         return kept, np.sqrt(square[kept])
 
 
-class _RectangleBins(Bins):
+class _RectangleBins(DiscBins):
     """The same for rectangles; `circle` then numbers them."""
 
     def __init__(self, x_m: Array, y_m: Array, rectangles: Array) -> None:

@@ -22,36 +22,36 @@ _NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 _QUOTED = f"^'('*{_BEGINS})"
 
 
-def guarded_text(text: str) -> str:
+def guard_text(text: str) -> str:
     """Return the text of one cell, guarded where a spreadsheet would take it for a formula."""
     return f"'{text}" if re.match(_FORMULA, text) and not re.match(_NUMBER, text) else text
 
 
-def guarded(table: Any) -> Any:
+def guard_table(table: Any) -> Any:
     """Return an arrow table or batch whose text and names of columns are guarded."""
-    return _mapped(table, _guarded_column).rename_columns([guarded_text(name) for name in table.schema.names])
+    return _map_text(table, _guard_column).rename_columns([guard_text(name) for name in table.schema.names])
 
 
-def unguarded(table: Any) -> Any:
+def unguard_table(table: Any) -> Any:
     """Return an arrow table or batch with its text as it was before it was guarded."""
-    return _mapped(table, unguarded_column)
+    return _map_text(table, unguard_column)
 
 
-def unguarded_column(column: Any) -> Any:
+def unguard_column(column: Any) -> Any:
     """Return a column of text as it was before it was guarded."""
     import pyarrow.compute as pc
 
     return pc.replace_substring_regex(column, _QUOTED, r"\1")
 
 
-def guarded_csv(frame: pd.DataFrame) -> str:
+def make_guarded_csv(frame: pd.DataFrame) -> str:
     """Return a table as csv whose text and names of columns are guarded."""
-    named = frame.rename(columns={name: guarded_text(str(name)) for name in frame.columns})
-    return named.map(lambda cell: guarded_text(cell) if isinstance(cell, str) else cell).to_csv(index=False)
+    named = frame.rename(columns={name: guard_text(str(name)) for name in frame.columns})
+    return named.map(lambda cell: guard_text(cell) if isinstance(cell, str) else cell).to_csv(index=False)
 
 
 def read_guarded_csv(path: Path) -> pd.DataFrame:
-    """Read a csv that `guarded_csv` made, with its text as it was before."""
+    """Read a csv that `make_guarded_csv` made, with its text as it was before."""
     import pandas as pd
 
     def plain(cell: Any) -> Any:
@@ -60,7 +60,7 @@ def read_guarded_csv(path: Path) -> pd.DataFrame:
     return pd.read_csv(path).map(plain).rename(columns=plain)
 
 
-def _guarded_column(column: Any) -> Any:
+def _guard_column(column: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -69,7 +69,7 @@ def _guarded_column(column: Any) -> Any:
     return pc.if_else(risky, pc.binary_join_element_wise(quote, column, nothing), column)
 
 
-def _mapped(table: Any, change: Any) -> Any:
+def _map_text(table: Any, change: Any) -> Any:
     """Return a table or batch whose columns of text are changed."""
     columns = [change(column) if _is_text(column.type) else column for column in map(_plain, table.columns)]
     return type(table).from_arrays(columns, names=table.schema.names)

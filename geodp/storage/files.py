@@ -19,7 +19,7 @@ class FileBusy(Exception):
 
 
 @contextlib.contextmanager
-def locked(path: Path, *, wait: bool = True, stays: bool = True) -> Iterator[None]:
+def lock_file(path: Path, *, wait: bool = True, stays: bool = True) -> Iterator[None]:
     """Let one process at a time pass; the lock goes with the process, so a crash leaves none behind.
 
     Parameters
@@ -175,7 +175,7 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def anchored_path(path: str, folder: Path) -> str:
+def anchor_path(path: str, folder: Path) -> str:
     """Return the path as seen from the folder of the file that names it ('' stays '')."""
     if not path:
         return ""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from geodp.errors import OutputError
-from geodp.storage.files import FileBusy, locked, sync_file, sync_folder
+from geodp.storage.files import FileBusy, lock_file, sync_file, sync_folder
 
 _Ending = Literal["partial", "old"]
 _SWAP_WITHIN_S = 5.0
@@ -53,7 +53,7 @@ def whole_folder(
     target = real_place(target)
     with _errors_of(target, "cannot"):
         target.parent.mkdir(parents=True, exist_ok=True)
-    with held(target, wait=wait):
+    with hold_folder(target, wait=wait):
         if target.exists():
             if not force:
                 raise OutputError(f"{target} exists already. Use --force to replace it, or another --out.")
@@ -75,12 +75,12 @@ def whole_folder(
 
 
 @contextlib.contextmanager
-def held(target: Path, *, wait: bool = False) -> Iterator[None]:
+def hold_folder(target: Path, *, wait: bool = False) -> Iterator[None]:
     """Keep all others from writing to a folder, and put right what a killed process left there."""
     target = real_place(target)
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(locked(target.with_name(f".{target.name}.lock"), wait=wait, stays=False))
+            stack.enter_context(lock_file(target.with_name(f".{target.name}.lock"), wait=wait, stays=False))
         except FileBusy:
             raise OutputError(
                 f"{target}: another geodp is writing to this folder. Wait for it, or use another --out."
@@ -97,9 +97,9 @@ def put_back(target: Path) -> None:
         return
     target = real_place(target)
     deadline = time.monotonic() + _SWAP_WITHIN_S
-    while not target.exists() and _left(target, "old") and time.monotonic() < deadline:
+    while not target.exists() and _find_leftovers(target, "old") and time.monotonic() < deadline:
         try:
-            with held(target):
+            with hold_folder(target):
                 return
         except OutputError:  # its process lives, and is between two renames; or we may not write here
             time.sleep(0.02)
@@ -108,7 +108,7 @@ def put_back(target: Path) -> None:
 def clear_folder(parent: Path) -> None:
     """Put right what killed processes left of any folder in `parent`; what living ones write is left alone."""
     for name in sorted({found[1] for entry in _names(parent) if (found := _LEFT_OF_ANY.fullmatch(entry))}):
-        with contextlib.suppress(OutputError), held(parent / name):
+        with contextlib.suppress(OutputError), hold_folder(parent / name):
             pass
 
 
@@ -117,10 +117,13 @@ def scratch_folder() -> Iterator[Path]:
     """Give a folder that lasts as long as the block; what killed processes left of theirs is removed."""
     place = Path(tempfile.gettempdir())
     for name in {found[1] for entry in _names(place) if (found := _SCRATCH.fullmatch(entry))}:
-        with contextlib.suppress(OutputError), held(place / name):  # nobody makes the folder before they have the lock
+        with (
+            contextlib.suppress(OutputError),
+            hold_folder(place / name),
+        ):  # nobody makes the folder before they have the lock
             shutil.rmtree(place / name, ignore_errors=True)
     scratch = place / f"geodp-{secrets.token_hex(8)}"
-    with held(scratch):
+    with hold_folder(scratch):
         scratch.mkdir(mode=0o700)
         try:
             yield scratch
@@ -150,13 +153,13 @@ def _put_in_place(partial: Path, target: Path) -> None:
 def _put_right(target: Path) -> None:
     """Move an older folder back whose successor never arrived, and remove what is left over. Needs the lock."""
     with contextlib.suppress(OSError):
-        older = sorted(_left(target, "old"), key=lambda path: path.stat().st_mtime)
+        older = sorted(_find_leftovers(target, "old"), key=lambda path: path.stat().st_mtime)
         if older and not target.exists():
             older.pop().rename(target)
             sync_folder(target.parent)
         for path in older:
             _discard(path, target)
-        for path in _left(target, "partial"):
+        for path in _find_leftovers(target, "partial"):
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -172,7 +175,7 @@ def _beside(target: Path, ending: _Ending) -> Path:
     return target.with_name(f".{target.name}.{secrets.token_hex(8)}.{ending}")
 
 
-def _left(target: Path, ending: _Ending) -> list[Path]:
+def _find_leftovers(target: Path, ending: _Ending) -> list[Path]:
     form = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{16}}\.{ending}")
     return [target.with_name(name) for name in _names(target.parent) if form.fullmatch(name)]
 

@@ -19,7 +19,7 @@ def as_words(text: object) -> str:
     line = " ".join(printable(text).split())
     line = _SIGNS.sub(lambda sign: "\\" + sign[0], line)
     line = _TAG.sub("&lt;", _ENTITY.sub("&amp;", line))
-    return _FIRST.sub(lambda sign: _numbered(sign[0]) if sign[0].isdigit() else "\\" + sign[0], line)
+    return _FIRST.sub(lambda sign: _escape_number(sign[0]) if sign[0].isdigit() else "\\" + sign[0], line)
 
 
 def as_code(text: object) -> str:
@@ -37,6 +37,6 @@ def printable(text: object) -> str:
     return "".join(sign if sign.isprintable() or sign.isspace() else "\ufffd" for sign in str(text))
 
 
-def _numbered(digits: str) -> str:
+def _escape_number(digits: str) -> str:
     """Return a number at the start of a line that makes no numbered list: its last digit as an entity."""
     return f"{digits[:-1]}&#{ord(digits[-1])};"

@@ -27,12 +27,12 @@ def require_name(value: object, what: str = "") -> str:
         If it is no such name.
     """
     if not isinstance(value, str) or not re.fullmatch(r"\w[\w.-]*", value):
-        raise ValueError(f"{what} must be {RULE}, got {_shown(value)}".strip())
+        raise ValueError(f"{what} must be {RULE}, got {_format_value(value)}".strip())
     if len(value) > LONGEST:
         raise ValueError(f"{what} must have at most {LONGEST} letters, got {len(value)}".strip())
     return value
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -79,15 +79,15 @@ def run_job(job: Job) -> Outcome:
     try:
         metrics, notices = _run_and_measure(job)
     except GeodpError as error:
-        outcome = failed(job, str(error))
+        outcome = make_failed_outcome(job, str(error))
     except Exception as error:  # noqa: BLE001 - whatever a run raises must not stop the others
         from geodp.registry import blamed
 
         place = traceback.format_exc(limit=-1).strip().splitlines()
         text = blamed(error) or f"{type(error).__name__}: {error} ({' '.join(place[1:2]).strip()})"
-        outcome = failed(job, text)
+        outcome = make_failed_outcome(job, text)
     else:
-        outcome = failed(job, "") | {"status": "ok", "metrics": metrics, "notices": notices}
+        outcome = make_failed_outcome(job, "") | {"status": "ok", "metrics": metrics, "notices": notices}
     return outcome | {"seconds": time.perf_counter() - started}
 
 
@@ -209,16 +209,18 @@ class LocalExecutor:
                 if deaths[job["run_id"]] < LIVES:
                     waiting.append(job)
                 else:
-                    yield failed(job, f"the process that ran it died ({worker.death()}), {LIVES} times in a row")
-            elif self.time_limit_s is not None and worker.elapsed() > self.time_limit_s and job is not None:
+                    yield make_failed_outcome(
+                        job, f"the process that ran it died ({worker.death()}), {LIVES} times in a row"
+                    )
+            elif self.time_limit_s is not None and worker.measure_elapsed() > self.time_limit_s and job is not None:
                 crew.remove(worker)
                 worker.stop()
-                yield failed(job, f"stopped after the time limit of {self.time_limit_s:g} s")
+                yield make_failed_outcome(job, f"stopped after the time limit of {self.time_limit_s:g} s")
 
     def _patience(self, busy: list[_Worker]) -> float | None:
         if self.time_limit_s is None:
             return None
-        return max(0.05, min(self.time_limit_s - worker.elapsed() for worker in busy) + 0.05)
+        return max(0.05, min(self.time_limit_s - worker.measure_elapsed() for worker in busy) + 0.05)
 
 
 class _Worker:
@@ -261,7 +263,7 @@ class _Worker:
     def alive(self) -> bool:
         return self._process.is_alive()
 
-    def elapsed(self) -> float:
+    def measure_elapsed(self) -> float:
         return time.monotonic() - self._since
 
     def death(self) -> str:
@@ -306,7 +308,7 @@ def _serve(pipe: Connection, work: Work, parent: int) -> None:
             return
 
 
-def failed(job: Job, error: str) -> Outcome:
+def make_failed_outcome(job: Job, error: str) -> Outcome:
     """Return the outcome of a job that could not be run."""
     same = {key: job[key] for key in ("run_id", "cell", "seed")}
     return same | {"status": "failed", "error": error, "metrics": {}, "seconds": 0.0}
@@ -366,20 +368,20 @@ class DaskExecutor:
                 if future.status == "finished":
                     yield future.result()
                 elif future.status == "cancelled" or client.status != "running":
-                    raise self._gone()
+                    raise self._make_lost_error()
                 else:
-                    yield failed(job, f"the cluster gave up on it: {_first_line(future.exception())}")
+                    yield make_failed_outcome(job, f"the cluster gave up on it: {_first_line(future.exception())}")
                 future.release()
                 following = submit()
                 if following is not None:
                     finished.add(following)
         except (CommClosedError, FutureCancelledError, OSError) as error:
-            raise self._gone() from error
+            raise self._make_lost_error() from error
         finally:
             with stack:
                 client.close(timeout=2)
 
-    def _gone(self) -> GeodpError:
+    def _make_lost_error(self) -> GeodpError:
         return GeodpError(
             f"the Dask scheduler at {self.address} went away. What had finished is kept: run the same command again to "
             "go on from there, with a running scheduler or without --cluster."

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from geodp._version import __version__
 from geodp.metrics.intervals import mean
-from geodp.storage.csv_cells import guarded_csv
+from geodp.storage.csv_cells import make_guarded_csv
 from geodp.storage.files import digest, write_text_whole, write_whole
 from geodp.storage.manifest import write_manifest
 from geodp.storage.stamp import COLUMN, METADATA, SIMULATED, write_simulated
@@ -35,7 +35,7 @@ def write_output(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder, *, com
     runs = runs_table(sweep, jobs, store)
     _write_parquet(runs, store.path / "runs.parquet")
     summary = summary_table(runs, sweep)
-    write_text_whole(store.path / "summary.csv", guarded_csv(summary.assign(**{COLUMN: False})))
+    write_text_whole(store.path / "summary.csv", make_guarded_csv(summary.assign(**{COLUMN: False})))
     _write_failures(sweep, runs, store.path / "failures.txt")
     _write_timings(jobs, store)
     plots: list[Path] = []

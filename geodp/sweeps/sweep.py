@@ -74,10 +74,10 @@ def plan_sweep(file: str | Path, out: str | Path) -> SweepForecast:
     seconds = [outcome["seconds"] for outcome in known if outcome["status"] == "ok"]
     if seconds:
         return SweepForecast(len(sweep.cells), len(jobs), len(seconds), sum(seconds) / len(seconds))
-    from geodp.scenario.estimate import estimated
+    from geodp.scenario.estimate import estimate_run
 
     first = next(cell.scenario for cell in sweep.cells if cell.name == jobs[0]["cell"])
-    guessed_s = estimated(first.resolved(), []).seconds
+    guessed_s = estimate_run(first.resolved(), []).seconds
     if guessed_s > _TRIED_S:
         return SweepForecast(len(sweep.cells), len(jobs), 0, guessed_s)
     tried = run_job(jobs[0] | {"folder": None})
@@ -149,12 +149,12 @@ def sweep(
     target = Path(out) if out is not None else Path("runs") / loaded.sweep.name
     store = SweepFolder(target)
     jobs = sweep_jobs(loaded, target)
-    with store.locked():
+    with store.hold():
         before = {} if fresh else store.manifest()
         # Old results are forgotten only when there is somebody to make new ones.
         executor = _executor(loaded, workers, cluster, len(jobs)) if fresh else None
         store.begin(loaded, all_checksums(loaded), fresh=fresh)
-        todo = _left_to_do(jobs, store)
+        todo = _find_jobs_to_do(jobs, store)
         progress = Progress(total=len(jobs), done=len(jobs) - len(todo), skipped=len(jobs) - len(todo))
         if todo:
             executor = executor or _executor(loaded, workers, cluster, len(todo))
@@ -185,10 +185,10 @@ def sweep(
     return SweepResult(target)
 
 
-def _left_to_do(jobs: list[Job], store: SweepFolder) -> list[Job]:
+def _find_jobs_to_do(jobs: list[Job], store: SweepFolder) -> list[Job]:
     """Return the runs that have no result, or whose kept parts are damaged."""
     finished = {key for key, outcome in store.outcomes().items() if outcome["status"] == "ok"}
-    damaged = store.damaged_parts([job for job in jobs if job["run_id"] in finished])
+    damaged = store.find_damaged_parts([job for job in jobs if job["run_id"] in finished])
     if damaged:
         log.warning("%s: what was kept of %d runs is damaged; they are made again", store.path, len(damaged))
         store.drop(damaged)

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from geodp._version import __version__
 from geodp.errors import DataError, OutputError
 from geodp.storage.csv_cells import read_guarded_csv
-from geodp.storage.files import FileBusy, locked, write_text_whole
+from geodp.storage.files import FileBusy, lock_file, write_text_whole
 from geodp.storage.folders import clear_folder
 from geodp.storage.manifest import MANIFEST, read_manifest, require_all_intact, require_intact, write_manifest
 from geodp.sweeps.executors import Job, Outcome
@@ -44,13 +44,13 @@ class SweepFolder:
         self.path = Path(path)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Hold the folder: a second driver is refused, and a killed one leaves nothing locked."""
         self._check_is_sweep()  # before anything is written into somebody else's folder
         with contextlib.ExitStack() as stack:
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(locked(self.path / ".lock", wait=False))
+                stack.enter_context(lock_file(self.path / ".lock", wait=False))
             except FileBusy:
                 raise OutputError(
                     f"{self.path}: another sweep is writing to this folder. Wait for it, or use another --out."
@@ -75,7 +75,7 @@ class SweepFolder:
 
     def begin(self, sweep: LoadedSweep, checksums: dict[str, str], *, fresh: bool) -> None:
         """Start in an empty folder, or go on in one that belongs to the same sweep, version and data."""
-        before = self._known_manifest()
+        before = self._read_manifest()
         if before is None:
             log.warning("%s: is damaged; the results are kept, each has its own checksum", self.path / MANIFEST)
             before = {}
@@ -96,7 +96,7 @@ class SweepFolder:
             return
         if not self.path.is_dir():
             raise OutputError(f"{self.path}: is a file. Use another --out.")
-        facts = self._known_manifest()
+        facts = self._read_manifest()
         if facts is None and (self.path / RESULTS).is_file():
             return  # only a sweep has such a file: its manifest is damaged
         if facts is None or (facts and not _tells_of_sweep(facts)):
@@ -105,7 +105,7 @@ class SweepFolder:
         if not facts and any(not entry.name.startswith(".") for entry in self.path.iterdir()):
             raise OutputError(f"{self.path}: not empty, and not the folder of a sweep. Use another --out.")
 
-    def _known_manifest(self) -> dict[str, Any] | None:
+    def _read_manifest(self) -> dict[str, Any] | None:
         """Return what the folder says about itself ({} when it says nothing), or None when that is damaged."""
         if not (self.path / MANIFEST).is_file():
             return {}
@@ -149,7 +149,7 @@ class SweepFolder:
         path = self.path / RESULTS
         if not path.is_file():
             return [], 0
-        plain = not _has_checksums(self._known_manifest())
+        plain = not _has_checksums(self._read_manifest())
         lines = path.read_bytes().split(b"\n")
         read = [_outcome(line, plain=plain) for line in lines[:-1]]
         kept = [outcome for outcome in read if outcome is not None]
@@ -161,7 +161,7 @@ class SweepFolder:
         text = "".join(_line(outcome) for outcome in kept if outcome["run_id"] not in run_ids)
         write_text_whole(self.path / RESULTS, text)
 
-    def damaged_parts(self, jobs: list[Job]) -> set[str]:
+    def find_damaged_parts(self, jobs: list[Job]) -> set[str]:
         """Return the runs whose kept parts are gone or not as they were written."""
         return {job["run_id"] for job in jobs if job["folder"] is not None and not _intact(job)}
 
@@ -181,7 +181,7 @@ class SweepFolder:
 
     def manifest(self) -> dict[str, Any]:
         """Return what the folder says about itself ({} when it says nothing)."""
-        return self._known_manifest() or {}
+        return self._read_manifest() or {}
 
     def output_identity(self, sweep: LoadedSweep, jobs: list[Job], *, draw: bool) -> str:
         """Return the identity of tables and figures: the sweep, its runs, and the results they are made from."""

@@ -24,7 +24,7 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.geometry import Array
 from geodp.model import did_you_mean
-from geodp.storage.csv_cells import unguarded
+from geodp.storage.csv_cells import unguard_table
 from geodp.storage.files import is_regular, why_not_regular
 from geodp.tables import total_rows
 from geodp.tables.notices import notice
@@ -84,7 +84,7 @@ def row_count(path: Path) -> float:
         return float(pq.read_metadata(path).num_rows)
 
 
-def stated_crs(path: Path) -> tuple[str, Any] | None:
+def read_stated_crs(path: Path) -> tuple[str, Any] | None:
     """Return the file's column of shapes and the coordinates stated for it (None: degrees); None without such a column.
 
     What states no coordinates at all is refused, but for csv and Parquet, where that means degrees.
@@ -130,7 +130,7 @@ def raw_batches(path: Path, numbers: Sequence[str], words: Sequence[str], *, tot
     columns = [*numbers, *words]
     if is_csv(path):
         return total_rows.csv_rows(path, _csv_names(path), columns) if total else _csv_batches(path, numbers, words)
-    return _total_batches(path, columns) if total else _typed_batches(path, columns)
+    return _total_batches(path, columns) if total else _read_typed_batches(path, columns)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -169,7 +169,7 @@ def _reading(path: Path, kind: str) -> Iterator[None]:
         raise DataError(f"{path.name}: cannot be read as {kind} ({error})") from error
 
 
-def _typed_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+def _read_typed_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     if not _is_parquet(path):
         yield from _feature_batches(path, columns)
         return
@@ -229,7 +229,7 @@ def _csv_batches(path: Path, numbers: Sequence[str], words: Sequence[str]) -> It
             read_options=arrow_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
             convert_options=arrow_csv.ConvertOptions(column_types=types, include_columns=list(types)),
         )
-        yield from map(unguarded, reader)
+        yield from map(unguard_table, reader)
     except (pa.ArrowException, OSError) as error:
         rule = ""
         if numbers and "conversion" in str(error):
@@ -362,7 +362,7 @@ def point_column(path: Path, found: Sequence[str], *, named: Sequence[str] = ())
     """
     if any(name in found for name in named) or any(candidates(part, found) for part in ("lon", "lat")):
         return None
-    stated = stated_crs(path)
+    stated = read_stated_crs(path)
     if stated is None or stated[0] not in found:
         return None
     name, crs = stated

@@ -65,7 +65,7 @@ def notice_cap(kind: str, counts: npt.NDArray[np.int64], cap: int | None, what: 
 
 
 @contextmanager
-def gathered() -> Iterator[list[str]]:
+def gather_notices() -> Iterator[list[str]]:
     """Gather what is noticed inside; who gathers further out hears it, too."""
     ears, texts = _ears.get(), list[str]()
     token = _ears.set(_Ears((*ears.heard, texts), ears.releasing))

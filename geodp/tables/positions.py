@@ -15,7 +15,7 @@ from geodp.geometry import Array, Region
 from geodp.tables.formats import row_count
 from geodp.tables.notices import notice
 from geodp.tables.reader import MOST_LOOKED_AT, TableReader
-from geodp.tables.row_checks import RegionCheck, RowFaults, checked_batches
+from geodp.tables.row_checks import RegionCheck, RowFaults, check_batches
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Fixes:
     """The file's own name of each worker number (a pyarrow array)."""
 
 
-def given_path(path: str, kind: str) -> Path:
+def require_path(path: str, kind: str) -> Path:
     """Return the path, or say that none was given."""
     if not path:
         raise DataError(f"{kind}: no file is given. Set path to a csv, Parquet, GeoPackage or GeoJSON file.")
@@ -85,7 +85,7 @@ def read_fixes(table: TableReader, region: Region, *, most: int | None = None) -
     if most is None:
         check.refuse(whole=True)
         check.tell_dropped()
-    code, names = _numbered(worker) if worker else (None, None)
+    code, names = _number_names(worker) if worker else (None, None)
     return Fixes(np.concatenate(x), np.concatenate(y), code, np.concatenate(time_s) if time_s else None, names)
 
 
@@ -103,7 +103,7 @@ def look_at_positions(table: TableReader, region: Region) -> FirstRows:
 def read_times(table: TableReader) -> Array:
     """Return all times of a file, refusing those that are missing."""
     alone = replace(table, called={"time_s": table.called["time_s"]}, points=None)
-    return np.concatenate([np.empty(0), *(batch["time_s"] for batch in checked_batches(alone))])
+    return np.concatenate([np.empty(0), *(batch["time_s"] for batch in check_batches(alone))])
 
 
 class _Check:
@@ -144,7 +144,7 @@ class _Check:
             )
 
 
-def _numbered(chunks: list[Any]) -> tuple[npt.NDArray[np.int64], Any]:
+def _number_names(chunks: list[Any]) -> tuple[npt.NDArray[np.int64], Any]:
     """Give the workers numbers from 0 on, in order of first appearance."""
     import pyarrow as pa
 

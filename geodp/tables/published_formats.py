@@ -39,11 +39,11 @@ def _fitting(path: Path, fields: dict[str, Any]) -> Iterator[str]:
 
     A folder whose own name says nothing is known by the names of the files in it.
     """
-    fitting = _called(path.name)
-    special = [kind for kind in fitting if not kind.endswith("_table")] or told_by_columns(path)
+    fitting = _find_formats_by_name(path.name)
+    special = [kind for kind in fitting if not kind.endswith("_table")] or find_formats_by_columns(path)
     if not special and path.is_dir():
         inside = islice((file.name for file in path.rglob("*") if file.is_file()), _LOOKED_AT)
-        found = dict.fromkeys(kind for name in inside for kind in _called(name))
+        found = dict.fromkeys(kind for name in inside for kind in _find_formats_by_name(name))
         special = [kind for kind in found if not kind.endswith("_table")]
     if special:
         yield from special
@@ -53,7 +53,7 @@ def _fitting(path: Path, fields: dict[str, Any]) -> Iterator[str]:
         yield from fitting[-1:]  # whichever: it will say that there is no such file
 
 
-def told_by_columns(path: Path) -> list[str]:
+def find_formats_by_columns(path: Path) -> list[str]:
     """Return the published formats that a csv or Parquet file is of by its columns, whatever it is called."""
     from geodp.tables.formats import column_names, is_table
 
@@ -63,7 +63,7 @@ def told_by_columns(path: Path) -> list[str]:
     return [kind for kind, cls in loaders().items() if cls.told_by and cls.told_by <= found]
 
 
-def _called(name: str) -> list[str]:
+def _find_formats_by_name(name: str) -> list[str]:
     """Return the formats whose files are called so."""
     return [
         kind

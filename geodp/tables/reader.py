@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from geodp.errors import DataError
 from geodp.model import did_you_mean
-from geodp.storage.csv_cells import unguarded_column
+from geodp.storage.csv_cells import unguard_column
 from geodp.tables import total_rows
 from geodp.tables.formats import PointColumn, column_names, is_csv, point_column, raw_batches
 from geodp.tables.notices import notice
@@ -311,7 +311,7 @@ def _lenient(part: str, column: Any, zone: str, note: Callable[[str, int], None]
 def _in_words(batch: Any) -> Any:
     import pyarrow as pa
 
-    words = [unguarded_column(total_rows.as_words(column)) for column in batch.columns]
+    words = [unguard_column(total_rows.as_words(column)) for column in batch.columns]
     return pa.record_batch(words, batch.schema.names)
 
 
@@ -329,7 +329,7 @@ def _total_names(path: Path, name: str, column: Any) -> Any:
     import pyarrow as pa
 
     if pa.types.is_binary(column.type) and is_csv(path):
-        return unguarded_column(total_rows.as_words(column))
+        return unguard_column(total_rows.as_words(column))
     _as_names(path, name, column.slice(0, 0))  # the type alone
     plain = _as_plain(column)
     if pa.types.is_floating(plain.type):  # a user called nan would be several people

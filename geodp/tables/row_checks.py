@@ -81,7 +81,7 @@ class RowFaults:
             raise DataError(f"{self.table.path.name}: {rows} {fault}, first in {self.table.where(first)}. {advice}.")
 
 
-def checked_batches(
+def check_batches(
     table: TableReader,
     batches: Iterable[dict[str, Any]] | None = None,
     *,

@@ -109,7 +109,7 @@ def _words(column: Any, zone: str) -> Times:
     numbers = _in_seconds(_floats(as_numbers(column)))
     seconds, rest = numbers.seconds, np.flatnonzero(np.isnan(numbers.seconds))
     coded = column.take(pa.array(rest)).dictionary_encode()
-    moments = [_parsed(text) for text in coded.dictionary.to_pylist()]
+    moments = [_parse_time(text) for text in coded.dictionary.to_pylist()]
     index = np.asarray(coded.indices.fill_null(len(moments)), dtype=np.int64)
     seconds[rest] = np.array([*(_moment(moment, zone) for moment in moments), np.nan])[index]
     local = np.array([*(moment is not None and moment.tzinfo is None for moment in moments), False])
@@ -117,7 +117,7 @@ def _words(column: Any, zone: str) -> Times:
     return Times(seconds, dated=dated, local=int(np.count_nonzero(local[index])), finer=numbers.finer)
 
 
-def _parsed(text: str | None) -> datetime | None:
+def _parse_time(text: str | None) -> datetime | None:
     try:
         return datetime.fromisoformat((text or "").strip())
     except ValueError:

@@ -33,7 +33,7 @@ def csv_rows(path: Path, header: Sequence[str], columns: Sequence[str]) -> Itera
     import pyarrow as pa
 
     yield pa.record_batch([pa.array([], pa.binary()) for _ in columns], list(columns))
-    with opened(path) as stream:
+    with open_unpacked(path) as stream:
         begun, ending = _after_header(stream)
         yield from line_rows(stream, header, columns, begun=begun, ending=ending)
 
@@ -42,7 +42,7 @@ def line_numbers(path: Path, width: int) -> tuple[npt.NDArray[np.int64], npt.NDA
     """Return the line numbers of a csv file's rows (in the order of `csv_rows`), and of lines that are no rows."""
     rows: list[int] = []
     others: list[int] = []
-    with opened(path) as stream:
+    with open_unpacked(path) as stream:
         begun, ending = _after_header(stream)
         number = 1
         for block in _line_blocks(stream, begun, ending):
@@ -56,7 +56,7 @@ def line_numbers(path: Path, width: int) -> tuple[npt.NDArray[np.int64], npt.NDA
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
     """Open a file, unpacked by its ending; a damaged one is an error that quotes nothing."""
     import pyarrow as pa
 

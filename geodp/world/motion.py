@@ -263,7 +263,7 @@ def trips_of(motion: Motion, duration_s: float) -> Trajectories:
     """
     if isinstance(motion, ReplayedMotion) and motion.trips is not None:
         inside = motion.trips.keeping((motion.trips.time_s >= 0) & (motion.trips.time_s <= duration_s))
-        return inside.chosen(inside.counts >= 2)
+        return inside.select(inside.counts >= 2)
     if motion.is_static:
         return nobody(worker_names(motion.workers))
     worker, begin_s, end_s = _spells(motion, duration_s)

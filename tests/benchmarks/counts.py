@@ -56,8 +56,8 @@ from geodp.curator.publications.dpsense import DPSense
 from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 from geodp.curator.publications.laplace_counts import LaplaceCounts
 from geodp.privacy.noise import SimulatedNoise
-from geodp.tables.visits.generated_visits import Shape, shaped_table
-table = shaped_table(Shape(*{shape!r}), np.random.default_rng(0))
+from geodp.tables.visits.generated_visits import Shape, draw_shaped_table
+table = draw_shaped_table(Shape(*{shape!r}), np.random.default_rng(0))
 def plain(table, noise):
     count = np.bincount(table.venue, minlength=table.venues) + noise.rng.laplace(0.0, 20 / 0.69, table.venues)
     return SimpleNamespace(count=count)

@@ -11,7 +11,7 @@ import numpy as np
 from geodp.curator.publications.prilocation import PriLocation
 from geodp.errors import UsageError
 from geodp.privacy.noise import Noise, SimulatedNoise
-from geodp.tables.visits.generated_visits import Sizes, generated_histories
+from geodp.tables.visits.generated_visits import Sizes, generate_histories
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import usage_of
 
@@ -45,7 +45,7 @@ def _released() -> Figure:
 
 def publish_s(sizes: Sizes, mechanism: PriLocation, noise: Noise) -> float:
     """Return the CPU seconds of one publication."""
-    histories, venues = generated_histories(sizes, np.random.default_rng(1))
+    histories, venues = generate_histories(sizes, np.random.default_rng(1))
     started = time.process_time()
     mechanism.release(histories, venues, noise)
     return time.process_time() - started

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from geodp.geometry import Region
-from geodp.tables.trajectories.generated_trips import BRINKHOFF_TRIPS, TAXI_TRIPS, generated_trips
-from geodp.tables.trajectories.scores import SCORES, memorisation
+from geodp.run_folder.trip_scores import SCORES, memorisation
+from geodp.tables.trajectories.generated_trips import BRINKHOFF_TRIPS, TAXI_TRIPS, generate_trips
 from geodp.tables.trajectories.table import Trajectories
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import cpu_s, scratch_folder, usage_of
@@ -21,7 +21,7 @@ TAXIS, FIXES_PER_TAXI = 10_357, 1_450
 def measure() -> Iterator[Figure]:
     """Generate, score, and convert a week of taxis as T-Drive publishes them."""
     for name, sizes in (("taxi", TAXI_TRIPS), ("brinkhoff", BRINKHOFF_TRIPS)):
-        spent, trips = cpu_s(lambda sizes=sizes: generated_trips(sizes, TOWN, np.random.default_rng(1)))  # type: ignore[misc]
+        spent, trips = cpu_s(lambda sizes=sizes: generate_trips(sizes, TOWN, np.random.default_rng(1)))  # type: ignore[misc]
         yield Figure(f"tracks_generated_{name}_s", spent, note=f"{trips.points:,} points")
         yield Figure(f"tracks_scored_{name}_s", _scored(trips), note="all scores and memorisation")
     yield from _converted()
@@ -29,7 +29,7 @@ def measure() -> Iterator[Figure]:
 
 def _scored(trips: Trajectories) -> float:
     half = np.random.default_rng(0).random(trips.size) < 0.5
-    real, made = trips.chosen(half), trips.chosen(~half)
+    real, made = trips.select(half), trips.select(~half)
     spent = sum(cpu_s(lambda score=score: score(real, made, TOWN))[0] for score in SCORES.values())  # type: ignore[misc]
     return spent + cpu_s(lambda: memorisation(real, made))[0]
 

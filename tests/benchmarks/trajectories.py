@@ -16,8 +16,8 @@ from geodp.curator.publications.synthetic_trips import SyntheticTrips
 from geodp.geometry import Region
 from geodp.privacy.noise import SimulatedNoise
 from geodp.registry import plugin
-from geodp.tables.trajectories.generated_trips import BRINKHOFF_TRIPS, TAXI_TRIPS, generated_trips
-from geodp.tables.trajectories.scores import SCORES
+from geodp.run_folder.trip_scores import SCORES
+from geodp.tables.trajectories.generated_trips import BRINKHOFF_TRIPS, TAXI_TRIPS, generate_trips
 from geodp.tables.trajectories.table import Trajectories
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import best_cpu_s, cpu_s, scratch_folder, usage_of
@@ -65,7 +65,7 @@ print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 def measure() -> Iterator[Figure]:
     """Score, time and weigh both sets, then grow the data to ten million points."""
     for name, sizes in SETS.items():
-        real = generated_trips(sizes, CITY, np.random.default_rng(1))
+        real = generate_trips(sizes, CITY, np.random.default_rng(1))
         yield from _scores(name, real)
         yield from _costs(name, real)
     yield from _growth()
@@ -121,7 +121,7 @@ def _costs(name: str, real: Trajectories) -> Iterator[Figure]:
 
 def _growth() -> Iterator[Figure]:
     """Publish a million points and ten million: cost per point must not grow."""
-    real = generated_trips(TAXI_TRIPS, CITY, np.random.default_rng(1))
+    real = generate_trips(TAXI_TRIPS, CITY, np.random.default_rng(1))
     per_point = {}
     for millions in (1, 10):
         grown = _repeated(real, round(millions * 1e6 / real.points))

@@ -77,7 +77,7 @@ def _unpaid_total(values: Any, *, epsilon: float, sensitivity: float, noise: Any
 
 
 def _exact_factor(self: GroupingSmoothing, visits: Any, cap: int, noise: Any) -> float:
-    sizes = visits.summed(partial(VisitSets.sizes_up_to, most=cap))
+    sizes = visits.sum_pieces(partial(VisitSets.sizes_up_to, most=cap))
     return float(np.dot(sizes, np.arange(cap + 1)) / max(sizes[1:].sum(), 1))
 
 
@@ -88,7 +88,7 @@ def _threshold(*arguments: Any, epsilon: float, noise: Any) -> int:
 
 
 def _true_order(self: GroupingSmoothing, visits: Any, cap: int, key: bytes, noise: Any) -> Any:
-    return visits.summed(partial(count_capped, cap=cap, key=key)).astype(np.float64)
+    return visits.sum_pieces(partial(count_capped, cap=cap, key=key)).astype(np.float64)
 
 
 _smoothed, _fourier, _counts = GroupingSmoothing.smooth, fourier_file.FourierCounts.noisy, EpsilonParts.add_noise
@@ -151,7 +151,7 @@ def _trips_by_place(self: Trajectories, cap: int, key: bytes = b"") -> Trajector
     begin = np.searchsorted(self.person[order], np.arange(len(self.people)))
     kept = np.zeros(self.size, dtype=np.bool_)
     kept[order] = np.arange(self.size) - begin[self.person[order]] < cap
-    return self.chosen(kept)
+    return self.select(kept)
 
 
 def _visits_by_place(self: VisitSets, cap: int, key: bytes) -> VisitSets:
@@ -160,7 +160,7 @@ def _visits_by_place(self: VisitSets, cap: int, key: bytes) -> VisitSets:
 
 
 def _true_zeros(self: Zeros, visits: Any, noise: Any, order: Any = None) -> VenueCounts:
-    return VenueCounts(visits.summed(VisitSets.counts).astype(np.float64), self.kind, self.guarantee())
+    return VenueCounts(visits.sum_pieces(VisitSets.counts).astype(np.float64), self.kind, self.guarantee())
 
 
 def _refused(piece: VisitSets, *, cap: int, key: bytes) -> Any:
@@ -173,7 +173,7 @@ def _steps_at_twice_epsilon(column: Any, row: Any, *, epsilon_per_m: float, **mo
     return with_planar_geometric(column, row, epsilon_per_m=2 * epsilon_per_m, **more)
 
 
-_capped, _rates = VisitSets.capped, PriLocation.rates_per_m
+_capped, _rates = VisitSets.keep_at_most, PriLocation.rates_per_m
 TRIP = {"unit": "trajectory"}
 CAPPED_TRIP = {"unit": "trajectory", "trajectories_per_person": 3}
 GEODP = {"variant": "geodp"}
@@ -199,12 +199,12 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
     "LPA: users are told apart by their place": (
         "laplace_counts",
         {"cap": 2},
-        _in_file(VisitSets, "capped", _visits_by_place),
+        _in_file(VisitSets, "keep_at_most", _visits_by_place),
     ),
     "LPA: users are told apart by their place, at the usual cap": (
         "laplace_counts",
         {"cap": 20},
-        _in_file(VisitSets, "capped", _visits_by_place),
+        _in_file(VisitSets, "keep_at_most", _visits_by_place),
     ),
     "LPA: half the noise on the accuracy": ("laplace_counts", {}, _in_file(paid_file, "laplace_counts", _noise(2))),
     "DPSense: no noise on the accuracy": ("dpsense", {}, _in_file(paid_file, "laplace_counts", _noise(1e9))),
@@ -340,7 +340,7 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
     "trips: kept by their place in the table": (
         "synthetic_trips",
         {},
-        _in_file(Trajectories, "capped", _trips_by_place),
+        _in_file(Trajectories, "keep_at_most", _trips_by_place),
     ),
     "trees: noise for half the bound": ("dpt", {}, _in_file(EpsilonParts, "add_noise", _half_a_bound)),
     "trips: the width of the data": ("synthetic_trips", {}, _in_file(trips_file, "count_shapes", _width_of_the_data)),

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from geodp.device.memory import Memory, memoised
+from geodp.device.memory import Memory, state_memoised
 from geodp.device.planar_laplace import PlanarLaplace
 from geodp.errors import BudgetSpent, DataError, UsageError
 from geodp.geometry import Region
@@ -39,8 +39,8 @@ def test_every_new_cell_is_charged_jitter_across_a_border_included() -> None:
     memory, ledger, generator = Memory(100.0), Ledger(0.05), rng()
     for step in range(40):  # to and fro across the border at 50 m
         memory.report(DEVICE, [9], [49.0 + 2 * (step % 2)], [0.0], generator, ledger=ledger, time_s=float(step))
-    assert ledger.spent(Account.METRIC, person=9) == 0.02
-    assert ledger.spent(Account.METRIC, person=8) == 0.0
+    assert ledger.sum_spent(Account.METRIC, person=9) == 0.02
+    assert ledger.sum_spent(Account.METRIC, person=8) == 0.0
 
 
 def test_a_refused_report_is_neither_drawn_nor_remembered() -> None:
@@ -52,11 +52,11 @@ def test_a_refused_report_is_neither_drawn_nor_remembered() -> None:
     assert generator.bit_generator.state == before
     assert memory.cells_of(0) == 1
     memory.report(DEVICE, [0], [0.0], [0.0], generator, ledger=ledger)  # an old cell is still free
-    assert ledger.spent(Account.METRIC) == 0.01
+    assert ledger.sum_spent(Account.METRIC) == 0.01
 
 
 def test_nothing_is_promised_about_who_returns_where_and_both_sentences_say_so() -> None:
-    promise = memoised(DEVICE.guarantee())
+    promise = state_memoised(DEVICE.guarantee())
     assert promise.sentence().startswith("Hides the first report of one phone in a cell from everyone")
     assert promise.sentence().endswith("later reports there repeat it, so returning to a cell is not hidden.")
     together = promise.together(3, "All 3 reports of one phone")

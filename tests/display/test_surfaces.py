@@ -7,7 +7,7 @@ import pytest
 
 from geodp.curator.mechanisms import Snapshot
 from geodp.display.page import Page
-from geodp.display.surfaces import coarsened, drawable, surface, thinned
+from geodp.display.surfaces import coarsen_surfaces, drawable, surface, thin_releases
 from geodp.geometry import Grid, Region
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.release import GridCells
@@ -32,12 +32,12 @@ def release(columns: int, rows: int) -> GridCells:
 
 
 def test_few_releases_are_all_drawn(sheet: Page) -> None:
-    assert thinned("abc", 3, sheet) == [(0, "a"), (1, "b"), (2, "c")]
+    assert thin_releases("abc", 3, sheet) == [(0, "a"), (1, "b"), (2, "c")]
     assert sheet.notes == []
 
 
 def test_many_releases_are_thinned_evenly_and_the_caption_says_so(sheet: Page) -> None:
-    kept = thinned(range(144), 24, sheet)
+    kept = thin_releases(range(144), 24, sheet)
     assert (len(kept), kept[0], kept[-1]) == (24, (0, 0), (143, 143))
     assert sheet.notes == ["24 of 144 releases"]
 
@@ -45,7 +45,7 @@ def test_many_releases_are_thinned_evenly_and_the_caption_says_so(sheet: Page) -
 @pytest.mark.parametrize(("columns", "rows"), [(6, 4), (7, 5)])
 def test_blocks_keep_the_total_and_tile_the_same_box(sheet: Page, columns: int, rows: int) -> None:
     fine = release(columns, rows)
-    (coarse,) = coarsened([surface(fine, np.asarray(fine.count))], [fine.grid], 10, sheet)
+    (coarse,) = coarsen_surfaces([surface(fine, np.asarray(fine.count))], [fine.grid], 10, sheet)
     assert coarse.count.sum() == fine.count.sum()
     assert coarse.count.size <= 16
     areas = (coarse.east_m - coarse.west_m) * (coarse.north_m - coarse.south_m)
@@ -56,7 +56,7 @@ def test_blocks_keep_the_total_and_tile_the_same_box(sheet: Page, columns: int, 
 
 def test_a_block_holds_the_sum_of_its_cells(sheet: Page) -> None:
     fine = release(4, 4)
-    (coarse,) = coarsened([surface(fine, np.asarray(fine.count))], [fine.grid], 4, sheet)
+    (coarse,) = coarsen_surfaces([surface(fine, np.asarray(fine.count))], [fine.grid], 4, sheet)
     assert coarse.count.tolist() == [0 + 1 + 4 + 5, 2 + 3 + 6 + 7, 8 + 9 + 12 + 13, 10 + 11 + 14 + 15]
 
 

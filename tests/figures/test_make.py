@@ -130,10 +130,10 @@ def test_mistakes_in_a_figure_file_are_explained(tmp_path: Path, changes: Any, p
 
 def test_paths_of_data_are_filled_in_and_must_be_needed(tmp_path: Path) -> None:
     panel = Panel(needs=("a/b.csv",), set={"workers.source": {"kind": "table", "path": "$GEODP_DATA/a/b.csv"}})
-    filled = panel.filled({"a/b.csv": tmp_path / "a" / "b.csv"})
+    filled = panel.fill_paths({"a/b.csv": tmp_path / "a" / "b.csv"})
     assert filled["workers.source"]["path"] == str(tmp_path / "a" / "b.csv")
     with pytest.raises(UsageError, match="among the panel's needs"):
-        panel.filled({})
+        panel.fill_paths({})
 
 
 def test_shipped_figures_are_valid_and_found_by_id() -> None:

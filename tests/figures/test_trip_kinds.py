@@ -38,7 +38,7 @@ def test_trips_of_a_file_are_cut_to_the_region_and_thinned(tmp_path: Path) -> No
     frame.to_parquet(tmp_path / "trips.parquet")
     box = (TOWN.west, TOWN.south, TOWN.east, TOWN.north)
     kind = PublishedTrips(path=str(tmp_path / "trips.parquet"), degrees=1e-6, every=3, region=box, most_trips=20)
-    held, _ = kind.held()
+    held, _ = kind.read_records()
     assert 0 < held.size <= 20
     assert held.counts.max() <= -(-world.counts.max() // 3)
     assert (held.counts >= 2).all()

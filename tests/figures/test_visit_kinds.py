@@ -48,7 +48,7 @@ def test_files_are_joined_by_the_name_of_the_venue(tmp_path: Path) -> None:
     paths = {f"{name}_path": str(tmp_path / file) for name, file in
              (("visits", "visits.parquet"), ("places", "places.csv"), ("levels", "levels.csv"))}  # fmt: skip
     kind = PublishedVisits(**paths, venue_column="poi", levels=("town", "lane"), people=10)
-    histories, venues = kind._loaded()
+    histories, venues = kind._load_records()
     assert venues.name.tolist() == ["1", "2"], "a venue without a town is left out"
     assert histories.people.tolist() == ["1", "2"]
     assert histories.venue.tolist() == [0, 1, 1]
@@ -91,7 +91,7 @@ def test_real_visits_of_new_york_have_boroughs_and_tracts() -> None:
         levels=("borough", "tract"),
         people=100,
     )
-    histories, venues = kind._loaded()
+    histories, venues = kind._load_records()
     assert len(histories.people) == 100
     assert set(venues.levels["borough"]) == {"Manhattan", "Brooklyn", "Queens", "Bronx", "Staten Island"}
     assert 4000 < venues.size < 4300  # 81 % of 5,135 lie in the five boroughs

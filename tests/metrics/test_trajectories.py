@@ -9,15 +9,19 @@ import pytest
 from geodp.metrics import Metric
 from geodp.registry import plugin
 from geodp.run_folder.folder import RunFolder
-from geodp.tables.trajectories.scores import SCORES, memorisation
+from geodp.run_folder.trip_scores import SCORES, memorisation
 from geodp.tables.trajectories.table import Trajectories, nobody
+from tests.run_folder.test_trip_scores import some_trips
 from tests.tables.trajectories.hand_made import BOX, table
-from tests.tables.trajectories.test_scores import some_trips
+
+
+def as_published(trips: Trajectories) -> Trajectories:
+    return Trajectories.from_frame(trips.frame(BOX), BOX)
 
 
 def a_run(real: Trajectories, *published: Trajectories) -> Any:
     items = [
-        SimpleNamespace(index=3 * number, topics={"trajectories"}, released=trips.frame(BOX))
+        SimpleNamespace(index=3 * number, topics={"trajectories"}, read_trips=partial(as_published, trips))
         for number, trips in enumerate(published)
     ]
     run: Any = SimpleNamespace(trajectories=real, publications=items, scenario=SimpleNamespace(area=BOX))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import geodp
-from geodp.tables.visits.visit_scores import absolute_errors, relative_errors, top_accuracy, top_venues
+from geodp.run_folder.visit_scores import absolute_errors, relative_errors, top_accuracy, top_venues
 from tests.small import small
 
 

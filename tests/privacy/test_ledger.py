@@ -43,7 +43,7 @@ def test_a_budget_of_n_charges_holds_exactly_n_of_them(epsilon: float, count: in
     ledger = Ledger(times(epsilon, count))
     assert all(charge(ledger, epsilon) for _ in range(count))
     assert not charge(ledger, epsilon)
-    assert ledger.spent() == times(epsilon, count)
+    assert ledger.sum_spent() == times(epsilon, count)
 
 
 def test_a_refusal_says_requested_remaining_and_short_by_and_records_nothing() -> None:
@@ -53,7 +53,7 @@ def test_a_refusal_says_requested_remaining_and_short_by_and_records_nothing() -
         ledger.charge(promise(0.3), time_s=600, mechanism="contour")
     assert refused.value.short_by == pytest.approx(0.1)
     assert len(ledger.charges) == 1
-    assert ledger.spent() == 0.3
+    assert ledger.sum_spent() == 0.3
 
 
 @given(st.floats(0.01, 10), st.lists(st.floats(0.001, 3), max_size=30))
@@ -67,8 +67,8 @@ def test_no_sequence_of_charges_can_exceed_the_budget(budget: float, costs: list
         except BudgetSpent as refused:
             assert sum(accepted) + cost > budget * (1 - 1e-12)
             assert refused.requested == cost
-    assert ledger.spent() <= budget
-    assert ledger.spent() == pytest.approx(sum(accepted))
+    assert ledger.sum_spent() <= budget
+    assert ledger.sum_spent() == pytest.approx(sum(accepted))
 
 
 CHARGES = st.lists(
@@ -107,7 +107,7 @@ def test_no_sequence_of_calls_can_exceed_the_budget_in_any_window(
             accepted.append(entry)
     for person in range(6):
         total = sum(cost * (1 if who is None else who.count(person)) for _, cost, who in accepted)
-        assert ledger.spent(person=person) == pytest.approx(total / 20)
+        assert ledger.sum_spent(person=person) == pytest.approx(total / 20)
 
 
 @settings(max_examples=100, deadline=None)
@@ -133,7 +133,7 @@ def test_the_budget_of_a_day_comes_back_at_midnight() -> None:
     assert not charge(ledger, 0.1, 57_599.5)
     assert ledger.remaining(time_s=57_600) == 1.0
     assert charge(ledger, 1.0, 57_600)
-    assert ledger.spent() == 2.0
+    assert ledger.sum_spent() == 2.0
 
 
 def test_a_window_slides() -> None:
@@ -146,7 +146,7 @@ def test_a_window_slides() -> None:
     assert not charge(ledger, 0.5, 1800)
     assert charge(ledger, 0.4, 1800)
     assert ledger.remaining(time_s=5400) == 0.4  # the windows that hold 5400 hold 3600, but no longer 1800
-    assert ledger.spent() == pytest.approx(1.6)
+    assert ledger.sum_spent() == pytest.approx(1.6)
 
 
 def test_disjoint_groups_of_people_compose_in_parallel() -> None:
@@ -154,12 +154,12 @@ def test_disjoint_groups_of_people_compose_in_parallel() -> None:
     ledger = Ledger(1.0)
     assert charge(ledger, 0.7, who=np.arange(0, 50))
     assert charge(ledger, 0.7, who=np.arange(50, 100))
-    assert (ledger.spent(person=3), ledger.spent(person=70), ledger.spent(person=1000)) == (0.7, 0.7, 0.0)
+    assert (ledger.sum_spent(person=3), ledger.sum_spent(person=70), ledger.sum_spent(person=1000)) == (0.7, 0.7, 0.0)
     assert not charge(ledger, 0.7, who=[49, 50])
     assert charge(ledger, 0.3)  # everyone
     assert not charge(ledger, 0.1)
     assert ledger.remaining(person=1000) == 0.7
-    assert ledger.spent() == 1.0
+    assert ledger.sum_spent() == 1.0
     np.testing.assert_array_equal(ledger.per_person(), np.full(100, 1.0))
 
 
@@ -178,9 +178,9 @@ def test_metric_charges_are_never_added_to_central_ones() -> None:
     ledger.charge(promise(0.9), time_s=0, mechanism="contour")
     ledger.charge(Guarantee.per_metre(0.5), time_s=0, mechanism="planar_laplace")
     ledger.charge(promise(7.0), time_s=0, mechanism="answers", account=Account.INTERACTION)
-    assert ledger.spent() == 0.9
-    assert ledger.spent(Account.METRIC) == 0.5
-    assert ledger.spent(Account.INTERACTION) == 7.0
+    assert ledger.sum_spent() == 0.9
+    assert ledger.sum_spent(Account.METRIC) == 0.5
+    assert ledger.sum_spent(Account.INTERACTION) == 7.0
     assert ledger.remaining(Account.INTERACTION) == math.inf
     assert [row.total for row in ledger.charges] == [0.9, 0.5, 7.0]
 
@@ -251,7 +251,7 @@ def test_what_no_cap_bounds_has_an_account_per_visit_or_trip(unit: Unit, account
     assert (row.epsilon, row.unit, row.account) == (0.6, unit, account)
     with pytest.raises(BudgetSpent):
         ledger.charge(one, time_s=0, mechanism="m", account=account)
-    assert ledger.spent() == 1.0
+    assert ledger.sum_spent() == 1.0
     assert list(ledger.to_frame()["unit"]) == [Unit.SNAPSHOT, unit]
 
 
@@ -272,7 +272,7 @@ def test_deltas_have_a_budget_too() -> None:
         ledger.charge(loose, time_s=0, mechanism="gaussian")
     with pytest.raises(BudgetSpent, match="requested δ=1e-06, remaining δ=0"):
         ledger.charge(loose, time_s=0, mechanism="gaussian")
-    assert ledger.spent() == 2.0
+    assert ledger.sum_spent() == 2.0
 
 
 def test_spending_can_be_asked_for_by_person_and_by_time() -> None:
@@ -280,8 +280,8 @@ def test_spending_can_be_asked_for_by_person_and_by_time() -> None:
     charge(ledger, 1.0, 100.0)
     charge(ledger, 0.5, 200.0, who=[7])
     charge(ledger, 0.25, 300.0)
-    assert [ledger.spent(time_s=t) for t in (99.0, 100.0, 250.0, 300.0)] == [0.0, 1.0, 1.5, 1.75]
-    assert [ledger.spent(person=p, time_s=250.0) for p in (6, 7)] == [1.0, 1.5]
+    assert [ledger.sum_spent(time_s=t) for t in (99.0, 100.0, 250.0, 300.0)] == [0.0, 1.0, 1.5, 1.75]
+    assert [ledger.sum_spent(person=p, time_s=250.0) for p in (6, 7)] == [1.0, 1.5]
     assert [ledger.remaining(person=p) for p in (6, 7)] == [3.75, 3.25]
 
 
@@ -322,7 +322,7 @@ def test_people_are_numbers(who: list[Any]) -> None:
         ledger.charge(promise(0.1), time_s=0, mechanism="m", who=who)
     with pytest.raises(UsageError, match="time"):
         ledger.charge(promise(0.1), time_s=math.nan, mechanism="m")
-    assert ledger.spent() == 0.0
+    assert ledger.sum_spent() == 0.0
 
 
 PERIODS = st.lists(

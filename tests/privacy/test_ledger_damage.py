@@ -23,16 +23,16 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> LedgerFile:
     file = LedgerFile(tmp_path / f"l{request.param}", 1.0)
     person = Guarantee(0.25, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL)
     for number in range(2):
-        with file.opened() as book:
+        with file.open_ledger() as book:
             book.charge(person, time_s=float(number), mechanism="counts", scope='venues, "v2"')
-    with file.opened() as book:
+    with file.open_ledger() as book:
         book.charge(Guarantee.per_metre(0.01), time_s=3.5, mechanism="planar", period=(0.0, 9.5))
     return file
 
 
 def spent(file: LedgerFile) -> list[tuple[float, float]]:
     book = file.read()
-    return [(book.spent(account), book.remaining(account)) for account in Account]
+    return [(book.sum_spent(account), book.remaining(account)) for account in Account]
 
 
 Damaged = Callable[[bytes], None]
@@ -143,8 +143,8 @@ def test_a_ledger_of_version_0_1_is_adopted_when_asked_and_not_before(tmp_path: 
     ):
         file.read()
     adopted = file.adopt()
-    assert (adopted.spent(), adopted.remaining(), len(adopted.charges)) == (0.5, 0.5, 2)
-    assert spent(file) == [(adopted.spent(account), adopted.remaining(account)) for account in Account]
+    assert (adopted.sum_spent(), adopted.remaining(), len(adopted.charges)) == (0.5, 0.5, 2)
+    assert spent(file) == [(adopted.sum_spent(account), adopted.remaining(account)) for account in Account]
     with pytest.raises(UsageError, match=r"not a ledger of version 0\.1"):
         file.adopt()
 

@@ -18,7 +18,7 @@ def promise(epsilon: float) -> Guarantee:
 
 
 def spend(file: LedgerFile, epsilon: float, time_s: float = 0.0) -> float:
-    with file.opened() as ledger:
+    with file.open_ledger() as ledger:
         return ledger.charge(promise(epsilon), time_s=time_s, mechanism="laplace_counts", scope="venues, v2").total
 
 
@@ -37,12 +37,12 @@ def test_a_second_opening_respects_what_the_first_spent(tmp_path: Path, suffix: 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_epsilons_survive_to_the_last_digit_in_every_account(tmp_path: Path, suffix: str) -> None:
     file = LedgerFile(tmp_path / f"l.{suffix}", 6 * 0.006931471805599453, account=Account.METRIC)
-    with file.opened() as ledger:
+    with file.open_ledger() as ledger:
         for time_s in range(6):
             ledger.charge(Guarantee.per_metre(0.006931471805599453), time_s=time_s, mechanism="planar_geometric")
     kept = file.read()
-    assert kept.spent(Account.METRIC) == 6 * 0.006931471805599453
-    assert kept.spent() == 0.0
+    assert kept.sum_spent(Account.METRIC) == 6 * 0.006931471805599453
+    assert kept.sum_spent() == 0.0
     assert kept.remaining(Account.METRIC) == 0.0
 
 
@@ -59,7 +59,7 @@ def test_a_failure_inside_the_block_leaves_the_file_as_it_was(tmp_path: Path) ->
     file = LedgerFile(tmp_path / "l.csv", 1.0)
     spend(file, 0.4)
     before = file.path.read_bytes()
-    opened = file.opened()
+    opened = file.open_ledger()
     opened.__enter__().charge(promise(0.4), time_s=0, mechanism="m")
     failure = RuntimeError("the disk is full")
     assert not opened.__exit__(RuntimeError, failure, None)
@@ -98,12 +98,12 @@ def test_budgets_of_different_accounts_are_separate_numbers(tmp_path: Path) -> N
     path = tmp_path / "l.json"
     spend(LedgerFile(path, 1.0), 0.5)
     place = Guarantee.per_metre(2.0)
-    with LedgerFile(path, account=Account.METRIC).opened() as ledger:
+    with LedgerFile(path, account=Account.METRIC).open_ledger() as ledger:
         ledger.charge(place, time_s=0.0, mechanism="planar_laplace")
         assert ledger.remaining(Account.METRIC) == math.inf
-    with pytest.raises(BudgetSpent), LedgerFile(path, 3.0, account=Account.METRIC).opened() as ledger:
+    with pytest.raises(BudgetSpent), LedgerFile(path, 3.0, account=Account.METRIC).open_ledger() as ledger:
         ledger.charge(place, time_s=0.0, mechanism="planar_laplace")
-    with LedgerFile(path, 4.0, account=Account.METRIC).opened() as ledger:  # a limit may come later
+    with LedgerFile(path, 4.0, account=Account.METRIC).open_ledger() as ledger:  # a limit may come later
         ledger.charge(place, time_s=0.0, mechanism="planar_laplace")
     kept = LedgerFile(path).read()
     assert (kept.remaining(), kept.remaining(Account.METRIC)) == (0.5, 0.0)
@@ -118,7 +118,7 @@ def test_the_period_of_the_data_is_remembered(tmp_path: Path, suffix: str) -> No
     """What is not known to be of some time counts in every day, before and after."""
     path = tmp_path / f"l.{suffix}"
     for period in ((0.0, 100_000.0), (-math.inf, 50.0), ANY_TIME):
-        with LedgerFile(path, 1.0, per="day").opened() as ledger:
+        with LedgerFile(path, 1.0, per="day").open_ledger() as ledger:
             ledger.charge(promise(0.25), time_s=7.0, mechanism="m", period=period)
     ledger = LedgerFile(path).read()
     assert [row.period for row in ledger.charges] == [(0.0, 100_000.0), (-math.inf, 50.0), ANY_TIME]
@@ -129,7 +129,7 @@ def test_the_period_of_the_data_is_remembered(tmp_path: Path, suffix: str) -> No
 
 def test_charges_to_single_people_have_no_place_in_a_file(tmp_path: Path) -> None:
     file = LedgerFile(tmp_path / "l.csv", 1.0)
-    with pytest.raises(UsageError, match="not to single people"), file.opened() as ledger:
+    with pytest.raises(UsageError, match="not to single people"), file.open_ledger() as ledger:
         ledger.charge(promise(0.1), time_s=0.0, mechanism="m", who=[3])
     assert not file.path.exists()
 
@@ -167,4 +167,4 @@ def test_processes_that_spend_at_once_cannot_overspend(tmp_path: Path) -> None:
     )
     runs = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(6)]
     assert sorted(run.wait(timeout=120) for run in runs) == [0, 0, 0, 3, 3, 3]
-    assert LedgerFile(path).read().spent() == 0.6
+    assert LedgerFile(path).read().sum_spent() == 0.6

@@ -16,7 +16,7 @@ PROMISE = Guarantee(0.2, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL)
 
 def spend(path: Path) -> bool:
     try:
-        with LedgerFile(path, 1.0).opened() as ledger:
+        with LedgerFile(path, 1.0).open_ledger() as ledger:
             ledger.charge(PROMISE, time_s=0.0, mechanism="m")
     except BudgetSpent:
         return False
@@ -43,7 +43,7 @@ def ways(folder: Path) -> list[Path]:
 def test_a_budget_for_five_gives_five_releases_through_any_links(tmp_path: Path) -> None:
     names = ways(tmp_path)
     assert sum(spend(name) for _ in range(4) for name in names) == 5
-    assert LedgerFile(names[0]).read().spent() == 1.0
+    assert LedgerFile(names[0]).read().sum_spent() == 1.0
     assert (tmp_path / "twice.json").is_symlink()
     locks = [path.relative_to(tmp_path) for path in tmp_path.rglob("*.lock")]
     assert locks == [Path("real/l.json.lock")]

@@ -78,7 +78,7 @@ def test_users_spread_over_files_are_whole_in_one_piece(cluster: DaskCluster, da
     whole = pd.read_csv(data / "visits.csv").drop_duplicates().groupby("user").size()
     with Cluster(cluster.address) as connected:
         visits = connected.visits(data / "parts", venues)
-        sizes = visits.summed(partial(VisitSets.sizes_up_to, most=120))
+        sizes = visits.sum_pieces(partial(VisitSets.sizes_up_to, most=120))
     assert sizes.tolist() == np.bincount(whole, minlength=121).tolist()
 
 

@@ -13,7 +13,7 @@ import pytest
 from geodp.cli.main import main
 from geodp.errors import DataError
 from geodp.publish.private_visits import UserNumbering, read_visit_sets, visit_files
-from geodp.tables.visits.generated_visits import Sizes, generated_histories
+from geodp.tables.visits.generated_visits import Sizes, generate_histories
 from geodp.tables.visits.venue_file import read_venue_list
 from tests.publish.conftest import with_ledger
 
@@ -22,7 +22,7 @@ Files = tuple[Path, Path]
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
-    histories, venues = generated_histories(Sizes(people=60, visits=12, venues=80), np.random.default_rng(0))
+    histories, venues = generate_histories(Sizes(people=60, visits=12, venues=80), np.random.default_rng(0))
     visits = pd.DataFrame({"user": histories.people[histories.person], "venue": venues.name[histories.venue]})
     visits.to_csv(tmp_path / "in.csv", index=False)
     listed = pd.DataFrame({"venue": venues.name, "lon": venues.lon, "lat": venues.lat})

@@ -12,14 +12,14 @@ import pytest
 
 from geodp.cli.main import main
 from geodp.errors import DataError, UsageError
-from geodp.tables.visits.generated_visits import Sizes, generated_histories
-from geodp.tables.visits.venue_file import nested_columns, read_venues
+from geodp.tables.visits.generated_visits import Sizes, generate_histories
+from geodp.tables.visits.venue_file import find_nested_columns, read_venues
 from tests.publish.conftest import with_ledger
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    histories, venues = generated_histories(Sizes(people=20, visits=10, venues=60), np.random.default_rng(0))
+    histories, venues = generate_histories(Sizes(people=20, visits=10, venues=60), np.random.default_rng(0))
     visits = pd.DataFrame({"user": histories.people[histories.person], "venue": venues.name[histories.venue]})
     visits.to_csv(tmp_path / "in.csv", index=False)
     listed = {"venue": venues.name, "lon": venues.lon, "lat": venues.lat, "category": venues.category}
@@ -196,8 +196,8 @@ def test_levels_are_the_columns_that_hold_the_finest_one() -> None:
         "street": np.array(["a", "b", "c", "c"], dtype=np.object_),
         "city": np.array(["X", "X", "Y", "Y"], dtype=np.object_),
     }
-    assert nested_columns(columns, "street") == ["city", "street"]
-    assert nested_columns(columns, None) == ["city", "street"]
+    assert find_nested_columns(columns, "street") == ["city", "street"]
+    assert find_nested_columns(columns, None) == ["city", "street"]
 
 
 def nothing_done(files: tuple[Path, Path]) -> bool:

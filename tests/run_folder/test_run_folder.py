@@ -13,7 +13,7 @@ from geodp.display.map import write_map
 from geodp.errors import DataError, OutputError
 from geodp.run_folder.folder import RunFolder, check_is_run
 from geodp.runs.result import RunResult
-from geodp.storage.folders import held
+from geodp.storage.folders import hold_folder
 from tests.small import small
 from tests.sweeps.small_sweep import QUICK
 
@@ -92,7 +92,7 @@ def test_new_metrics_of_an_old_run_keep_the_checksums_right(run: Path) -> None:
     RunFolder(run).replace_json("metrics.json", {"success_rate": 0.6})
     with pytest.raises(OutputError, match="changed meanwhile"):
         stale.replace_json("metrics.json", {"success_rate": 0.7})
-    with held(run), pytest.raises(OutputError, match="another geodp"):
+    with hold_folder(run), pytest.raises(OutputError, match="another geodp"):
         RunFolder(run).replace_json("metrics.json", {"success_rate": 0.7})
 
 
@@ -153,7 +153,7 @@ def test_nothing_of_one_run_is_written_into_another_that_took_its_place(run: Pat
     with pytest.raises(DataError, match="replaced while it was read"):
         _ = opened.events
     for write in (lambda: opened.replace_json("metrics.json", {}), lambda: write_map(RunFolder(run), run / "map.html")):
-        with held(run), pytest.raises(OutputError, match="another geodp"):
+        with hold_folder(run), pytest.raises(OutputError, match="another geodp"):
             write()
     with pytest.raises(OutputError, match="replaced or changed meanwhile"):
         opened.replace_json("metrics.json", {})

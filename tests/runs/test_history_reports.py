@@ -12,10 +12,10 @@ import yaml
 
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import ScenarioError
-from geodp.metrics.history_reports import scored_histories
 from geodp.privacy.ledger import Account, Ledger
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.run_folder.folder import RunFolder
+from geodp.run_folder.history_scores import read_scored_histories
 from geodp.runs.run import run
 from geodp.scenario.report import report
 from tests.small import small
@@ -67,7 +67,7 @@ def test_people_who_tell_nothing_with_noise_pay_nothing(tmp_path: Path) -> None:
 
 
 def test_choices_are_kept_to_the_letter(told: RunFolder) -> None:
-    found = scored_histories(told)
+    found = read_scored_histories(told)
     assert found is not None
     names = np.array(found.catalogue.categories)
     chose = (found.level[:, names == "clinic"] == "no").ravel()
@@ -103,7 +103,7 @@ def test_the_error_stays_below_its_bound_and_numbers_are_there(told: RunFolder) 
 
 def test_telling_nothing_keeps_nothing_and_costs_what_there_was(tmp_path: Path) -> None:
     folder = made(tmp_path, device__history_report={"kind": "epicrec", "method": "nothing"})
-    found = scored_histories(folder)
+    found = read_scored_histories(folder)
     assert found is not None
     assert folder.metrics["items_kept"] == 0.0
     assert folder.metrics["category_mae"] == pytest.approx(found.true_counts.mean())
@@ -200,9 +200,9 @@ def test_the_ledger_keeps_items_told_by_phones_apart() -> None:
     ledger = Ledger(budgets={Account.ITEM: 1.0})
     for _ in range(2):
         ledger.charge(promise, time_s=0.0, mechanism="epicrec")
-    assert ledger.spent(Account.ITEM) == 1.0
-    assert ledger.spent() == 0.0
+    assert ledger.sum_spent(Account.ITEM) == 1.0
+    assert ledger.sum_spent() == 0.0
     assert ledger.remaining(Account.ITEM) == 0.0
     assert math.isinf(ledger.remaining())
     assert ledger.charge(promise, time_s=0.0, mechanism="epicrec", cap=4).unit is Unit.USER
-    assert ledger.spent() == 2.0
+    assert ledger.sum_spent() == 2.0

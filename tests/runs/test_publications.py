@@ -194,7 +194,7 @@ def test_a_spent_budget_is_refused_in_words() -> None:
     from geodp.curator.publications import Records
     from geodp.privacy.ledger import Ledger
     from geodp.runs.publications import book_publications
-    from geodp.tables.visits.generated_visits import Sizes, generated_histories
+    from geodp.tables.visits.generated_visits import Sizes, generate_histories
     from geodp.world.motion import stand_still
 
     scenario = small(VISITS)
@@ -203,12 +203,12 @@ def test_a_spent_budget_is_refused_in_words() -> None:
         scenario.area,
         600.0,
         stand_still(np.zeros(5), np.zeros(5)),
-        lambda: generated_histories(sizes, np.random.default_rng(0)),
+        lambda: generate_histories(sizes, np.random.default_rng(0)),
     )
     ledger = Ledger(budget_epsilon=1.0)
     with pytest.raises(BudgetSpent, match="lower the epsilon or the cap"):
         book_publications(scenario, records, ledger)
-    assert ledger.spent() == 0
+    assert ledger.sum_spent() == 0
 
 
 def test_arms_may_differ_in_what_is_published_and_share_the_visits(tmp_path: Path) -> None:

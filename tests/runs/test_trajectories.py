@@ -15,8 +15,8 @@ from geodp.errors import UsageError
 from geodp.privacy.noise import SimulatedNoise
 from geodp.run_folder.folder import RunFolder
 from geodp.run_folder.published import read_publications
+from geodp.run_folder.trip_scores import SCORES
 from geodp.runs.run import run
-from geodp.tables.trajectories.scores import SCORES
 from geodp.tables.trajectories.table import Trajectories
 from tests.small import small
 

@@ -62,7 +62,7 @@ def test_what_a_publication_leaves_is_enough_for_all_shares(epsilon: float, publ
     ledger = Ledger(epsilon)
     for cost in [published, *[mechanism.guarantee().epsilon] * 6]:
         ledger.charge(replace(mechanism.guarantee(), epsilon=cost), time_s=0, mechanism="m")
-    assert ledger.spent() == pytest.approx(epsilon, rel=1e-12)
+    assert ledger.sum_spent() == pytest.approx(epsilon, rel=1e-12)
 
 
 def test_predictions_cost_nothing_and_say_so(tmp_path: Path) -> None:

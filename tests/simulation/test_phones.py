@@ -59,8 +59,8 @@ def test_every_round_is_charged_per_metre_to_everyone_and_refused_by_the_public_
     made = [mine.report(600.0 * t, x, y, np.random.default_rng(t)) for t in range(4)]
     assert [points is not None for points in made] == [True, True, False, False]
     assert mine.current is made[1]
-    assert mine.ledger.spent(Account.METRIC) == pytest.approx(2 * each)
-    assert mine.ledger.spent(Account.CENTRAL) == 0
+    assert mine.ledger.sum_spent(Account.METRIC) == pytest.approx(2 * each)
+    assert mine.ledger.sum_spent(Account.CENTRAL) == 0
     assert mine.charged == pytest.approx(np.full(50, 2 * each))
     assert [row.unit for row in mine.ledger.charges] == [Unit.POINT, Unit.POINT]
 

@@ -70,7 +70,7 @@ def test_the_finest_grid_has_no_cell_beyond_its_16_bit_keys() -> None:
     at = np.concatenate([rng.uniform(0, 10_000, (80_000, 2)), [[0, 0], [0, 10_000], [10_000, 0], [10_000, 10_000]]])
     centres = np.concatenate([rng.uniform(0, 10_000, (200, 2)), at[-4:]])
     radius = np.full(204, 60.0)
-    bins = module.Bins(at[:, 0], at[:, 1], centres[:, 0], centres[:, 1], radius)
+    bins = module.DiscBins(at[:, 0], at[:, 1], centres[:, 0], centres[:, 1], radius)
     assert (bins.columns, bins.rows) == (256, 256)
     circle, point, _ = range_join(at[:, 0], at[:, 1], centres[:, 0], centres[:, 1], radius)
     assert set(zip(circle.tolist(), point.tolist(), strict=True)) == pairs_by_tree(at, centres, radius)

@@ -9,7 +9,7 @@ import pytest
 
 from geodp.datasets.table_folders import TableFile
 from geodp.publish.outputs import PublishedTable, write_table
-from geodp.storage.csv_cells import guarded, guarded_csv, guarded_text, read_guarded_csv, unguarded
+from geodp.storage.csv_cells import guard_table, guard_text, make_guarded_csv, read_guarded_csv, unguard_table
 from geodp.tables import reader
 
 RISKY = ["=1+1", "+cmd", "-cmd|x", "@SUM(A1)", "\tx", "\rx", "'=1", "''@x", "=", "-", "--5", "+1+1"]
@@ -19,24 +19,24 @@ PLAIN = ["plain", "", "a=b", "'quoted'", "-5", "+4.5e-3", "-.5", "3", "Café -x"
 
 @pytest.mark.parametrize("text", RISKY)
 def test_what_a_spreadsheet_would_run_gets_a_quote(text: str) -> None:
-    assert guarded_text(text) == "'" + text
+    assert guard_text(text) == "'" + text
 
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_other_text_and_numbers_stay_as_they_are(text: str) -> None:
-    assert guarded_text(text) == text
+    assert guard_text(text) == text
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 def test_guarding_a_table_can_be_undone(kind: pa.DataType) -> None:
     texts = [*RISKY, *PLAIN, None]
     table = pa.table({"text": pa.array(texts, kind), "number": pa.array(np.arange(len(texts)) - 5.5)})
-    safe = guarded(table)
-    assert safe.column("text").to_pylist() == [None if text is None else guarded_text(text) for text in texts]
+    safe = guard_table(table)
+    assert safe.column("text").to_pylist() == [None if text is None else guard_text(text) for text in texts]
     assert safe.column("number").equals(table.column("number"))
-    assert unguarded(safe).equals(table)
+    assert unguard_table(safe).equals(table)
     batch = table.to_batches()[0]
-    assert unguarded(guarded(batch)).equals(batch)
+    assert unguard_table(guard_table(batch)).equals(batch)
 
 
 def unheard(what: str, rows: int) -> None:
@@ -64,11 +64,11 @@ def test_converted_tables_are_guarded(tmp_path: Path) -> None:
 
 
 def test_tables_of_comparisons_and_sweeps_are_guarded() -> None:
-    text = guarded_csv(pd.DataFrame({"=x": ["@y", "z"], "value": [-1.5, None]}))
+    text = make_guarded_csv(pd.DataFrame({"=x": ["@y", "z"], "value": [-1.5, None]}))
     assert text == "'=x,value\n'@y,-1.5\nz,\n"
 
 
 def test_the_table_of_a_sweep_is_read_back_as_it_was(tmp_path: Path) -> None:
     table = pd.DataFrame({"=x": ["@y", "'=z", "plain"], "value": [-1.5, None, 2.0]})
-    (tmp_path / "summary.csv").write_text(guarded_csv(table))
+    (tmp_path / "summary.csv").write_text(make_guarded_csv(table))
     pd.testing.assert_frame_equal(read_guarded_csv(tmp_path / "summary.csv"), table)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from geodp.storage.files import FileBusy, digest, locked, write_text_whole, write_whole
+from geodp.storage.files import FileBusy, digest, lock_file, write_text_whole, write_whole
 
 HOLD = """
 import sys, time
@@ -51,10 +51,10 @@ def test_a_lock_keeps_others_out_until_its_process_is_killed(tmp_path: Path) -> 
     with subprocess.Popen([sys.executable, "-c", HOLD, str(lock)], stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(FileBusy), locked(lock, wait=False):
+        with pytest.raises(FileBusy), lock_file(lock, wait=False):
             pass
         holder.kill()
-    with locked(lock, wait=False):
+    with lock_file(lock, wait=False):
         assert lock.is_file()
 
 
@@ -81,7 +81,7 @@ def test_partial_files_of_killed_processes_go_and_those_of_living_ones_stay(tmp_
 
 def test_who_waited_for_a_lock_that_goes_holds_the_file_that_has_the_name(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
-    with locked(lock, stays=False), pytest.raises(FileBusy), locked(lock, wait=False, stays=False):
+    with lock_file(lock, stays=False), pytest.raises(FileBusy), lock_file(lock, wait=False, stays=False):
         pass
     assert not lock.exists()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from geodp.errors import OutputError
-from geodp.storage.folders import clear_folder, held, put_back, scratch_folder, whole_folder
+from geodp.storage.folders import clear_folder, hold_folder, put_back, scratch_folder, whole_folder
 
 REPLACE = """
 import signal, sys
@@ -132,6 +132,6 @@ def test_the_scratch_folder_of_a_killed_process_is_removed_by_the_next_one(
 
 
 def test_a_holder_removes_its_lock_and_one_who_waited_gets_a_lock_of_their_own(tmp_path: Path) -> None:
-    with held(tmp_path / "run"):
+    with hold_folder(tmp_path / "run"):
         assert [entry.name for entry in tmp_path.iterdir()] == [".run.lock"]
     assert list(tmp_path.iterdir()) == []

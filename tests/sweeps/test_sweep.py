@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import geodp
-from geodp.cli.sweeps import finished_text
+from geodp.cli.sweeps import describe_result
 from geodp.errors import DataError, GeodpError, OutputError
 from geodp.sweeps import sweep as sweep_module
 from geodp.sweeps.executors import LocalExecutor
@@ -132,7 +132,7 @@ def test_a_changed_version_or_dataset_is_noticed_and_fresh_starts_over(
 
 
 def test_a_second_driver_is_refused(finished: Any) -> None:
-    with SweepFolder(finished.path).locked(), pytest.raises(OutputError, match="another sweep"):
+    with SweepFolder(finished.path).hold(), pytest.raises(OutputError, match="another sweep"):
         geodp.sweep(finished.path.parent / "sweep.yaml", finished.path)
 
 
@@ -401,7 +401,7 @@ def test_what_runs_left_out_is_said_once_on_the_console_and_in_the_report(tmp_pa
     base = {"workers.source": {"kind": "table", "path": "people.csv"}, "curator.expected_workers": 60}
     file = sweep_file(tmp_path, {"grids": [{"curator.mechanism.epsilon": [0.2, 2.0]}]}, base)
     result = geodp.sweep(file, tmp_path / "out", workers=1)
-    text = finished_text(result)
+    text = describe_result(result)
     outside = [line for line in text.splitlines() if line.startswith("take care: people.csv") and "outside" in line]
     assert len(outside) == 1
     page = (result.path / "report.html").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from geodp.tables import formats
 from geodp.tables.formats import column_names, row_count
 from geodp.tables.loaders.trajectories_table import TrajectoriesTable
 from geodp.tables.loaders.visits_table import VisitsTable
-from geodp.tables.notices import gathered
+from geodp.tables.notices import gather_notices
 from geodp.tables.reader import PLACE, open_table
 from geodp.tables.trajectories.files import read_trajectories
 from geodp.tables.visits.hierarchy import AreaFile
@@ -173,7 +173,7 @@ def test_dates_are_read_with_their_zone(save: Save) -> None:
 
 def test_coordinates_are_converted_aloud_and_refused_where_none_are_stated(save: Save, tmp_path: Path) -> None:
     path = save("utm.gpkg")
-    with gathered() as noticed:
+    with gather_notices() as noticed:
         open_table(path, PLACE)
     assert noticed == ["utm.gpkg: points in EPSG:32632 are converted to degrees."]
     bare = tmp_path / "bare.gpkg"

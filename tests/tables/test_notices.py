@@ -10,15 +10,15 @@ import pytest
 import geodp
 from geodp.cli.main import main
 from geodp.errors import DataError
-from geodp.tables.notices import gathered, guess, notice, notice_cap, releasing
+from geodp.tables.notices import gather_notices, guess, notice, notice_cap, releasing
 from geodp.tables.usual_columns import OTHER_NAMES, candidates
 from tests.small import small, small_file
 
 
 def test_all_who_gather_hear_a_notice_once() -> None:
-    with gathered() as outer:
+    with gather_notices() as outer:
         notice("one")
-        with gathered() as inner:
+        with gather_notices() as inner:
             notice("two")
             notice("two")
     assert (outer, inner) == (["one", "two"], ["two"])
@@ -30,7 +30,7 @@ def test_a_notice_that_nobody_gathers_is_a_warning_in_the_log(caplog: pytest.Log
 
 
 def test_a_release_says_nothing_and_guesses_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    with gathered() as noticed, releasing(), caplog.at_level("DEBUG", logger="geodp"):
+    with gather_notices() as noticed, releasing(), caplog.at_level("DEBUG", logger="geodp"):
         notice("three rows dropped")
         with pytest.raises(DataError, match="'uid' is taken. A release guesses nothing: name it"):
             guess("'uid' is taken.", instead="name it")
@@ -96,7 +96,7 @@ def test_arms_share_the_notices_of_their_world(tmp_path: Path) -> None:
 
 
 def test_a_cap_that_binds_is_said() -> None:
-    with gathered() as noticed:
+    with gather_notices() as noticed:
         notice_cap("dpt", np.array([1, 12, 30]), 10, "trips")
         notice_cap("dpt", np.array([1, 2]), 10, "trips")
         notice_cap("dpt", np.array([100]), None, "trips")

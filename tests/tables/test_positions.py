@@ -5,8 +5,8 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.storage.files import anchored_path
-from geodp.tables.notices import gathered
+from geodp.storage.files import anchor_path
+from geodp.tables.notices import gather_notices
 from geodp.tables.positions import read_fixes
 from geodp.tables.reader import PLACE, open_table
 from tests.world.places import angle_shaped
@@ -18,17 +18,17 @@ def test_a_path_starts_at_the_folder_unless_it_has_a_start_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
-    assert anchored_path("data/a.csv", tmp_path) == str(tmp_path / "data" / "a.csv")
-    assert anchored_path("/data/a.csv", tmp_path) == "/data/a.csv"
-    assert anchored_path("~/a.csv", tmp_path) == "/home/ada/a.csv"
-    assert anchored_path("", tmp_path) == ""
+    assert anchor_path("data/a.csv", tmp_path) == str(tmp_path / "data" / "a.csv")
+    assert anchor_path("/data/a.csv", tmp_path) == "/data/a.csv"
+    assert anchor_path("~/a.csv", tmp_path) == "/home/ada/a.csv"
+    assert anchor_path("", tmp_path) == ""
 
 
 @pytest.mark.parametrize("outside", [1, 3])
 def test_dropped_points_are_said(tmp_path: Path, outside: int) -> None:
     path = tmp_path / "a.csv"
     path.write_text("lon,lat\n" + "10.1,50.05\n" * (4 - outside) + "11,51\n" * outside)
-    with gathered() as noticed:
+    with gather_notices() as noticed:
         assert read_fixes(open_table(path, PLACE), REGION).x_m.size == 4 - outside
     share = 25 * outside
     assert noticed == [f"a.csv: {outside} of 4 points ({share} %) lie outside the region and are dropped."]

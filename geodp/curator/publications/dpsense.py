@@ -65,11 +65,11 @@ class DPSense(NoisyCounts):
     def count_venues(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> PaidCounts:  # noqa: ARG002
         """Choose θ (and α), then count the scaled rows."""
         most = min(self.max_theta or visits.venues, visits.venues)
-        choose = self._scaled_choice if self.scaling else self._choice
+        choose = self._choose_threshold_and_factor if self.scaling else self._choice
         theta, factor = choose(visits, most, noise)
         _, epsilon = self.budgets()
         scale = theta / epsilon
-        counts = visits.summed(partial(normalise_rows, theta=theta, step=lattice_step(scale)))
+        counts = visits.sum_pieces(partial(normalise_rows, theta=theta, step=lattice_step(scale)))
         noisy = laplace_counts(counts, epsilon=epsilon, sensitivity=theta, noise=noise)
         count = factor * (np.maximum(noisy, 0.0) if self.nonnegative else noisy)
         own = OwnNoise(noisy, scale, self.nonnegative, factor)
@@ -87,30 +87,30 @@ class DPSense(NoisyCounts):
         return rate * (0.5 if self.variant == "literal" else 1.0) * quality(sizes, theta, venues, 1 / counts)
 
     def _choice(self, visits: VisitTable, most: int, noise: Noise) -> tuple[int, float]:
-        sizes = visits.summed(partial(VisitSets.sizes_up_to, most=most))
+        sizes = visits.sum_pieces(partial(VisitSets.sizes_up_to, most=most))
         theta = thresholds(most, _CANDIDATES)
         return int(theta[noise.choose(self.logits(sizes, theta, visits.venues))[0]]), 1.0
 
-    def _scaled_choice(self, visits: VisitTable, most: int, noise: Noise) -> tuple[int, float]:
+    def _choose_threshold_and_factor(self, visits: VisitTable, most: int, noise: Noise) -> tuple[int, float]:
         """Choose θ and α together.
 
         Scores of rows cut at `most` venues change by at most `most`/d (the paper: 1), up or down, for α up to 2.
         """
         theta, key = thresholds(most, _SCALED_CANDIDATES), draw_key(noise)
-        exact = visits.summed(partial(_cut, most=most, key=key))
-        scores = np.array([self.scaled_quality(visits, exact, int(each), most, key) for each in theta])
+        exact = visits.sum_pieces(partial(_cut, most=most, key=key))
+        scores = np.array([self.score_factors(visits, exact, int(each), most, key) for each in theta])
         sensitivity = self.choice_sensitivity(most, visits.venues)
         chosen = exponential_mechanism(
             scores.reshape(-1), epsilon=self.budgets()[0], sensitivity=sensitivity, noise=noise
         )[0]
         return int(theta[chosen // FACTORS.size]), float(FACTORS[chosen % FACTORS.size])
 
-    def scaled_quality(self, visits: VisitTable, exact: Integers, theta: int, most: int, key: bytes) -> Array:
+    def score_factors(self, visits: VisitTable, exact: Integers, theta: int, most: int, key: bytes) -> Array:
         """Return q_s(θ, α) for every α: -(1/d) Σ |α c^θ - c| - α θ/ε (Day & Li, eq. 6).
 
         With r = c/c^θ the sum is Σ c^θ |α - r|: venues are sorted into the gaps between the α, not visited for each.
         """
-        scaled = visits.summed(partial(_cut_and_scale, theta=theta, most=most, key=key))
+        scaled = visits.sum_pieces(partial(_cut_and_scale, theta=theta, most=most, key=key))
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(scaled > 0, exact / scaled, np.inf)
         gap = np.searchsorted(FACTORS, ratio)
@@ -129,8 +129,8 @@ class DPSense(NoisyCounts):
 
 
 def _cut(piece: VisitSets, *, most: int, key: bytes) -> Integers:
-    return piece.capped(most, key).counts()
+    return piece.keep_at_most(most, key).counts()
 
 
 def _cut_and_scale(piece: VisitSets, *, theta: int, most: int, key: bytes) -> Array:
-    return normalise_rows(piece.capped(most, key), theta=theta, step=2.0**-20)
+    return normalise_rows(piece.keep_at_most(most, key), theta=theta, step=2.0**-20)

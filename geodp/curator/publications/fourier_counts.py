@@ -61,7 +61,7 @@ class FourierCounts(CappedCounts):
         from scipy.fft import idct
 
         cap, key = self.cap_and_key(visits, noise)
-        values = transform_counts(visits.summed(partial(count_capped, cap=cap, key=key)))
+        values = transform_counts(visits.sum_pieces(partial(count_capped, cap=cap, key=key)))
         kept = self.number(values, cap, noise)
         padded = np.zeros(visits.venues)
         padded[:kept] = self.noisy(values[:kept], cap, noise)

@@ -137,7 +137,7 @@ class GroupingSmoothing(CappedCounts):
                 width = best_width(factor * sample[order], cap / self.budgets().groups)
         elif self.grouping == "random":
             order = np.argsort(noise.uniform(visits.venues), kind="stable")
-        counts = visits.summed(partial(count_capped, cap=cap, key=key))
+        counts = visits.sum_pieces(partial(count_capped, cap=cap, key=key))
         count = self.smooth(counts, _require_order(order), width, cap, noise)
         scale = cap / self.budgets().groups
         spread = scale * math.sqrt(2 * group_starts(visits.venues, width).size)
@@ -146,7 +146,7 @@ class GroupingSmoothing(CappedCounts):
 
     def threshold(self, visits: VisitTable, cap: int, noise: Noise) -> int:
         """Choose a lower cap privately: it leaves out visits, and lowers the noise in groups of the expected width."""
-        sizes = visits.summed(partial(VisitSets.sizes_up_to, most=cap))
+        sizes = visits.sum_pieces(partial(VisitSets.sizes_up_to, most=cap))
         per_theta = 1 / ((self.width or EXPECTED_WIDTH) * self.budgets().groups)
         candidates = thresholds(cap, _CANDIDATES)
         return choose_threshold(sizes, candidates, visits.venues, per_theta, epsilon=self.budgets().choice, noise=noise)
@@ -158,7 +158,7 @@ class GroupingSmoothing(CappedCounts):
         measure = partial(_count_sample, cap=cap, key=key, secret=secret, sampling=self.sampling, rate=rate)
         sensitivity = cap if self.sampling == "none" else 1
         taken = rate if self.sampling == "row" else 1.0
-        counted = visits.summed(measure)
+        counted = visits.sum_pieces(measure)
         return laplace_counts(counted, epsilon=epsilon, sensitivity=sensitivity, noise=noise, taken_with=taken)
 
     def factor(self, visits: VisitTable, cap: int, noise: Noise) -> float:
@@ -174,7 +174,7 @@ class GroupingSmoothing(CappedCounts):
         if self.scale == "literal":
             return float(cap)
         epsilon = self.budgets().scale
-        sizes = visits.summed(partial(VisitSets.sizes_up_to, most=cap))
+        sizes = visits.sum_pieces(partial(VisitSets.sizes_up_to, most=cap))
         total, users = int(np.dot(sizes, np.arange(cap + 1))), int(sizes[1:].sum())
         noisy_total = laplace_counts(np.array([total]), epsilon=0.8 * epsilon, sensitivity=cap, noise=noise)[0]
         noisy_users = laplace_counts(np.array([users]), epsilon=0.2 * epsilon, sensitivity=1, noise=noise)[0]
@@ -202,7 +202,7 @@ class GroupingSmoothing(CappedCounts):
 
 
 def _count_sample(piece: VisitSets, *, cap: int, key: bytes, secret: bytes, sampling: str, rate: float) -> Integers:
-    bounded = piece.capped(cap, key)
+    bounded = piece.keep_at_most(cap, key)
     if sampling == "col":
         return bounded.one_each(secret)
     return bounded.rows_sampled(rate, secret) if sampling == "row" else bounded.counts()

@@ -38,7 +38,7 @@ class LaplaceCounts(CappedCounts):
     def count_venues(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> PaidCounts:  # noqa: ARG002
         """Count, with noise at every venue."""
         cap, key = self.cap_and_key(visits, noise)
-        counts = visits.summed(partial(count_capped, cap=cap, key=key))
+        counts = visits.sum_pieces(partial(count_capped, cap=cap, key=key))
         scale = cap / self.counting_epsilon
         noisy = laplace_counts(counts, epsilon=self.counting_epsilon, sensitivity=cap, noise=noise)
         own = OwnNoise(noisy, scale, self.nonnegative)

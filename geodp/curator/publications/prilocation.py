@@ -24,7 +24,7 @@ from geodp.curator.visits_publication import VisitsPublication
 from geodp.errors import DataError, NotReleasable, UsageError
 from geodp.geometry import Array
 from geodp.model import did_you_mean
-from geodp.privacy.keyed_choice import draw_key, keyed, user_words
+from geodp.privacy.keyed_choice import draw_key, hash_users, user_words
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import DEFAULT_PLANAR_EPSILON_PER_M
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
@@ -166,7 +166,9 @@ class PriLocation(VisitsPublication):
     def cap_visits(self, histories: Histories, key: bytes = b"") -> Histories:
         """Return the visits that the cap leaves, of each person those that the key chooses."""
         # A promise per metre is about a visit that moves: which ones are kept must not follow from where they are.
-        return histories if self.cap is None else histories.capped(self.cap, key, blind=self.variant == "geoind_em")
+        return (
+            histories if self.cap is None else histories.keep_at_most(self.cap, key, blind=self.variant == "geoind_em")
+        )
 
     def check(self, histories: Histories, venues: Venues, hierarchy: Hierarchy) -> None:
         """Refuse what cannot be published, before anything is drawn."""
@@ -203,7 +205,7 @@ class PriLocation(VisitsPublication):
         x_m, y_m = hierarchy.x_m, hierarchy.y_m
         if self.clustering == "public_gazetteer":
             return cluster_venues(x_m, y_m, self.clusters, seed=self.public_seed)
-        epsilon = self.budgets()[0] / self.changed_visits()
+        epsilon = self.budgets()[0] / self.count_changed_visits()
         if self.clustering == "dplloyd":
             visited = histories.venue
             return cluster_visits(x_m, y_m, visited, self.clusters, noise, epsilon=epsilon, rounds=self.rounds)
@@ -217,7 +219,7 @@ class PriLocation(VisitsPublication):
     ) -> tuple[ReleasedVisits, Replacements]:
         """Settle the numbers per cluster, then draw a place for every slot."""
         _, for_weights, _ = self.budgets()
-        slots = fill_slots(histories, clusters, noise, scale=self.changed_visits() / for_weights)
+        slots = fill_slots(histories, clusters, noise, scale=self.count_changed_visits() / for_weights)
         rate = self.rates_per_m(slots, histories, clusters, hierarchy)
         draw = draw_from_own if self.variant == "literal" else draw_in_clusters
         chosen = draw(slots, clusters, hierarchy.x_m, hierarchy.y_m, rate, noise)
@@ -232,7 +234,7 @@ class PriLocation(VisitsPublication):
         wide = clusters.diameter_m[clusters.label[slots.venue]]
         if self.variant != "em_local":
             wide = np.maximum(wide, self.sensitivities_m(histories.people, hierarchy)[slots.person])
-        return np.asarray(self.budgets()[2] / self.changed_visits() / (2 * np.maximum(wide, 1e-9)))
+        return np.asarray(self.budgets()[2] / self.count_changed_visits() / (2 * np.maximum(wide, 1e-9)))
 
     def sensitivity_m(self, hierarchy: Hierarchy, level: str | None) -> float:
         """Return HS of a level (default the finest); without a hierarchy, the width of the whole list."""
@@ -252,13 +254,13 @@ class PriLocation(VisitsPublication):
     def levels_of(self, people: Names) -> list[str | None]:
         """Return the level of each person: the one named, or the one that the lot says, or the default."""
         # By name, not by place in the list: nobody's level follows from who else is there.
-        lot = uniforms(keyed(user_words(people), f"levels {self.public_seed}".encode()))
+        lot = uniforms(hash_users(user_words(people), f"levels {self.public_seed}".encode()))
         bounds = np.cumsum(list(self.level_shares.values()))
         choices = [*self.level_shares, self.level]
-        drawn = [choices[place] for place in np.searchsorted(bounds, lot, side="right")]
-        return [self.personal_levels.get(str(name), level) for name, level in zip(people, drawn, strict=True)]
+        levels = [choices[place] for place in np.searchsorted(bounds, lot, side="right")]
+        return [self.personal_levels.get(str(name), level) for name, level in zip(people, levels, strict=True)]
 
-    def changed_visits(self) -> int:
+    def count_changed_visits(self) -> int:
         """Return by how many visits two neighbouring inputs differ at most, once the cap has been applied.
 
         A user is at most `cap` visits. One visit x more is one, unless a cap binds: then x may push a visit y out, and
@@ -308,7 +310,7 @@ class PriLocation(VisitsPublication):
         clusters = cluster_venues(hierarchy.x_m, hierarchy.y_m, self.clusters, seed=self.public_seed)
         wide_m = float(clusters.diameter_m[clusters.label].mean())
         # Whole numbers get P(k) ∝ r^|k|, E|k| = 2r/(1 - r²). None lies below 0: where a user never was, half is left.
-        ratio = math.exp(-self.budgets()[1] / self.changed_visits())
+        ratio = math.exp(-self.budgets()[1] / self.count_changed_visits())
         spread = 2 * ratio / (1 - ratio**2)
         text = (
             f"A visit stays in one of {clusters.size} public clusters, {wide_m:,.0f} m across on average. A user's "

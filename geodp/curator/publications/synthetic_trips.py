@@ -42,5 +42,5 @@ class SyntheticTrips(TripModelPublication):
     def _number_part(self) -> tuple[str, int]:
         return NUMBER, 1
 
-    def _added_by_a_trip(self) -> dict[str, float]:
+    def _bound_counts_per_trip(self) -> dict[str, float]:
         return {COARSE_ENDS: 2.0, FINE_ENDS: 2.0, DENSITY: float(self.most_points)}

@@ -34,7 +34,7 @@ class Uniform(CappedCounts):
     def count_venues(self, visits: VisitTable, noise: Noise, order: Integers | None = None) -> PaidCounts:  # noqa: ARG002
         """Publish the same number for every venue."""
         cap = min(self.cap, visits.venues)
-        total = visits.summed(partial(capped_total, cap=cap))
+        total = visits.sum_pieces(partial(count_capped_visits, cap=cap))
         noisy = laplace_counts(np.array([total]), epsilon=self.counting_epsilon, sensitivity=cap, noise=noise)[0]
         each = np.full(visits.venues, noisy / visits.venues)
         scale = cap / self.counting_epsilon
@@ -46,6 +46,6 @@ class Uniform(CappedCounts):
         return f"All venues share one mean count, whose noise is ±{facts['noise_scale']:.4g} on average"
 
 
-def capped_total(piece: VisitSets, *, cap: int) -> int:
+def count_capped_visits(piece: VisitSets, *, cap: int) -> int:
     """Return the number of visits when everyone counts at no more than `cap` venues."""
     return int(np.minimum(piece.size, cap).sum())

@@ -62,14 +62,16 @@ class EpsilonParts:
             return np.empty(values.shape)
         return laplace_counts(values, epsilon=epsilon, sensitivity=self.crowd * sensitivity, noise=self.noise)
 
-    def spent(self) -> float:
+    def sum_spent(self) -> float:
         """Return ε paid out so far: parts are about the same people, so their costs add up."""
         return plus(*(receipt.epsilon for receipt in self.receipts))
 
     def require_within(self, epsilon: float) -> None:
         """Refuse to let anything out that cost more than was promised."""
-        if self.spent() > epsilon + _SLACK:
-            raise GeodpError(f"the parts of the release cost ε = {self.spent():g}, more than the promised {epsilon:g}")
+        if self.sum_spent() > epsilon + _SLACK:
+            raise GeodpError(
+                f"the parts of the release cost ε = {self.sum_spent():g}, more than the promised {epsilon:g}"
+            )
 
     def generator(self) -> np.random.Generator:
         """Return a generator for what follows from noisy counts alone: it costs nothing."""

@@ -178,8 +178,8 @@ class _Walkers:
         total = weights.sum(axis=1)
         stuck = total <= 0
         weights[stuck, STAY] = 1.0
-        drawn = self.rng.random(who.size) * np.where(stuck, 1.0, total)
-        token = np.minimum((np.cumsum(weights, axis=1) <= drawn[:, None]).sum(axis=1), weights.shape[1] - 1)
+        lot = self.rng.random(who.size) * np.where(stuck, 1.0, total)
+        token = np.minimum((np.cumsum(weights, axis=1) <= lot[:, None]).sum(axis=1), weights.shape[1] - 1)
         rows = np.arange(who.size)
         moved, over = token < UP, token == END
         cell = np.where(token == END, self.cell[who], target[rows, token])

@@ -77,7 +77,7 @@ def insert_points(trajectories: Trajectories, longest_m: float) -> Trajectories:
     )
 
 
-def needed_grids(systems: ReferenceSystems, column: Integers, row: Integers) -> Integers:
+def find_needed_grids(systems: ReferenceSystems, column: Integers, row: Integers) -> Integers:
     """Return, per place, the finest grid in which the step to the next one reaches a neighbouring cell at most."""
     needed = np.full(column.size, systems.grids - 1)
     for grid in range(systems.grids - 2, -1, -1):
@@ -92,7 +92,7 @@ def tokenise(trajectories: Trajectories, systems: ReferenceSystems) -> Tokens:
     """Map trajectories to tokens, with hops between grids where the resolution changes."""
     dense = insert_points(trajectories, float(systems.side_m[-1]))
     column, row = systems.fine_indices(dense.x_m, dense.y_m)
-    needed = needed_grids(systems, column, row)
+    needed = find_needed_grids(systems, column, row)
     last = dense.first[1:] - 1
     needed[last] = 0  # there is no step from a last point: what follows it belongs to someone else
     before = np.append(0, needed)[:-1]  # grid in which a point was reached
@@ -189,7 +189,7 @@ def choose_grids(
 def _shares(trajectories: Trajectories, systems: ReferenceSystems) -> Array:
     """Return the share of each trajectory's steps that each grid would hold (row per trajectory)."""
     dense = insert_points(trajectories, float(systems.side_m[-1]))
-    needed = needed_grids(systems, *systems.fine_indices(dense.x_m, dense.y_m))
+    needed = find_needed_grids(systems, *systems.fine_indices(dense.x_m, dense.y_m))
     last = dense.first[1:] - 1
     owner = dense.owner
     step = np.ones(dense.points, dtype=np.bool_)

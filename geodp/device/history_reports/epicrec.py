@@ -11,7 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BeforeValidator, Field, model_validator
 
-from geodp.device.category_counts import Rule, Search, calibrate_scales, fit_history, global_scales, quantify_epsilon
+from geodp.device.category_counts import (
+    EpsilonSearch,
+    Rule,
+    calibrate_scales,
+    fit_history,
+    global_scales,
+    quantify_epsilon,
+)
 from geodp.device.history_reports import Flags, HistoryDevice, ProtectedHistory
 from geodp.errors import DataError, NotReleasable, UsageError
 from geodp.geometry import Array
@@ -19,7 +26,7 @@ from geodp.model import Model, did_you_mean
 from geodp.privacy.noise import Noise, as_noise
 from geodp.privacy.primitives import positive, with_laplace
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
-from geodp.tables.visits.catalogue import Catalogue, checked_membership
+from geodp.tables.visits.catalogue import Catalogue, check_membership
 
 _LEAK = (
     "counts of all-release categories are told exactly and contain items that carry a protected category as well: one "
@@ -129,7 +136,7 @@ class EpicRec(HistoryDevice):
 
     def settled(self, catalogue: Catalogue, noise: Noise) -> Self:
         """Return the mechanism with the budget that its rule chooses from public data, once for all phones."""
-        chosen = self.chosen_epsilon(catalogue, noise)
+        chosen = self.choose_epsilon(catalogue, noise)
         return self.model_copy(update={"epsilon": chosen, "budget_rule": "fixed"})
 
     def choices(self, lot: Array) -> tuple[list[Self], npt.NDArray[np.int64]]:
@@ -168,7 +175,7 @@ class EpicRec(HistoryDevice):
 
     def noise_scales(self, membership: npt.ArrayLike) -> Array:
         """Return the Laplace scale z of every category for a matrix of items × categories."""
-        table = checked_membership(membership)
+        table = check_membership(membership)
         scales = calibrate_scales if self.method == "calibrated" else global_scales
         return scales(table, positive("epsilon", self.epsilon))
 
@@ -188,12 +195,12 @@ class EpicRec(HistoryDevice):
         noise = scales.sum() + math.sqrt(2 * c) * float(np.linalg.norm(scales))
         return float(noise / c + math.sqrt(c) / 2)
 
-    def chosen_epsilon(self, catalogue: Catalogue, noise: Noise) -> float:
+    def choose_epsilon(self, catalogue: Catalogue, noise: Noise) -> float:
         """Return ε of a report: fixed, or quantified on random public histories, at no cost."""
         if self.budget_rule == "fixed":
             return self.epsilon
         rule: Rule = self.budget_rule
-        return min(self.epsilon, quantify_epsilon(catalogue, noise, rule=rule, search=Search(most=self.epsilon)))
+        return min(self.epsilon, quantify_epsilon(catalogue, noise, rule=rule, search=EpsilonSearch(most=self.epsilon)))
 
     def protect(self, history: Flags, catalogue: Catalogue, *, rng: np.random.Generator | Noise) -> ProtectedHistory:
         """Return what the phone tells: noisy counts, open items as they are, and items that fit the counts."""
@@ -206,8 +213,8 @@ class EpicRec(HistoryDevice):
         consent = consent_of(self.consent, self.default_level, catalogue)
         settled = self.settled(catalogue, noise)
         aggregates = settled.noisy_aggregates(owned, catalogue, noise, consent)
-        told = self._tell_items(owned, aggregates, catalogue, consent, noise)
-        return ProtectedHistory(told, aggregates, settled.guarantee())
+        reported = self._tell_items(owned, aggregates, catalogue, consent, noise)
+        return ProtectedHistory(reported, aggregates, settled.guarantee())
 
     def noisy_aggregates(self, owned: Flags, catalogue: Catalogue, noise: Noise, consent: Consent) -> Array:
         """Return the counts per category with their noise; NaN for categories about which nothing is told."""

@@ -10,7 +10,7 @@ from pydantic import Field
 from geodp.display.colours import RELEASED, TRUE, along, density_share
 from geodp.display.drawing import Band, Moment
 from geodp.display.layers import Layer
-from geodp.display.surfaces import coarsened, counted, drawable, promised, surface, thinned
+from geodp.display.surfaces import are_promised, coarsen_surfaces, drawable, find_cell_releases, surface, thin_releases
 from geodp.public.release import Contours
 
 if TYPE_CHECKING:
@@ -37,16 +37,16 @@ class ReleaseLayer(Layer):
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw every release; the clock picks the one in force."""
-        releases = [release for _, release in thinned(counted(run), self.max_releases, page)]
+        releases = [release for _, release in thin_releases(find_cell_releases(run), self.max_releases, page)]
         if not releases:
             return
         contours = [release for release in releases if isinstance(release, Contours)]
         if len(contours) < len(releases):
-            drawn = drawable(releases, self.max_cells, page)
-            page.cells(self, drawn, ramp=RELEASED, name="Released count", public=promised(releases))
+            shown = drawable(releases, self.max_cells, page)
+            page.cells(self, shown, ramp=RELEASED, name="Released count", public=are_promised(releases))
             return
         step_m = min(min(release.grid.cell_x_m, release.grid.cell_y_m) for release in contours) / _STEPS_PER_CELL
-        moments, protected = _moments(contours, step_m), promised(releases)
+        moments, protected = _moments(contours, step_m), are_promised(releases)
         page.areas(self, moments, name=self.title, unit="workers/km²", step_m=step_m, public=protected)
 
 
@@ -102,13 +102,13 @@ class CellsLayer(Layer):
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the counts of every release; the clock picks the one in force."""
-        releases = [release for _, release in thinned(counted(run), self.max_releases, page)]
+        releases = [release for _, release in thin_releases(find_cell_releases(run), self.max_releases, page)]
         if not releases:
             return
-        drawn = drawable(releases, self.max_cells, page)
+        shown = drawable(releases, self.max_cells, page)
         word = "Exact" if all(np.all(release.noise_scale == 0) for release in releases) else "Noisy"
         title = f"{word} counts per cell"
-        page.cells(self, drawn, ramp=RELEASED, name=f"{word} count", title=title, public=promised(releases))
+        page.cells(self, shown, ramp=RELEASED, name=f"{word} count", title=title, public=are_promised(releases))
 
 
 class EstimateLayer(Layer):
@@ -127,12 +127,12 @@ class EstimateLayer(Layer):
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw every estimate; the clock picks the one in force."""
         found = [estimate for estimate in run.estimates if estimate.guarantee.holds or not page.public]
-        estimates = [estimate for _, estimate in thinned(found, self.max_releases, page)]
+        estimates = [estimate for _, estimate in thin_releases(found, self.max_releases, page)]
         if not estimates:
             return
         surfaces = [surface(estimate, np.asarray(estimate.count), noisy=False) for estimate in estimates]
-        drawn = coarsened(surfaces, [estimate.grid for estimate in estimates], self.max_cells, page)
-        page.cells(self, drawn, ramp=RELEASED, name="Estimated count", public=promised(estimates))
+        shown = coarsen_surfaces(surfaces, [estimate.grid for estimate in estimates], self.max_cells, page)
+        page.cells(self, shown, ramp=RELEASED, name="Estimated count", public=are_promised(estimates))
 
 
 class DensityLayer(Layer):
@@ -149,10 +149,10 @@ class DensityLayer(Layer):
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the true counts of the cells of the first release."""
-        first = counted(run)[:1]
+        first = find_cell_releases(run)[:1]
         if not first or run.releases[0] is not first[0]:
             return
         release = first[0]
         exact = surface(release, run.true_counts(0).to_numpy(dtype=np.float64), noisy=False)
         grid = getattr(release, "grid", None)
-        page.cells(self, coarsened([exact], [grid], self.max_cells, page), ramp=TRUE, name="True count")
+        page.cells(self, coarsen_surfaces([exact], [grid], self.max_cells, page), ramp=TRUE, name="True count")

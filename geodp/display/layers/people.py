@@ -154,24 +154,24 @@ class GuessesLayer(Layer):
         number = int(moments[moments.size // 2])
         truth = run.positions
         truth = truth[truth["release"] == number].rename(columns={"x_m": "true_x_m", "y_m": "true_y_m"})
-        drawn = guesses[guesses["release"] == number].merge(truth, on=["release", "who"])
-        drawn = drawn.sort_values("who").head(self.max_people)
-        page.note(f"guesses about {len(drawn):,} people at {_clock(run, float(run.releases[number].time_s))}")
+        shown = guesses[guesses["release"] == number].merge(truth, on=["release", "who"])
+        shown = shown.sort_values("who").head(self.max_people)
+        page.note(f"guesses about {len(shown):,} people at {_clock(run, float(run.releases[number].time_s))}")
         page.lines(
             self,
-            (drawn["true_x_m"].to_numpy(), drawn["true_y_m"].to_numpy()),
-            (drawn["x_m"].to_numpy(), drawn["y_m"].to_numpy()),
+            (shown["true_x_m"].to_numpy(), shown["true_y_m"].to_numpy()),
+            (shown["x_m"].to_numpy(), shown["y_m"].to_numpy()),
             mark=Mark("from the true place to the guess", GUESS, "line"),
             name="Guess about worker",
-            ids=drawn["worker"].to_numpy(),
+            ids=shown["worker"].to_numpy(),
             facts=[
-                Fact("About", drawn["time_s"].to_numpy(), form="clock"),
-                Fact("Method", drawn["method"].to_list(), form="words"),
-                Fact("Off by", drawn["error_m"].to_numpy(), unit="m"),
-                Fact("Without any release", drawn["prior_error_m"].to_numpy(), unit="m"),
+                Fact("About", shown["time_s"].to_numpy(), form="clock"),
+                Fact("Method", shown["method"].to_list(), form="words"),
+                Fact("Off by", shown["error_m"].to_numpy(), unit="m"),
+                Fact("Without any release", shown["prior_error_m"].to_numpy(), unit="m"),
             ],
-            from_s=drawn["time_s"].to_numpy(),
-            until_s=drawn["time_s"].to_numpy(),
+            from_s=shown["time_s"].to_numpy(),
+            until_s=shown["time_s"].to_numpy(),
             what="guesses",
         )
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from geodp.display import colours
 from geodp.display.drawing import Fact, Mark
 from geodp.display.layers import Layer
-from geodp.display.surfaces import counted
+from geodp.display.surfaces import find_cell_releases
 from geodp.geometry import Array
 from geodp.public.events import Kind
 
@@ -106,9 +106,9 @@ class OffersLayer(Layer):
         mark = Mark("workers inside are asked", colours.OFFER, "ring")
         if "region" in made and made["region"].notna().any():
             made = made[made["region"].notna()]
-            drawn = made.iloc[page.sample(len(made), "offer regions", limit=self.max_circles)]
-            shapes = [_union(region, page.step_m) for region in drawn["region"]]
-            about = _about_offers(run, drawn, Fact("Cells", drawn["region"].map(len).to_numpy() / 4), "offer regions")
+            shown = made.iloc[page.sample(len(made), "offer regions", limit=self.max_circles)]
+            shapes = [_union(region, page.step_m) for region in shown["region"]]
+            about = _about_offers(run, shown, Fact("Cells", shown["region"].map(len).to_numpy() / 4), "offer regions")
             page.outlines(self, shapes, mark=mark, title="Offer regions", **about)
         elif (made["radius_m"] > 0).any():
             made = made[made["radius_m"] > 0]
@@ -170,7 +170,7 @@ class GrowthLayer(Layer):
         edges = np.asarray(offer["region"], dtype=np.float64).reshape(-1, 4)
         planned = np.full(len(edges), np.nan)
         planned[: len(offer["growth"])] = offer["growth"]
-        count = _released_counts(run, edges, float(offer["time_s"]))
+        count = _find_released_counts(run, edges, float(offer["time_s"]))
         pace_s = self.pace_s or run.scenario.duration_s / 100
         sides = edges[:, 2:] - edges[:, :2]
         page.outlines(
@@ -207,9 +207,9 @@ class GrowthLayer(Layer):
         return first.iloc[int(fitting[int(np.argmax(area))])]
 
 
-def _released_counts(run: RunFolder, edges: Array, time_s: float) -> Array:
+def _find_released_counts(run: RunFolder, edges: Array, time_s: float) -> Array:
     """Return the count of each whole cell in the release that was in force (absent where reports stand for counts)."""
-    known = [release for release in counted(run) if release.time_s <= time_s]
+    known = [release for release in find_cell_releases(run) if release.time_s <= time_s]
     if not known:
         return np.full(len(edges), np.nan)
     cell = known[-1].locate((edges[:, 0] + edges[:, 2]) / 2, (edges[:, 1] + edges[:, 3]) / 2)

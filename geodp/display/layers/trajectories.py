@@ -10,11 +10,11 @@ from pydantic import Field
 from geodp.display.colours import REPORT, TRUE
 from geodp.display.drawing import Fact, Mark
 from geodp.display.layers import Layer, PublicationLayer
-from geodp.tables.trajectories.table import Trajectories
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
     from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import Trajectories
 
 
 class SyntheticTrajectoriesLayer(PublicationLayer):
@@ -34,8 +34,8 @@ class SyntheticTrajectoriesLayer(PublicationLayer):
         item = self.publication_of(run)
         if item is None or item.released.empty:
             return
-        trips = Trajectories.from_frame(item.released, page.region)
-        during = trips.chosen(trips.departures_s < run.scenario.duration_s)  # a player has no later time
+        trips = item.read_trips()
+        during = trips.select(trips.departures_s < run.scenario.duration_s)  # a player has no later time
         if during.size < trips.size:
             page.note(f"{trips.size - during.size:,} synthetic trips begin after the end of the run and are not drawn")
         _draw_ways(self, page, during, Mark("synthetic trip", REPORT, "line", trips.size), limit=self.max_trips)

@@ -90,7 +90,7 @@ class ContourToy(FigureKind):
         title_figure(figure, file)
         for row, name in enumerate(points):
             panel = file.section.panels[name]
-            release, exact = self.with_settings(panel.filled(panel.files() or {})).release(0)
+            release, exact = self.with_settings(panel.fill_paths(panel.files() or {})).release(0)
             self._steps(grid[row], release, exact, panel.title or name)
         return figure
 

@@ -98,14 +98,14 @@ class EpicRecBudget(FigureKind):
 
     def points(self, making: Making) -> pd.DataFrame:  # noqa: ARG002
         """Search, and stop by each rule on the same curve."""
-        from geodp.device.category_counts import Search, calibrate_scales, error_curve, stops
+        from geodp.device.category_counts import EpsilonSearch, calibrate_scales, error_curve, stops
 
         catalogue = self._catalogue()
         scales = calibrate_scales(catalogue.membership, 1.0)
         rows: list[tuple[str, str, float, int, float]] = []
         for repeat in range(self.searches):
             noise = SimulatedNoise(Streams(repeat).generator("figure.budget"))
-            curve = list(error_curve(catalogue, scales, noise, Search(step=self.step)))
+            curve = list(error_curve(catalogue, scales, noise, EpsilonSearch(step=self.step)))
             rows += [(ERROR, CURVE, round((n + 1) * self.step, 10), repeat, err) for n, err in enumerate(curve)]
             for number, (line, rule) in enumerate(RULES.items()):
                 ended = [n for n in range(1, len(curve) + 1) if stops(curve[:n], rule)]  # type: ignore[arg-type]

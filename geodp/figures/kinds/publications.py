@@ -48,7 +48,7 @@ class PublishedRecords(FigureKind):
         """Return what can be measured."""
 
     @abstractmethod
-    def held(self) -> Any:
+    def read_records(self) -> Any:
         """Return the true records, with what is public about them."""
 
     @abstractmethod
@@ -57,7 +57,7 @@ class PublishedRecords(FigureKind):
 
     @field_validator("y", check_fields=False)
     @classmethod
-    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_quantities(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
             if name not in cls.quantities():
                 raise ValueError(f"no score is called '{name}'.{did_you_mean(name, cls.quantities())}")
@@ -65,7 +65,7 @@ class PublishedRecords(FigureKind):
 
     def points(self, making: Making) -> pd.DataFrame:  # noqa: ARG002 - the panel's settings are filled in already
         """Publish and score every line at every value; all lines share records and luck."""
-        held, rows = self.held(), []
+        held, rows = self.read_records(), []
         kinds = {line: str(fields.get("kind", self.default_kind)) for line, fields in self.lines.items()}
         varied = {line for line, kind in kinds.items() if self.x in find(kind, "publication").model_fields}
         if not varied:
@@ -123,7 +123,7 @@ class PublishedTrips(PublishedRecords):
     @classmethod
     def quantities(cls) -> Iterable[str]:
         """Return the scores of trips."""
-        from geodp.tables.trajectories.scores import SCORES
+        from geodp.run_folder.trip_scores import SCORES
 
         return SCORES
 
@@ -135,23 +135,23 @@ class PublishedTrips(PublishedRecords):
         noise: Noise,
     ) -> dict[str, float | None]:
         """Publish the trips once, and compare."""
-        from geodp.tables.trajectories.scores import SCORES
+        from geodp.run_folder.trip_scores import SCORES
 
         real, area = held
         released = item.release(real, area, noise)
         return {name: SCORES[name](real, released, area) for name in self.y}
 
-    def held(self) -> tuple[Trajectories, Region]:
+    def read_records(self) -> tuple[Trajectories, Region]:
         """Return the trips and their public region."""
-        from geodp.tables.trajectories.generated_trips import TripSizes, generated_trips
+        from geodp.tables.trajectories.generated_trips import TripSizes, generate_trips
 
         area = Region(*self.region)
         if self.path:
-            return self._loaded(area), area
+            return self._load_records(area), area
         sizes = TripSizes(people=self.people, trips=self.trips, points=self.fixes, habit=0.3)
-        return generated_trips(sizes, area, np.random.default_rng(1)), area
+        return generate_trips(sizes, area, np.random.default_rng(1)), area
 
-    def _loaded(self, area: Region) -> Trajectories:
+    def _load_records(self, area: Region) -> Trajectories:
         import pandas as pd
 
         from geodp.tables.trajectories.table import COLUMNS, Trajectories
@@ -162,9 +162,9 @@ class PublishedTrips(PublishedRecords):
         held = Trajectories.from_frame(frame.assign(lon=lon, lat=lat)[inside], area).inside(area)
         rank = np.arange(held.points) - held.first[held.owner]
         held = held.keeping(rank % self.every == 0)
-        held = held.chosen(held.counts >= 2)
+        held = held.select(held.counts >= 2)
         step = max(1, -(-held.size // self.most_trips))
-        return held.chosen(np.arange(0, held.size, step))
+        return held.select(np.arange(0, held.size, step))
 
 
 DISTANCE = "distance error DE"
@@ -217,16 +217,16 @@ class PublishedVisits(PublishedRecords):
         """Return the errors of places and of numbers, and the share of people found again."""
         return (DISTANCE, REIDENTIFIED, NUMBERS)
 
-    def held(self) -> tuple[Histories, Venues, Hierarchy]:
+    def read_records(self) -> tuple[Histories, Venues, Hierarchy]:
         """Return the visits, the venues and their hierarchy."""
-        histories, venues = self._loaded() if self.visits_path else self._generated()
+        histories, venues = self._load_records() if self.visits_path else self._generate_visits()
         return histories, venues, hierarchy_of(venues, self.levels)
 
     def scores(
         self, item: VisitsPublication, held: tuple[Histories, Venues, Hierarchy], people: int | None, noise: Noise
     ) -> dict[str, float]:
         """Publish the visits of the first people once, and compare."""
-        from geodp.tables.visits.visit_scores import count_error, distance_errors, matched
+        from geodp.run_folder.visit_scores import count_error, distance_errors, match_people
 
         histories, venues, hierarchy = held
         histories = _first_people(histories, self.people if people is None else people)
@@ -234,20 +234,20 @@ class PublishedVisits(PublishedRecords):
         wide = item.sensitivities_m(histories.people, hierarchy)
         measures = {
             DISTANCE: lambda: float(np.nanmean(distance_errors(truth, hierarchy, wide))),
-            REIDENTIFIED: lambda: matched(histories, released, venues).share(),
+            REIDENTIFIED: lambda: match_people(histories, released, venues).share(),
             NUMBERS: lambda: count_error(histories, released),
         }
         return {name: measures[name]() for name in self.y}
 
-    def _generated(self) -> tuple[Histories, Venues]:
-        from geodp.tables.visits.generated_visits import Sizes, generated_histories
+    def _generate_visits(self) -> tuple[Histories, Venues]:
+        from geodp.tables.visits.generated_visits import Sizes, generate_histories
 
         sizes = Sizes(people=self.people, visits=self.mean_visits, venues=self.venues, cities=self.cities)
-        histories, venues = generated_histories(sizes, np.random.default_rng(12))
+        histories, venues = generate_histories(sizes, np.random.default_rng(12))
         levels = {name: venues.levels[name] for name in self.levels}
         return histories, Venues(venues.name, venues.lon, venues.lat, levels, venues.category)
 
-    def _loaded(self) -> tuple[Histories, Venues]:
+    def _load_records(self) -> tuple[Histories, Venues]:
         """Join visits, venues and levels by the name of the venue."""
         name, levels = self.venue_column, list(self.levels)
         places = _table(self.places_path, [name, "lon", "lat"]).drop_duplicates(name)

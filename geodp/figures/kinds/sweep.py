@@ -40,14 +40,14 @@ class SweepFigure(FigureKind):
             making.folder,
             workers=making.workers,
             fresh=making.fresh,
-            overrides=making.settings.filled(making.data),
+            overrides=making.settings.fill_paths(making.data),
             draw=False,
         )
         if result.failures:
             raise GeodpError(f"{making.file.id}: runs of panel '{making.panel}' failed\n{result.failures.strip()}")
-        return self._picked(result.runs)
+        return self._pick_metrics(result.runs)
 
-    def _picked(self, runs: pd.DataFrame) -> pd.DataFrame:
+    def _pick_metrics(self, runs: pd.DataFrame) -> pd.DataFrame:
         import pandas as pd
 
         parts = []

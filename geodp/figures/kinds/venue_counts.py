@@ -13,9 +13,9 @@ from geodp.figures.kinds import FigureKind, Making, points_table
 from geodp.privacy.keyed_choice import user_words
 from geodp.privacy.noise import SimulatedNoise
 from geodp.registry import plugin
-from geodp.tables.visits.generated_visits import DPSENSE_SHAPES, GS_SHAPES, ModelledVisits, modelled_visits
+from geodp.run_folder.visit_scores import absolute_errors, relative_errors, top_venues
+from geodp.tables.visits.generated_visits import DPSENSE_SHAPES, GS_SHAPES, ModelledVisits, model_visits
 from geodp.tables.visits.histories import Integers, Venues
-from geodp.tables.visits.visit_scores import absolute_errors, relative_errors, top_venues
 from geodp.tables.visits.visit_sets import VisitSets, visit_sets
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class CountFigure(FigureKind):
         known = GS_SHAPES | {f"dpsense_{name}": shape for name, shape in DPSENSE_SHAPES.items()}
         if self.shape not in known:
             raise UsageError(f"no shape called '{self.shape}'. There are: {', '.join(known)}.")
-        return modelled_visits(known[self.shape], np.random.default_rng(0))
+        return model_visits(known[self.shape], np.random.default_rng(0))
 
     def order(self) -> Integers | None:
         """Return the venues of a real file in an order in which neighbours are near each other, if places are known."""
@@ -161,7 +161,7 @@ class GroupWidths(CountFigure):
         return points_table(rows)
 
     def _repeat(self, table: Visits, epsilon: float, repeat: int) -> list[tuple[Any, ...]]:
-        from geodp.curator.grouping import best_width, estimated_errors
+        from geodp.curator.grouping import best_width, estimate_errors
         from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 
         cap = int(table.size.max())
@@ -184,7 +184,7 @@ class GroupWidths(CountFigure):
         if not self.loss:
             rows = [("l1", "real", width, repeat, value) for width, value in curve.items()]
             for scale, factor in factors.items():
-                expected = estimated_errors(factor * sample[order], tried, cap / groups) / counts.size
+                expected = estimate_errors(factor * sample[order], tried, cap / groups) / counts.size
                 rows += [
                     ("l1", f"expected, {scale} scale", int(w), repeat, float(v))
                     for w, v in zip(tried, expected, strict=True)
@@ -236,7 +236,7 @@ class ThresholdQuality(CountFigure):
         worths = quality(table.sizes_up_to(int(tried.max())), tried, table.venues, 1 / epsilon)
         rows = []
         for theta, worth in zip(tried, worths, strict=True):
-            scaled = table.summed(partial(normalise_rows, theta=int(theta), step=2.0**-20))
+            scaled = table.sum_pieces(partial(normalise_rows, theta=int(theta), step=2.0**-20))
             for repeat in range(self.repeats):
                 noisy = scaled + np.random.default_rng([1, repeat]).laplace(0, theta / epsilon, counts.size)
                 error = float(np.abs(noisy - counts).mean())

@@ -115,7 +115,7 @@ class TanhReward(Acceptance):
         With `spread` it is the mean over the eagerness of workers.
         """
         radius = np.minimum(np.asarray(radius_m, dtype=np.float64), self.max_travel_m)
-        reach, _ = self._uncapped_reach(self.pull_m(reward), radius)
+        reach, _ = self._find_uncapped_reach(self.pull_m(reward), radius)
         return reach
 
     def radius_for(self, reward: npt.ArrayLike, reach_m2: npt.ArrayLike) -> Array:
@@ -132,14 +132,14 @@ class TanhReward(Acceptance):
         solvable = np.isfinite(start_m) & (start_m > 0)
         radius = np.where(solvable, start_m, 1.0)
         for _ in range(60):
-            value, slope = self._uncapped_reach(pull, radius)
+            value, slope = self._find_uncapped_reach(pull, radius)
             step = np.where(solvable, (value - reach) / np.where(slope > 0, slope, 1.0), 0.0)
             radius = np.maximum(radius - step, radius / 8)
             if np.all(np.abs(step) <= 1e-12 * radius):
                 break
         return np.where(solvable, radius, start_m)
 
-    def _uncapped_reach(self, pull_m: Array, radius_m: Array) -> tuple[Array, Array]:
+    def _find_uncapped_reach(self, pull_m: Array, radius_m: Array) -> tuple[Array, Array]:
         """Return the reach and its derivative by the radius, averaged over eagerness."""
         pull, radius = np.broadcast_arrays(pull_m, radius_m)
         reach, slope = np.zeros(pull.shape), np.zeros(pull.shape)

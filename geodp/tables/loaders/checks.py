@@ -31,7 +31,7 @@ class SeenRows:
     def __init__(self) -> None:
         self._runs: list[Keys] = []
 
-    def repeated(self, keys: Keys) -> npt.NDArray[np.bool_]:
+    def find_repeated(self, keys: Keys) -> npt.NDArray[np.bool_]:
         """Tell which rows were seen before, in earlier batches or earlier in this one, and remember all."""
         order = np.argsort(keys, kind="stable")
         ordered = keys[order]
@@ -107,7 +107,7 @@ class Checker:
         self._places, self._times, self._alone, self._swapped = places, times, whole, 0
         self._seen, self._numbers = SeenRows(), {name: Numbering() for name in names}
 
-    def checked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def check_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the usable rows of every batch; refuse a file that holds hardly any."""
         for batch in batches:
             yield self._usable(batch)
@@ -125,7 +125,7 @@ class Checker:
         batch = batch.filter(good)
         if not self._key:
             return batch
-        again = self._seen.repeated(row_keys([self._whole(batch, name) for name in self._key]))
+        again = self._seen.find_repeated(row_keys([self._whole(batch, name) for name in self._key]))
         self._dropped.drop(TWICE, int(np.count_nonzero(again)))
         return batch.filter(~again)
 
@@ -170,9 +170,9 @@ class Checker:
             raise DataError(f"{self._path.name}: holds no rows")
         wasted = dropped.total - dropped.reasons.get(TWICE, 0) - dropped.reasons.get(OUTSIDE, 0)
         if wasted > MOST * dropped.rows or (self._alone and not dropped.kept):
-            told = "; ".join(f"{count:,}: {reason}" for reason, count in dropped.reasons.items())
+            reasons = "; ".join(f"{count:,}: {reason}" for reason, count in dropped.reasons.items())
             raise DataError(
-                f"{self._path.name}: {dropped.total:,} of {dropped.rows:,} rows cannot be used ({told}). Is the "
+                f"{self._path.name}: {dropped.total:,} of {dropped.rows:,} rows cannot be used ({reasons}). Is the "
                 "file in the format that was named?"
             )
 

@@ -54,7 +54,7 @@ class FoursquareTsmc2014(Loader):
             path, dropped, names=("user", "venue"), key=("user", "venue", "time_s"), region=box_of(self.region)
         )
         rows = (self._rows(batch, dropped) for batch in text_batches(path, _COLUMNS, dropped))
-        return Loaded(check.checked(rows), dropped)
+        return Loaded(check.check_batches(rows), dropped)
 
     def _rows(self, batch: Any, dropped: Dropped) -> Any:
         import pyarrow.compute as pc

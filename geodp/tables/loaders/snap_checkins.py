@@ -48,7 +48,7 @@ class SnapCheckins(Loader):
             path, dropped, names=("user", "venue"), key=("user", "venue", "time_s"), region=box_of(self.region)
         )
         rows = (as_visits(batch, _visits) for batch in text_batches(path, _COLUMNS, dropped))
-        return Loaded(check.checked(rows), dropped)
+        return Loaded(check.check_batches(rows), dropped)
 
 
 def _visits(batch: Any) -> dict[str, Any]:

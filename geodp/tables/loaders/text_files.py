@@ -45,7 +45,7 @@ def text_batches(
 
     if not dropped.lenient:
         require_file(path)
-    with total_rows.opened(path) as stream:
+    with total_rows.open_unpacked(path) as stream:
         heading = b"".join(stream.read(_HEADING_BYTES).splitlines(keepends=True)[skip_lines:]) if skip_lines else b""
         yield from total_rows.line_rows(
             stream, columns, columns, delimiter=delimiter.encode(), quotes=False, begun=heading, malformed=malformed
@@ -65,7 +65,7 @@ def words(column: pa.Array) -> pa.Array:
         return column.cast(pa.string())  # checks that it is UTF-8
     except pa.ArrowInvalid:
         coded = column.dictionary_encode()
-        values = pa.array([_decoded(value) for value in coded.dictionary.to_pylist()], pa.string())
+        values = pa.array([_decode_text(value) for value in coded.dictionary.to_pylist()], pa.string())
         return pa.DictionaryArray.from_arrays(coded.indices, values).dictionary_decode()
 
 
@@ -91,7 +91,7 @@ def as_visits(batch: Any, fill: Callable[[Any], dict[str, pa.Array]]) -> pa.Reco
     )
 
 
-def _decoded(value: bytes | None) -> str | None:
+def _decode_text(value: bytes | None) -> str | None:
     if value is None:
         return None
     try:

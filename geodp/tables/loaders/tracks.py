@@ -57,7 +57,7 @@ def each_file(
             continue
         own = Dropped(lenient=dropped.lenient)
         try:
-            yield from check(file, own).checked(_numbered(part, number) for part in read(file, own))
+            yield from check(file, own).check_batches(_number_batch(part, number) for part in read(file, own))
         except DataError:
             if not dropped.lenient:  # a file is often one person's: what is wrong with it is nobody else's business
                 raise
@@ -68,7 +68,7 @@ def each_file(
             dropped.note(what, count)
 
 
-def _numbered(part: dict[str, Any], number: int) -> pa.RecordBatch:
+def _number_batch(part: dict[str, Any], number: int) -> pa.RecordBatch:
     import pyarrow as pa
 
     track = part.get(TRACK, pa.repeat(pa.scalar(number, pa.int64()), len(part["user"])))
@@ -149,16 +149,16 @@ class TrackLoader(Loader):
     def _trips(self, path: Path, dropped: Dropped) -> Iterator[pa.RecordBatch]:
         trips = 0
         for tracks in _whole_tracks(self.rows(path, dropped)):
-            batch, number = self._cleaned(tracks, dropped)
+            batch, number = self._clean_tracks(tracks, dropped)
             trips += number
             yield batch
         if not trips and not dropped.lenient:
-            told = "; ".join(f"{count:,}: {reason}" for reason, count in dropped.reasons.items())
-            raise DataError(f"{path}: no trip is left ({told or 'no rows'}).")
+            reasons = "; ".join(f"{count:,}: {reason}" for reason, count in dropped.reasons.items())
+            raise DataError(f"{path}: no trip is left ({reasons or 'no rows'}).")
 
-    def _cleaned(self, tracks: _Tracks, dropped: Dropped) -> tuple[pa.RecordBatch, int]:
+    def _clean_tracks(self, tracks: _Tracks, dropped: Dropped) -> tuple[pa.RecordBatch, int]:
         """Return the trips of some tracks, and how many there are."""
-        tracks = tracks.turned(cleaning.written_backwards(tracks.first, tracks.time_s), dropped)
+        tracks = tracks.turn(cleaning.find_backwards_tracks(tracks.first, tracks.time_s), dropped)
         behind, repeated = cleaning.in_order(tracks.first, tracks.time_s)
         dropped.drop(BACKWARDS, int(np.count_nonzero(behind)))
         dropped.drop(REPEATED, int(np.count_nonzero(repeated)))
@@ -206,7 +206,7 @@ class _Tracks:
     def local_m(self) -> tuple[Array, Array]:
         return cleaning.local_m(self.first, self.lon, self.lat)
 
-    def turned(self, which: Integers, dropped: Dropped) -> _Tracks:
+    def turn(self, which: Integers, dropped: Dropped) -> _Tracks:
         """Return the tracks with some of them sorted by time."""
         if not which.size:
             return self
@@ -220,7 +220,7 @@ class _Tracks:
 
     def keeping(self, kept: Mask, begins: Mask) -> _Tracks:
         """Return the rows kept, cut where a part begins."""
-        rows, first = cleaning.applied(kept, begins)
+        rows, first = cleaning.apply_cuts(kept, begins)
         track = np.searchsorted(self.first, rows[first[:-1]], side="right") - 1
         user, name = self.user.take(track), self.name.take(track)
         return _Tracks(user, name, self.track[track], first, self.time_s[rows], self.lon[rows], self.lat[rows])
@@ -228,7 +228,7 @@ class _Tracks:
     def resampled(self, every_s: float, dropped: Dropped) -> _Tracks:
         endless = cleaning.too_long(self.first, self.time_s, every_s) if self.time_s.size else np.empty(0, np.bool_)
         dropped.note(ENDLESS, int(np.count_nonzero(endless)))
-        first, *columns = cleaning.resampled(self.first, self.time_s, self.lon, self.lat, every_s)
+        first, *columns = cleaning.resample_tracks(self.first, self.time_s, self.lon, self.lat, every_s)
         dropped.note(RESAMPLED, int(columns[0].size))
         return _Tracks(self.user, self.name, self.track, first, *columns)
 

@@ -56,10 +56,10 @@ class TrajectoriesTable(TrackLoader):
         if self.trajectory_column is None:
             table = replace(table, called={**table.called, "trajectory": table.called["user"]})
         raw = table.tables(TRAJECTORIES, dropped.note, zone=self.time_zone, total=dropped.lenient)
-        return _sorted(self.checker(path, dropped, whole=True).checked(raw), dropped)
+        return _sort_batches(self.checker(path, dropped, whole=True).check_batches(raw), dropped)
 
 
-def _sorted(batches: Iterator[pa.RecordBatch], dropped: Dropped) -> Iterator[pa.RecordBatch]:
+def _sort_batches(batches: Iterator[pa.RecordBatch], dropped: Dropped) -> Iterator[pa.RecordBatch]:
     """Read all rows as numbers and yield them sorted by person, trajectory and time."""
     import pyarrow as pa
 

@@ -68,4 +68,6 @@ class VisitsTable(Loader):
             places=table.placed,
             times=timed,
         )
-        return Loaded(check.checked(table.tables(VISITS, dropped.note, zone=self.time_zone, total=total)), dropped)
+        return Loaded(
+            check.check_batches(table.tables(VISITS, dropped.note, zone=self.time_zone, total=total)), dropped
+        )

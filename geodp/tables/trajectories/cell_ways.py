@@ -32,7 +32,7 @@ def cell_ways(trajectories: Trajectories, grid: Grid) -> tuple[Integers, Integer
     steps, cells = [trajectories.first[:-1]], [cell[trajectories.first[:-1]]]
     for begin in range(0, changes.size, _STEPS_AT_ONCE):
         step = changes[begin : begin + _STEPS_AT_ONCE]
-        which, passed = _entered(x, y, column, row, step, grid)
+        which, passed = _find_entered(x, y, column, row, step, grid)
         steps.append(step[which])
         cells.append(passed)
     step, passed = np.concatenate(steps), np.concatenate(cells)
@@ -55,7 +55,7 @@ def windows(first: Integers, cells: Integers, length: int, base: int) -> Integer
     return code
 
 
-def _entered(
+def _find_entered(
     x: Array, y: Array, column: Integers, row: Integers, step: Integers, grid: Grid
 ) -> tuple[npt.NDArray[np.intp], Integers]:
     """Return, for steps from one point to the next, the cells entered on the way, in order (by number of the step)."""

@@ -43,7 +43,7 @@ def local_m(first: Integers, lon: Array, lat: Array) -> tuple[Array, Array]:
     return np.radians(east) * EARTH_RADIUS_M * np.cos(np.radians(lat_0)), np.radians(lat - lat_0) * EARTH_RADIUS_M
 
 
-def written_backwards(first: Integers, time_s: Array) -> Integers:
+def find_backwards_tracks(first: Integers, time_s: Array) -> Integers:
     """Return the tracks in which time goes back more often than on: they were written last fix first."""
     inner = ~track_starts(first, time_s.size)[1:]
     step = np.sign(np.diff(time_s)) * inner
@@ -108,14 +108,14 @@ def cut_at_stays(first: Integers, time_s: Array, x_m: Array, y_m: Array, *, stay
     return KeptFixes(~left, begins | ends)
 
 
-def applied(kept: Mask, begins: Mask) -> tuple[Integers, Integers]:
+def apply_cuts(kept: Mask, begins: Mask) -> tuple[Integers, Integers]:
     """Return the rows kept and the offsets of the trips among them; a trip whose first row is gone begins later."""
     trip = np.cumsum(begins)[kept]
     changes = np.append(True, np.diff(trip) != 0)[: trip.size]
     return np.flatnonzero(kept), np.append(np.flatnonzero(changes), trip.size).astype(np.int64)
 
 
-def resampled(
+def resample_tracks(
     first: Integers, time_s: Array, lon: Array, lat: Array, every_s: float
 ) -> tuple[Integers, Array, Array, Array]:
     """Return trips with a fix every `every_s` seconds from their first one on, in straight lines, and their last.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from geodp.geometry import Array, Region
 from geodp.tables.reader import NameIt, Numbering, TableReader, call_it, open_table, say_column
-from geodp.tables.row_checks import RegionCheck, checked_batches
+from geodp.tables.row_checks import RegionCheck, check_batches
 from geodp.tables.trajectories.table import COLUMNS, Names, Trajectories
 
 Codes = npt.NDArray[np.int32]
@@ -41,14 +41,14 @@ class Left:
 
     def remarks(self) -> tuple[str, ...]:
         """Say what was left out, in words."""
-        told = (
+        remarks = (
             (self.outside, f"{self.outside:,} of {self.points:,} points lie outside the region and are left out."),
             (self.repeated, f"{self.repeated:,} points repeat a time of their trajectory and are left out."),
             (self.unordered, f"{self.unordered:,} points stood after a later one; they are sorted by time."),
             (self.lost, f"{self.lost:,} trajectories lie outside the region altogether."),
             (self.single, f"{self.single:,} trajectories have a single point."),
         )
-        return tuple(text for number, text in told if number)
+        return tuple(text for number, text in remarks if number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,13 +137,13 @@ def read_points(
     `called` says what the columns are called in the file where that differs, `name_it` how to say so.
     """
     table = open_table(path, COLUMNS, called=called, name_it=name_it, releasing=releasing)
-    return _gather(path, checked_batches(table, total=releasing), releasing=releasing)
+    return _gather(path, check_batches(table, total=releasing), releasing=releasing)
 
 
 def gather_points(path: Path, batches: Iterable[dict[str, Any]], *, releasing: bool = False) -> TrajectoryPoints:
     """Check and gather points that a loader read: user and trajectory as pyarrow arrays, the rest as floats."""
     table = TableReader(path, COLUMNS, {name: name for name in COLUMNS})
-    return _gather(path, checked_batches(table, batches, total=releasing), releasing=releasing)
+    return _gather(path, check_batches(table, batches, total=releasing), releasing=releasing)
 
 
 def _gather(path: Path, batches: Iterator[dict[str, Any]], *, releasing: bool) -> TrajectoryPoints:

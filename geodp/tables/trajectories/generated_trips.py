@@ -79,7 +79,7 @@ def street_network(region: Region, rng: np.random.Generator, block_m: float = 25
     inside = region.contains(x_m, y_m)
     is_open &= inside[tail] & inside[head]
     is_open &= region.contains((x_m[tail] + x_m[head]) / 2, (y_m[tail] + y_m[head]) / 2)
-    kept = _connected(tail[is_open], head[is_open], x_m.size)
+    kept = _find_connected(tail[is_open], head[is_open], x_m.size)
     renumbered = np.cumsum(kept) - 1
     is_open &= kept[tail] & kept[head]
     return Streets(
@@ -144,7 +144,7 @@ def _symmetric(tail: Integers, head: Integers, weight: Array, size: int) -> Any:
     return csr_array((np.concatenate([weight, weight]), ends), shape=(size, size))
 
 
-def _connected(tail: Integers, head: Integers, size: int) -> Mask:
+def _find_connected(tail: Integers, head: Integers, size: int) -> Mask:
     """Tell which crossings belong to the largest connected part."""
     from scipy.sparse.csgraph import connected_components
 
@@ -198,7 +198,7 @@ BRINKHOFF_TRIPS = TripSizes(people=10_000, trips=10_000, points=576_762, habit=0
 """As many as a much used set of trips of Brinkhoff's generator: one trip each."""
 
 
-def generated_trips(sizes: TripSizes, region: Region, rng: np.random.Generator) -> Trajectories:
+def generate_trips(sizes: TripSizes, region: Region, rng: np.random.Generator) -> Trajectories:
     """Draw trips in a region: from place to place by the quickest way of the day's traffic, fixed evenly in time.
 
     Popular places are many in a few centres; people live everywhere, return home and to favourites, and go to near
@@ -210,7 +210,7 @@ def generated_trips(sizes: TripSizes, region: Region, rng: np.random.Generator) 
     person, origin, target = _itineraries(city, sizes, rng)
     first, x_m, y_m, time_s = _ways(streets, city.node, origin, target, rng)
     first, x_m, y_m, time_s = _fixes(first, x_m, y_m, time_s, sizes.points, rng)
-    x_m, y_m = _fuzzed(region, x_m, y_m, rng)
+    x_m, y_m = _fuzz_points(region, x_m, y_m, rng)
     duration_s = time_s[first[1:] - 1]  # every way begins at 0
     departure_s = _departures(person, duration_s, sizes, rng)
     names = np.array([f"person-{i:05d}" for i in range(sizes.people)], dtype=np.object_)
@@ -311,7 +311,7 @@ def _fixes(
     begin_s = rng.random(trips) * np.minimum(0.8 * first_leg_s, time_s[last] / 4)
     end_s = time_s[last] - rng.random(trips) * np.minimum(0.8 * last_leg_s, time_s[last] / 4)
     duration_s = np.maximum(end_s - begin_s, 1.0)
-    count = 2 + _shared_out(points - 2 * trips, duration_s)
+    count = 2 + _share_out(points - 2 * trips, duration_s)
     offset = np.append(0, np.cumsum(count))
     rank = np.arange(points) - np.repeat(offset[:-1], count)
     since_s = rank * np.repeat(duration_s / (count - 1), count)
@@ -322,14 +322,14 @@ def _fixes(
     return offset, np.interp(at_s, along_s, x_m), np.interp(at_s, along_s, y_m), since_s
 
 
-def _shared_out(total: int, weight: Array) -> Integers:
+def _share_out(total: int, weight: Array) -> Integers:
     """Share a number out in proportion to weights, in whole numbers that add up to it."""
     edges = np.floor(np.cumsum(weight) / weight.sum() * total + 0.5)
     edges[-1] = total
     return np.asarray(np.diff(edges, prepend=0.0), dtype=np.int64)
 
 
-def _fuzzed(region: Region, x_m: Array, y_m: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+def _fuzz_points(region: Region, x_m: Array, y_m: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """Add the error of a satellite fix; one that would leave the region stays on the street."""
     seen_x, seen_y = x_m + rng.normal(0, _GPS_M, x_m.size), y_m + rng.normal(0, _GPS_M, y_m.size)
     inside = region.contains(seen_x, seen_y)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
-from geodp.privacy.keyed_choice import keyed, user_words
+from geodp.privacy.keyed_choice import hash_users, user_words
 from geodp.streams import GOLDEN, mix_bits
 from geodp.tables.caps import keep_first, rank_in_groups
 
@@ -111,7 +111,7 @@ class Trajectories:
         """Time from each trajectory's first point to its last."""
         return self.time_s[self.first[1:] - 1] - self.time_s[self.first[:-1]]
 
-    def chosen(self, which: Mask | Integers) -> Trajectories:
+    def select(self, which: Mask | Integers) -> Trajectories:
         """Return some of the trajectories (by mask, or by number in the order given); people keep their numbers."""
         wanted = np.flatnonzero(which) if which.dtype == np.bool_ else np.asarray(which, dtype=np.int64)
         counts = self.counts[wanted]
@@ -154,16 +154,16 @@ class Trajectories:
         rank[order] = rank_in_groups(self.person[order])
         return rank
 
-    def capped(self, cap: int, key: bytes = b"") -> Trajectories:
+    def keep_at_most(self, cap: int, key: bytes = b"") -> Trajectories:
         """Return the trajectories in which everyone keeps `cap` of theirs, by chance: early trips are no better.
 
         The key, the person and the departures of the person's own trajectories decide. One trajectory more takes the
         place of at most one other.
         """
-        seed = keyed(user_words(self.people), key)[self.person]
+        seed = hash_users(user_words(self.people), key)[self.person]
         chance = mix_bits(seed ^ (self.departures_s.view(np.uint64) * GOLDEN))
         kept = keep_first(self.person, chance, cap)
-        return self if kept.all() else self.chosen(kept)
+        return self if kept.all() else self.select(kept)
 
     def inside(self, region: Region) -> Trajectories:
         """Return the trajectories without the points outside the region."""
@@ -195,8 +195,8 @@ class Trajectories:
             raise DataError(
                 f"the table of trajectories has no column '{missing[0]}'. Found: {', '.join(map(str, frame))}."
             )
-        person, people = _numbered(frame["user"])
-        label, labels = _numbered(frame["trajectory"])
+        person, people = _number_names(frame["user"])
+        label, labels = _number_names(frame["trajectory"])
         x_m, y_m = region.projection.to_m(lon=frame["lon"], lat=frame["lat"])
         return cls.from_points(
             people, person, label, np.asarray(frame["time_s"], dtype=np.float64), x_m, y_m, labels=labels
@@ -252,7 +252,7 @@ def nobody(people: Names | None = None) -> Trajectories:
     return Trajectories(people, np.zeros(1, dtype=np.int64), none, nowhere, nowhere, nowhere)
 
 
-def _numbered(column: pd.Series) -> tuple[Integers, Names]:
+def _number_names(column: pd.Series) -> tuple[Integers, Names]:
     import pandas as pd
 
     codes, names = pd.factorize(column, sort=False)

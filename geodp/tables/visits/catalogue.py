@@ -39,7 +39,7 @@ class Catalogue:
     """Noise scales worked out for this catalogue before: they are public and the same for everyone who asks alike."""
 
     def __post_init__(self) -> None:
-        table = checked_membership(self.membership)
+        table = check_membership(self.membership)
         object.__setattr__(self, "membership", table)
         if not self.categories:
             object.__setattr__(self, "categories", tuple(str(number) for number in range(table.shape[1])))
@@ -69,7 +69,7 @@ class Catalogue:
         return rows, pattern.reshape(-1).astype(np.int64)
 
 
-def checked_membership(membership: npt.ArrayLike) -> Array:
+def check_membership(membership: npt.ArrayLike) -> Array:
     """Return C as doubles, or refuse it."""
     table = np.asarray(membership, dtype=np.float64)
     if table.ndim != 2 or 0 in table.shape:

@@ -38,7 +38,7 @@ class Sizes:
             raise UsageError("generated visits need at least one of everything: people, visits, venues, cities, …")
 
 
-def generated_histories(sizes: Sizes, rng: np.random.Generator) -> tuple[Histories, Venues]:
+def generate_histories(sizes: Sizes, rng: np.random.Generator) -> tuple[Histories, Venues]:
     """Draw venues in a country with nested units, and people who return to their favourites near home.
 
     Venues have popularities with a long tail; a person's number of visits is lognormal; half of the visits go to a
@@ -124,7 +124,7 @@ class Shape:
         return round(self.columns * self.mean_count)
 
 
-def shaped_table(shape: Shape, rng: np.random.Generator) -> VisitSets:
+def draw_shaped_table(shape: Shape, rng: np.random.Generator) -> VisitSets:
     """Draw a table of a shape: row sizes are lognormal up to the largest, venues are drawn by popularity.
 
     A row's venues are drawn with replacement, again for what repeats, a dozen times at most; what long rows then still
@@ -137,8 +137,8 @@ def shaped_table(shape: Shape, rng: np.random.Generator) -> VisitSets:
     lacking = size.copy()
     for _ in range(_MOST_ROUNDS):
         who = np.repeat(np.arange(shape.rows), lacking)
-        drawn = who * shape.columns + np.minimum(np.searchsorted(weight, rng.random(who.size)), shape.columns - 1)
-        new = np.unique(drawn)
+        pairs = who * shape.columns + np.minimum(np.searchsorted(weight, rng.random(who.size)), shape.columns - 1)
+        new = np.unique(pairs)
         pair = np.concatenate([pair, new[~_among(new, pair)]])
         pair.sort(kind="stable")  # two sorted runs: merged, not sorted again
         lacking = size - np.bincount(pair // shape.columns, minlength=shape.rows)
@@ -215,7 +215,7 @@ class ModelledVisits:
         """Number of venues."""
         return int(self.count.size)
 
-    def summed(self, measure: Callable[[VisitSets], T]) -> T:
+    def sum_pieces(self, measure: Callable[[VisitSets], T]) -> T:
         """Measure the only piece."""
         return measure(cast("VisitSets", self))
 
@@ -227,7 +227,7 @@ class ModelledVisits:
         """Return how many users have 0, 1, …, `most` venues (those with more count at `most`)."""
         return np.bincount(np.minimum(self.size, most), minlength=most + 1)
 
-    def capped(self, cap: int, key: bytes) -> ModelledVisits:  # noqa: ARG002 - as `VisitSets`
+    def keep_at_most(self, cap: int, key: bytes) -> ModelledVisits:  # noqa: ARG002 - as `VisitSets`
         """Return the table itself; a cap below the longest row would need the visits."""
         if cap < int(self.size.max()):
             raise UsageError("modelled visits know no single users: the cap must be the longest row")
@@ -241,12 +241,12 @@ class ModelledVisits:
         """Draw the counts of users taken with probability `rate` each: binomial."""
         return _generator(key).binomial(self.count, rate)
 
-    def weighted(self, weight: Array) -> Array:
+    def sum_weights(self, weight: Array) -> Array:
         """Return the sum of the weights of each venue's users: that of a user who is drawn by their visits."""
         return np.asarray(self.count * (float(np.dot(weight, self.size)) / float(self.size.sum())))
 
 
-def modelled_visits(shape: Shape, rng: np.random.Generator) -> ModelledVisits:
+def model_visits(shape: Shape, rng: np.random.Generator) -> ModelledVisits:
     """Draw row sizes and counts of a shape: popularity falls with the rank, and nobody visits a venue twice."""
     size = row_sizes(shape, rng)
     weight = (np.arange(shape.columns) + 2.0) ** -shape.tail

@@ -107,7 +107,7 @@ def units_from_areas(lon: Array, lat: Array, areas: object, name_column: str, *,
     points = shapely.points(lon, lat)
     place, area = shapely.STRtree(shapes).query(points, predicate="intersects")
     inside = shapely.contains_properly(shapes[area], points[place])
-    doubled = _doubled(place[inside], names[area[inside]])
+    doubled = _find_doubled(place[inside], names[area[inside]])
     if doubled and not gaps:
         raise DataError(
             f"{len(doubled):,} venues lie in more than one area (the first is venue {min(doubled)}): areas overlap, "
@@ -127,7 +127,7 @@ def units_from_areas(lon: Array, lat: Array, areas: object, name_column: str, *,
     return found
 
 
-def _doubled(place: Integers, name: Names) -> set[int]:
+def _find_doubled(place: Integers, name: Names) -> set[int]:
     """Return the places that lie strictly inside areas of different names."""
     seen: dict[int, str] = {}
     pairs = zip(place.tolist(), map(str, name), strict=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array, Region
-from geodp.privacy.keyed_choice import keyed, user_words
+from geodp.privacy.keyed_choice import hash_users, user_words
 from geodp.public.guarantee import Guarantee
 from geodp.streams import GOLDEN, mix_bits
 from geodp.tables.caps import keep_first, rank_in_groups
@@ -59,7 +59,7 @@ class Venues:
         """Whether the list says where its venues are."""
         return not (np.isnan(self.lon).all() and np.isnan(self.lat).all())
 
-    def chosen(self, keep: npt.NDArray[np.bool_]) -> Venues:
+    def select(self, keep: npt.NDArray[np.bool_]) -> Venues:
         """Return the list with some of the venues only."""
         levels = {name: values[keep] for name, values in self.levels.items()}
         category = None if self.category is None else self.category[keep]
@@ -124,14 +124,14 @@ class Histories:
         """Number of visits (private)."""
         return int(self.venue.size)
 
-    def visited(self, venues: int, until_s: float) -> npt.NDArray[np.bool_]:
+    def find_visited(self, venues: int, until_s: float) -> npt.NDArray[np.bool_]:
         """Return which of so many venues each person had been to by a time (visits without a time count)."""
         flags = np.zeros((len(self.people), venues), dtype=np.bool_)
         known = slice(None) if self.time_s is None else self.time_s <= until_s
         flags[self.person[known], self.venue[known]] = True
         return flags
 
-    def capped(self, cap: int, key: bytes = b"", *, blind: bool = False) -> Histories:
+    def keep_at_most(self, cap: int, key: bytes = b"", *, blind: bool = False) -> Histories:
         """Return the histories in which everyone keeps `cap` visits, by chance: the first ones are no better.
 
         The key, the person, the venue and which visit to it this is decide, hence the person's own visits alone,
@@ -148,7 +148,7 @@ class Histories:
         """
         venue = np.zeros_like(self.venue) if blind else self.venue
         again = rank_in_groups(self.person * (int(venue.max(initial=0)) + 1) + venue)
-        seed = keyed(user_words(self.people), key)[self.person]
+        seed = hash_users(user_words(self.people), key)[self.person]
         chance = mix_bits(seed ^ mix_bits(venue.astype(np.uint64) * GOLDEN + again.astype(np.uint64)))
         kept = keep_first(self.person, chance, cap)
         times = None if self.time_s is None else self.time_s[kept]

@@ -11,7 +11,7 @@ import numpy as np
 from geodp.errors import DataError, UsageError
 from geodp.tables.formats import GEOMETRY, column_names
 from geodp.tables.reader import PLACE, open_table, words_of
-from geodp.tables.row_checks import checked_batches
+from geodp.tables.row_checks import check_batches
 from geodp.tables.visits.hierarchy import AreaFile
 from geodp.tables.visits.histories import Names, Venues
 
@@ -62,7 +62,7 @@ def read_venues(
         gaps=("category", *(_level(name) for name in wanted)),
         name_it=lambda part: f"call it '{part}' in the list (or say --venue-column {part}=NAME)",
     )
-    parts = list(checked_batches(table, what="venues"))
+    parts = list(check_batches(table, what="venues"))
     text = {part: _names(parts, part) for part in table.called if part not in PLACE}
     nowhere = np.full(len(text["venue"]), np.nan)
     lon, lat = (np.concatenate([part[name] for part in parts]) if table.placed else nowhere for name in PLACE)
@@ -76,7 +76,7 @@ def read_venues(
         return _with_levels(listed, values, [area.level for area in known], leave_out=leave_out)
     values = {name: text[_level(name)] for name in wanted}
     usable = _complete(values, [finest]) if leave_out and finest is not None else np.ones(listed.size, dtype=np.bool_)
-    chain = wanted if levels is not None else nested_columns({k: v[usable] for k, v in values.items()}, finest)
+    chain = wanted if levels is not None else find_nested_columns({k: v[usable] for k, v in values.items()}, finest)
     return _with_levels(listed, values, chain, leave_out=leave_out)
 
 
@@ -97,7 +97,7 @@ def area_levels(areas: Sequence[AreaFile], finest: str | None) -> list[AreaFile]
     return list(areas[: names.index(finest) + 1])
 
 
-def nested_columns(columns: dict[str, Names], finest: str | None) -> list[str]:
+def find_nested_columns(columns: dict[str, Names], finest: str | None) -> list[str]:
     """Return the columns that hold the finest one nested in them, coarsest first, and it."""
     units = {name: len(set(values.tolist())) for name, values in columns.items()}
     if finest is None:
@@ -121,7 +121,7 @@ def _with_levels(listed: Venues, values: dict[str, Names], chain: list[str], *, 
     complete = _complete(values, chain)
     if not complete.any():
         raise DataError(f"no venue has a unit of every level: {', '.join(chain)}")
-    return venues.chosen(complete)
+    return venues.select(complete)
 
 
 def _complete(values: dict[str, Names], chain: Sequence[str]) -> np.ndarray:

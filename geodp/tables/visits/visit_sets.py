@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.geometry import Array
-from geodp.privacy.keyed_choice import keyed, user_words
+from geodp.privacy.keyed_choice import hash_users, user_words
 from geodp.streams import GOLDEN, Words, mix_bits, uniforms
 from geodp.tables.visits.histories import Histories, Integers
 
@@ -37,7 +37,7 @@ class VisitTable(Protocol):
         """Number of public venues (columns)."""
         ...
 
-    def summed(self, measure: Callable[[VisitSets], T]) -> T:
+    def sum_pieces(self, measure: Callable[[VisitSets], T]) -> T:
         """Return the sum over all pieces of what is measured on each (arrays or numbers)."""
         ...
 
@@ -65,7 +65,7 @@ class VisitSets:
         """Number of venues of each user."""
         return np.diff(self.start)
 
-    def summed(self, measure: Callable[[VisitSets], T]) -> T:
+    def sum_pieces(self, measure: Callable[[VisitSets], T]) -> T:
         """Measure some users at a time: what is made on the way stays small, however many visits there are."""
         first, *more = self._pieces()
         total = measure(first)
@@ -93,7 +93,7 @@ class VisitSets:
         """Return how many users visited each venue."""
         return np.bincount(self.venue, minlength=self.venues)
 
-    def weighted(self, weight: Array) -> Array:
+    def sum_weights(self, weight: Array) -> Array:
         """Return the sum of the weights of the users who visited each venue."""
         summed = np.bincount(self.venue, weights=np.repeat(weight, self.size), minlength=self.venues)
         return np.asarray(summed, dtype=np.float64)
@@ -102,12 +102,12 @@ class VisitSets:
         """Return how many users have 0, 1, …, `most` venues (those with more count at `most`)."""
         return np.bincount(np.minimum(self.size, most), minlength=most + 1)
 
-    def kept(self, mask: npt.NDArray[np.bool_]) -> VisitSets:
+    def keep(self, mask: npt.NDArray[np.bool_]) -> VisitSets:
         """Return the table with some of its visits only."""
         total = np.concatenate([[0], np.cumsum(mask)])
         return VisitSets(total[self.start], self.venue[mask], self.user, self.venues)
 
-    def capped(self, cap: int, key: bytes) -> VisitSets:
+    def keep_at_most(self, cap: int, key: bytes) -> VisitSets:
         """Return the table in which every user keeps at most `cap` venues, drawn by the key and that user alone.
 
         Under any key the rule looks at nobody else, so one user changes the counts by at most `cap`.
@@ -117,16 +117,16 @@ class VisitSets:
             return self
         mask = np.repeat(~large, self.size)
         rows, sizes = np.flatnonzero(~mask), self.size[large]
-        seed = np.repeat(keyed(self.user[large], key), sizes)
+        seed = np.repeat(hash_users(self.user[large], key), sizes)
         priority = mix_bits(seed ^ (self.venue[rows].astype(np.uint64) * GOLDEN))
         mask[rows] = first_of_each(priority, sizes, cap)
-        return self.kept(mask)
+        return self.keep(mask)
 
     def one_each(self, key: bytes) -> Integers:
         """Count one venue of every user, each equally likely: the sample of columns (Kellaris & Papadopoulos 3.2)."""
         some = self.size > 0
-        drawn = uniforms(keyed(self.user[some], key))
-        place = np.minimum((drawn * self.size[some]).astype(np.int64), self.size[some] - 1)
+        lot = uniforms(hash_users(self.user[some], key))
+        place = np.minimum((lot * self.size[some]).astype(np.int64), self.size[some] - 1)
         return np.bincount(self.venue[self.start[:-1][some] + place], minlength=self.venues)
 
     def rows_sampled(self, rate: float, key: bytes) -> Integers:
@@ -135,8 +135,8 @@ class VisitSets:
         The rate is rounded down to a multiple of `LEAST_RATE`: a user taken more often than stated would be hidden less
         than stated, however tiny the rate.
         """
-        taken = uniforms(keyed(self.user, key)) + LEAST_RATE <= rate
-        return self.kept(np.repeat(taken, self.size)).counts()
+        taken = uniforms(hash_users(self.user, key)) + LEAST_RATE <= rate
+        return self.keep(np.repeat(taken, self.size)).counts()
 
 
 def visit_sets(user: Words, number: Integers, venue: npt.NDArray[np.integer], venues: int) -> VisitSets:

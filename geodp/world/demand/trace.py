@@ -15,7 +15,7 @@ from geodp.geometry import Array, Region
 from geodp.storage.published_file import require_as_published
 from geodp.tables.formats import row_count
 from geodp.tables.notices import notice
-from geodp.tables.positions import FirstRows, given_path, look_at_positions, read_fixes, read_times
+from geodp.tables.positions import FirstRows, look_at_positions, read_fixes, read_times, require_path
 from geodp.tables.reader import PLACE, TableReader, open_fields
 from geodp.tables.time_columns import DAY_S, counts_from_1970, day_of, midnight_of
 from geodp.world.bounds import MOST_TASKS
@@ -98,7 +98,7 @@ class Trace(Demand):
         return np.asarray(time_s - (first + start_s))
 
     def _table(self) -> TableReader:
-        path = given_path(self.path, self.kind)
+        path = require_path(self.path, self.kind)
         require_as_published(path)
         return open_fields(path, self, (*PLACE, "time_s"))
 

@@ -55,7 +55,7 @@ class Commuter(Mobility):
     """Greatest speed of a worker (m/s)."""
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def _check_order(self) -> Self:
         if self.max_speed_mps < self.min_speed_mps:
             low, high = self.min_speed_mps, self.max_speed_mps
             raise ValueError(f"max_speed_mps must be at least min_speed_mps ({low:g}), got {high:g}")

@@ -15,7 +15,7 @@ from geodp.tables.notices import notice
 from geodp.tables.positions import FirstRows, look_at_positions
 from geodp.tables.reader import call_it, open_table
 from geodp.tables.time_columns import DAY_S, day_of, midnight_of, usual_midnight
-from geodp.tables.trajectories.cleaning import applied, without_jumps
+from geodp.tables.trajectories.cleaning import apply_cuts, without_jumps
 from geodp.tables.trajectories.files import read_trajectories
 from geodp.tables.trajectories.table import COLUMNS, Integers, Mask, Trajectories
 from geodp.world.mobility import Mobility
@@ -91,7 +91,7 @@ class Replay(Mobility):
         count = np.diff(begin)[role]
         offset = np.append(0, np.cumsum(count))
         nth = np.arange(offset[-1]) - np.repeat(offset[:-1], count)
-        played = found.chosen(by_person[np.repeat(begin[role], count) + nth])
+        played = found.select(by_person[np.repeat(begin[role], count) + nth])
         worker = np.repeat(np.arange(population.size), count)
         time_s = played.time_s + np.repeat(delay_s[worker], played.counts)
         return Trajectories(worker_names(population.size), played.first, worker, time_s, played.x_m, played.y_m)
@@ -134,19 +134,19 @@ class Replay(Mobility):
         """Leave out wrong fixes, and trips that begin before the last one ends or cannot be reached from there."""
         sane = without_jumps(trips.first, trips.time_s, trips.x_m, trips.y_m, self.max_speed_mps)
         if not sane.kept.all() or np.count_nonzero(sane.begins) > trips.size:
-            rows, first = applied(sane.kept, sane.begins)
+            rows, first = apply_cuts(sane.kept, sane.begins)
             person = trips.person[trips.owner[rows[first[:-1]]]]
             trips = Trajectories(trips.people, first, person, trips.time_s[rows], trips.x_m[rows], trips.y_m[rows])
             gone = int(np.count_nonzero(~sane.kept))
             notice(f"replay: {gone:,} fixes need more than {self.max_speed_mps:g} m/s and are left out.")
-        ordered = trips.chosen(np.lexsort((trips.departures_s, trips.person)))
+        ordered = trips.select(np.lexsort((trips.departures_s, trips.person)))
         left_out = 0
         while (clash := self._clashes(ordered)).any():
             # Of a row of clashing trips every other one goes, until none clashes with the one before it.
             place = np.arange(clash.size) - np.maximum.accumulate(np.where(clash, 0, np.arange(clash.size)))
             goes = clash & (place % 2 == 1)
             left_out += int(goes.sum())
-            ordered = ordered.chosen(~goes)
+            ordered = ordered.select(~goes)
         if left_out:
             notice(
                 f"replay: {left_out:,} trips begin before the last one of the same person ends, or too far off: not "

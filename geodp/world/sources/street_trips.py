@@ -9,7 +9,7 @@ from pydantic import Field
 
 from geodp.geometry import Region
 from geodp.model import bounded
-from geodp.tables.trajectories.generated_trips import TripSizes, generated_trips
+from geodp.tables.trajectories.generated_trips import TripSizes, generate_trips
 from geodp.world.population import Population
 from geodp.world.sources import Source
 
@@ -51,7 +51,7 @@ class StreetTrips(Source):
         trips = round(self.count * self.trips_per_worker)
         points = max(2 * trips, round(trips * self.points_per_trip))
         sizes = TripSizes(people=self.count, trips=trips, points=points, habit=self.habit, block_m=self.block_m)
-        day = generated_trips(sizes, region, rng)
+        day = generate_trips(sizes, region, rng)
         begins = day.first[:-1][day.rank == 0]
         home = np.empty(self.count, dtype=np.int64)
         home[day.person[day.rank == 0]] = begins

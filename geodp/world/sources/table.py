@@ -14,7 +14,7 @@ from geodp.geometry import Array, Region
 from geodp.storage.published_file import require_as_published
 from geodp.tables.formats import column_names
 from geodp.tables.notices import notice
-from geodp.tables.positions import FirstRows, Fixes, given_path, look_at_positions, read_fixes
+from geodp.tables.positions import FirstRows, Fixes, look_at_positions, read_fixes, require_path
 from geodp.tables.reader import MOST_LOOKED_AT, PLACE, TableReader, open_fields
 from geodp.tables.time_columns import counts_from_1970, day_of, midnight_of, usual_midnight, wall_clock
 from geodp.tables.usual_columns import candidates
@@ -119,7 +119,7 @@ class Table(Source):
 
     def _table(self) -> TableReader:
         """Find the columns: those that were named must be there, others may go by another usual name."""
-        path = given_path(self.path, self.kind)
+        path = require_path(self.path, self.kind)
         require_as_published(path)
         if self.one_row_per_person or self.worker_column is None:
             if like := candidates("worker", column_names(path)):

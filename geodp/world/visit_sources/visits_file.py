@@ -13,9 +13,9 @@ from geodp.geometry import Array, Region
 from geodp.storage.published_file import require_as_published
 from geodp.tables.formats import row_count
 from geodp.tables.notices import notice
-from geodp.tables.positions import FirstRows, given_path
+from geodp.tables.positions import FirstRows, require_path
 from geodp.tables.reader import TableReader, open_fields, words_of
-from geodp.tables.row_checks import checked_batches
+from geodp.tables.row_checks import check_batches
 from geodp.tables.visits.histories import CATEGORY_MARK, Histories, Venues
 from geodp.tables.visits.venue_file import read_venues
 from geodp.world.population import Population
@@ -95,13 +95,13 @@ class VisitsFile(VisitSource):
 
     def _table(self) -> TableReader:
         """Find the columns of users and venues, and that of times."""
-        path = given_path(self.path, self.kind)
+        path = require_path(self.path, self.kind)
         require_as_published(path)
         return open_fields(path, self, ("user", "venue", "time_s"), optional=("time_s",))
 
     def _columns(self) -> tuple[Any, Any, Array | None]:
         table = self._table()
-        parts = list(checked_batches(table, what="visits"))
+        parts = list(check_batches(table, what="visits"))
         time_s = np.concatenate([part["time_s"] for part in parts]) if table.has("time_s") else None
         return words_of(parts, "user"), words_of(parts, "venue"), time_s
 
@@ -125,4 +125,4 @@ def _inside(venues: Venues, region: Region, path: str) -> Venues:
     kept = region.contains(*region.projection.to_m(lon=venues.lon, lat=venues.lat))
     if not kept.any():
         raise DataError(f"{Path(path).name}: no venue of the public list lies inside the region")
-    return venues.chosen(kept)
+    return venues.select(kept)

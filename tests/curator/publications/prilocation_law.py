@@ -46,7 +46,7 @@ def exact_law(mechanism: PriLocation, profile: Profile, town: int = 0) -> Array:
     alike, so the second one is worked out as the first.
     """
     clusters, weights = toy_town()[1], selection_weights(mechanism)
-    ratio = math.exp(-mechanism.budgets()[1] / mechanism.changed_visits())
+    ratio = math.exp(-mechanism.budgets()[1] / mechanism.count_changed_visits())
     here = [place - PLACES * town for place in kept_visits(mechanism, profile) if place // PLACES == town]
     order = sorted(here, key=lambda place: (clusters.from_centre_m[place], place))
     numbers = number_law(len(order), ratio)

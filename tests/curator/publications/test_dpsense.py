@@ -69,7 +69,7 @@ def test_one_user_moves_the_scaled_quality_both_ways_by_at_most_one() -> None:
         values = []
         for rows in ([first, second], [first, second, more]):
             sets = table(rows, 3)
-            values.append(np.array([method.scaled_quality(sets, sets.counts(), t, 3, b"k") for t in (1, 2, 3)]))
+            values.append(np.array([method.score_factors(sets, sets.counts(), t, 3, b"k") for t in (1, 2, 3)]))
         change = values[1] - values[0]
         up, down = max(up, float(change.max())), max(down, float(-change.min()))
     assert up > 0.1, "more people may make the fit better"
@@ -81,7 +81,7 @@ def test_the_scaled_quality_equals_the_slow_way() -> None:
     method = DPSense(scaling=True)
     exact, scaled = sets.counts(), normalise_rows(sets, theta=5, step=2.0**-20)
     slow = [-np.abs(factor * scaled - exact).mean() - factor * 5 / method.budgets()[1] for factor in FACTORS]
-    assert method.scaled_quality(sets, exact, 5, 40, b"k") == pytest.approx(slow, abs=1e-9)
+    assert method.score_factors(sets, exact, 5, 40, b"k") == pytest.approx(slow, abs=1e-9)
     assert FACTORS.size == 101
 
 

@@ -9,7 +9,7 @@ import pytest
 from geodp.audit.kinds import audit_kind
 from geodp.curator.grouping import (
     best_width,
-    estimated_errors,
+    estimate_errors,
     group_starts,
     group_sums,
     sampling_rate,
@@ -141,7 +141,7 @@ def test_tuning_balances_noise_and_smoothing() -> None:
     flat, steep = np.full(600, 10.0), np.linspace(6000, 0, 600)
     assert best_width(flat, 50.0) == 600, "equal venues: one group"
     assert best_width(steep, 0.5) == 1, "unlike venues and little noise: every venue by itself"
-    errors = estimated_errors(flat, np.array([1, 10]), 50.0)
+    errors = estimate_errors(flat, np.array([1, 10]), 50.0)
     assert errors.tolist() == [30_000.0, 3_000.0], "noise at its mean: E|Lap(b)| = b"
 
 

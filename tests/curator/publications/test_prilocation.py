@@ -18,17 +18,17 @@ from geodp.curator.venue_clusters import cluster_around, cluster_venues, fill_sl
 from geodp.errors import DataError, NotReleasable, UsageError
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.guarantee import Unit
-from geodp.tables.visits.generated_visits import Sizes, generated_histories
+from geodp.run_folder.visit_scores import match_people
+from geodp.tables.visits.generated_visits import Sizes, generate_histories
 from geodp.tables.visits.hierarchy import hierarchy_of
 from geodp.tables.visits.histories import Histories, Venues
-from geodp.tables.visits.visit_scores import matched
 from tests.curator.publications.prilocation_law import exact_law, toy_profiles, toy_town, worst_visit
 from tests.tables.visits.tables import distance_error, same_unit_share
 
 
 @pytest.fixture(scope="module")
 def town() -> tuple[Histories, Venues]:
-    return generated_histories(Sizes(people=200, visits=40, venues=1200), np.random.default_rng(4))
+    return generate_histories(Sizes(people=200, visits=40, venues=1200), np.random.default_rng(4))
 
 
 def noise(seed: int = 0) -> SimulatedNoise:
@@ -56,7 +56,7 @@ def test_exact_enumeration_stays_within_the_budget_of_weights_and_selection(epsi
 class OneVisit(PriLocation):
     """Planted: under a cap the noise is that for one changed visit."""
 
-    def changed_visits(self) -> int:
+    def count_changed_visits(self) -> int:
         return 1
 
 
@@ -70,7 +70,7 @@ def test_a_visit_that_pushes_another_out_of_the_cap_stays_within_the_budget(epsi
     assert worst_visit(planted, 2)[0] > 1.4 * epsilon
     unbounded = PriLocation(epsilon=epsilon, cap=None, level="street")
     assert worst_visit(unbounded, 2)[0] <= epsilon
-    assert unbounded.changed_visits() == 1
+    assert unbounded.count_changed_visits() == 1
 
 
 @pytest.mark.parametrize("fields", [{}, {"variant": "em_local"}, {"clustering": "dplloyd"}])
@@ -84,11 +84,11 @@ def test_the_cap_looks_at_each_persons_own_visits_alone() -> None:
     rng = np.random.default_rng(7)
     people = np.array(["a", "b", "c"], dtype=np.object_)
     person, venue = rng.integers(0, 3, 60), rng.integers(0, 9, 60)
-    whole = Histories(people, person, venue).capped(5)
+    whole = Histories(people, person, venue).keep_at_most(5)
     assert np.bincount(whole.person).tolist() == [5, 5, 5]
     for someone in range(3):
         others = person != someone
-        rest = Histories(people, person[others], venue[others]).capped(5)
+        rest = Histories(people, person[others], venue[others]).keep_at_most(5)
         for other in {0, 1, 2} - {someone}:
             assert np.array_equal(rest.venue[rest.person == other], whole.venue[whole.person == other])
 
@@ -103,7 +103,7 @@ def test_one_visit_more_takes_the_place_of_at_most_one(venues: list[int], more: 
     def kept(visited: list[int]) -> Counter[int]:
         person = np.zeros(len(visited), dtype=np.int64)
         one = Histories(np.array(["a"], dtype=np.object_), person, np.array(visited, dtype=np.int64))
-        return Counter(one.capped(4, key).venue.tolist())
+        return Counter(one.keep_at_most(4, key).venue.tolist())
 
     before, after = kept(venues), kept([*venues[:at], more, *venues[at:]])
     assert (after - before).total() <= 1
@@ -125,7 +125,7 @@ def test_late_visits_are_kept_as_often_as_early_ones() -> None:
     venue = np.tile(np.arange(10), 4000)
     people = np.array([f"p{one}" for one in range(4000)], dtype=np.object_)
     for blind in (False, True):
-        kept = Histories(people, number, venue).capped(5, b"some key", blind=blind)
+        kept = Histories(people, number, venue).keep_at_most(5, b"some key", blind=blind)
         assert kept.size == 20_000
         assert abs(np.count_nonzero(kept.venue < 5) - 10_000) < 5.5 * 53
 
@@ -197,7 +197,7 @@ def test_answers_alone_refute_noise_that_is_too_small() -> None:
     """Planted, noise a fourth as wide: samples of what was asked tell; at its own width nothing is refuted."""
 
     class Narrow(PriLocation):
-        def changed_visits(self) -> int:
+        def count_changed_visits(self) -> int:
             return 0.25  # type: ignore[return-value]
 
     for mechanism, refuted in ((Narrow(cap=None), True), (PriLocation(cap=None), False)):
@@ -225,7 +225,7 @@ def test_the_error_falls_with_the_number_of_clusters_and_hardly_with_epsilon(tow
     assert abs(large / small - 1) < 0.05
     assert "hardly on ε" in PriLocation.section("Reference"), "the user is told why the book's trend is not found"
     method = PriLocation(spare="keep", cap=None)
-    assert math.exp(method.budgets()[2] / method.changed_visits() / 2) == pytest.approx(math.exp(1 / 8))
+    assert math.exp(method.budgets()[2] / method.count_changed_visits() / 2) == pytest.approx(math.exp(1 / 8))
 
 
 def test_the_local_sensitivity_and_the_metric_variant_stay_nearer(town: tuple[Histories, Venues]) -> None:
@@ -286,9 +286,9 @@ def test_places_stay_in_their_city_and_hiding_visits_hides_nobody(town: tuple[Hi
         histories, venues, noise()
     )
     assert same_unit_share(truth, hierarchy_of(venues), "city") > 0.95
-    assert matched(histories, released, venues).share() > 0.5
+    assert match_people(histories, released, venues).share() > 0.5
     hidden = PriLocation(clusters=80, unit="user", level="district").release(histories, venues, noise())
-    assert matched(histories, hidden, venues).share() < 0.05
+    assert match_people(histories, hidden, venues).share() < 0.05
 
 
 def test_noisy_k_means_finds_the_crowds() -> None:
@@ -353,7 +353,7 @@ def test_it_is_found_by_its_name() -> None:
 
 
 def test_people_choose_their_level_by_name_or_by_lot_and_errors_follow() -> None:
-    histories, venues = generated_histories(Sizes(people=300, visits=20, venues=300), np.random.default_rng(3))
+    histories, venues = generate_histories(Sizes(people=300, visits=20, venues=300), np.random.default_rng(3))
     hierarchy = hierarchy_of(venues)
     device = PriLocation(level="street", level_shares={"city": 0.3}, personal_levels={"person-00000": "district"})
     levels = device.levels_of(histories.people)

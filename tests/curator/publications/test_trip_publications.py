@@ -75,9 +75,9 @@ def test_nobody_changes_the_counts_by_more_than_was_paid_for(kind: str, unit: An
     rng = np.random.default_rng(0)
     for who in range(5):
         if unit == "person":
-            without = world.chosen(world.person != who)
+            without = world.select(world.person != who)
         else:
-            without = world.chosen(np.arange(world.size) != rng.integers(world.size))
+            without = world.select(np.arange(world.size) != rng.integers(world.size))
         part_counts = counted(publication, without)
         assert part_counts.seen.keys() == whole.seen.keys() == publication.parts().keys()
         for part, values in whole.seen.items():
@@ -132,7 +132,7 @@ def test_given_the_same_answers_so_far_neighbours_differ_by_what_was_paid(
     world = trips(people=8)
     for which in range(4):
         kept = world.person != which if unit == "person" else np.arange(world.size) != 5 * which
-        for one, two in ((world, world.chosen(kept)), (world.chosen(kept), world)):
+        for one, two in ((world, world.select(kept)), (world.select(kept), world)):
             first = Replayed(publication)
             publication.fit(publication.cap_trips(one, TOWN), TOWN, first)
             second = Replayed(publication, first.answers)
@@ -201,7 +201,7 @@ def test_with_a_large_epsilon_lengths_starts_and_times_are_the_empirical_ones() 
 
 def test_with_a_large_epsilon_trips_keep_their_lengths_ends_and_densities() -> None:
     """Every score is what two halves of the same data would give, or better; discretisation is all that is left."""
-    from geodp.tables.trajectories.scores import density_jsd, diameter_jsd, length_jsd, path_length_ratio, trip_jsd
+    from geodp.run_folder.trip_scores import density_jsd, diameter_jsd, length_jsd, path_length_ratio, trip_jsd
 
     world = trips(people=400)
     released = SyntheticTrips(epsilon=1e9, unit="trajectory").release(world, TOWN, simulated())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from geodp.geometry import Region
-from geodp.tables.trajectories.generated_trips import TripSizes, generated_trips
+from geodp.tables.trajectories.generated_trips import TripSizes, generate_trips
 from geodp.tables.trajectories.table import Trajectories
 
 TOWN = Region(-0.03, -0.03, 0.03, 0.03)
@@ -14,7 +14,7 @@ TOWN = Region(-0.03, -0.03, 0.03, 0.03)
 
 def trips(people: int = 40, each: int = 5, points: int = 12, seed: int = 0) -> Trajectories:
     sizes = TripSizes(people=people, trips=people * each, points=people * each * points, places=60)
-    return generated_trips(sizes, TOWN, np.random.default_rng(seed))
+    return generate_trips(sizes, TOWN, np.random.default_rng(seed))
 
 
 def polyline(*places: tuple[float, float], person: int = 0, people: int = 1) -> Trajectories:

@@ -65,7 +65,7 @@ def test_what_a_trip_becomes_depends_on_that_trip_alone() -> None:
     world = trips(people=12, each=1)
     together = tokenise(world, SYSTEMS)
     for number in range(world.size):
-        alone = tokenise(world.chosen(np.array([number])), SYSTEMS)
+        alone = tokenise(world.select(np.array([number])), SYSTEMS)
         part = slice(together.first[number], together.first[number + 1])
         assert (together.state[part] == alone.state).all()
         assert (together.token[part] == alone.token).all()

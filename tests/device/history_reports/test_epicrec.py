@@ -8,15 +8,15 @@ import pytest
 import geodp
 from geodp.audit.kinds import audit_kind
 from geodp.device.category_counts import (
-    Search,
+    EpsilonSearch,
     box_least_squares,
     calibrate_scales,
+    drop_dominated_rows,
     error_curve,
     load,
     pattern_numbers,
     quantify_epsilon,
     stops,
-    undominated,
 )
 from geodp.device.history_reports import ProtectedHistory
 from geodp.device.history_reports.epicrec import EpicRec, consent_of
@@ -61,7 +61,7 @@ def test_every_item_stays_within_epsilon_in_doubles_and_never_worse_than_laplace
 
 def test_the_duality_gap_is_closed() -> None:
     """For lambda ≥ 0 any 2 Σ √(Cᵀλ) - Σ λ is a lower bound of Σ z; the multiplicative dual ascent reaches it."""
-    table = undominated(films(300).membership)
+    table = drop_dominated_rows(films(300).membership)
     scales = calibrate_scales(table, 1.0)
     multiplier = np.full(len(table), scales.sum() / len(table))
     for _ in range(20_000):
@@ -80,7 +80,10 @@ def test_a_category_without_items_needs_no_noise() -> None:
 
 
 def test_dominated_rows_are_dropped() -> None:
-    assert undominated(np.array([[1.0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 1, 1]])).tolist() == [[0, 1, 1], [1, 1, 0]]
+    assert drop_dominated_rows(np.array([[1.0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 1, 1]])).tolist() == [
+        [0, 1, 1],
+        [1, 1, 0],
+    ]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -151,7 +154,7 @@ def test_the_printed_stopping_rule_always_answers_two_steps() -> None:
 def test_the_other_rules_ask_for_more() -> None:
     chosen = {
         rule: quantify_epsilon(
-            films(400), SimulatedNoise(np.random.default_rng(2)), rule=rule, search=Search(repeats=3)
+            films(400), SimulatedNoise(np.random.default_rng(2)), rule=rule, search=EpsilonSearch(repeats=3)
         )
         for rule in ("prose", "relative")
     }
@@ -161,7 +164,7 @@ def test_the_other_rules_ask_for_more() -> None:
 def test_the_error_curve_falls_steeply_and_then_hardly() -> None:
     catalogue = films(400)
     scales = calibrate_scales(catalogue.membership, 1.0)
-    curve = list(error_curve(catalogue, scales, SimulatedNoise(np.random.default_rng(0)), Search(most=0.4)))
+    curve = list(error_curve(catalogue, scales, SimulatedNoise(np.random.default_rng(0)), EpsilonSearch(most=0.4)))
     assert curve[0] > 1.8 * curve[1] > 2.0 * curve[3]
     assert curve[0] - curve[1] > 50 * (curve[-2] - curve[-1])
 

@@ -61,7 +61,7 @@ def adaptive() -> AdaptiveCells:
 
 def test_cells_of_any_size_are_drawn_as_rectangles_with_the_noise_of_each() -> None:
     drawn = surface(adaptive(), adaptive().count)
-    packed = drawn.packed()
+    packed = drawn.pack()
     assert "columns" not in packed
     assert packed["west"].tolist() == [0, 1000, 1500, 1000, 1500]
     assert packed["noise"].tolist() == [20, 30, 30, 30, 30]  # tenths

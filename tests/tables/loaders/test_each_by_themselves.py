@@ -207,7 +207,7 @@ def test_nobodys_trips_change_when_points_are_gathered_and_clipped(tmp_path: Pat
             frame = pd.DataFrame(rows, columns=["user", "trajectory", "time_s", "lon", "lat"])
             frame[frame["time_s"].abs() < 1e11].to_csv(path, index=False)
             trips, _ = read_points(path).within(REGION)
-            kept = trips.capped(2, b"key")
+            kept = trips.keep_at_most(2, b"key")
             numbers = np.flatnonzero(kept.people[kept.person] == "me")
             points = np.concatenate([np.arange(kept.first[i], kept.first[i + 1]) for i in numbers])
             names = [] if kept.names is None else [str(name) for name in kept.names[numbers]]
@@ -221,7 +221,7 @@ def test_an_absurd_time_moves_no_other_trip() -> None:
     first, place = np.array([0, 4, 6]), np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     for late_s in (10.0, 1e15, 1e300):
         time_s = np.append(ordinary, [0.0, late_s])
-        offset, at, lon, lat = cleaning.resampled(first, time_s, place, place, 0.5)
+        offset, at, lon, lat = cleaning.resample_tracks(first, time_s, place, place, 0.5)
         np.testing.assert_array_equal(at[: offset[1]], [0.0, 0.5, 1.0, 1.5, 1.7])
         np.testing.assert_allclose(lon[: offset[1]], np.interp([0, 0.5, 1, 1.5, 1.7], ordinary, place[:4]), rtol=1e-15)
         np.testing.assert_array_equal(lon, lat)

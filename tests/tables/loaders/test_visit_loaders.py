@@ -12,7 +12,7 @@ import geodp
 from geodp.errors import DataError, UsageError
 from geodp.tables.loaders import VISITS, Dropped, Loaded
 from geodp.tables.loaders.checks import SeenRows, row_keys
-from geodp.tables.notices import gathered
+from geodp.tables.notices import gather_notices
 
 SNAP = [
     "0\t2010-10-19T23:55:27Z\t30.2359091167\t-97.7951395833\t22847",
@@ -168,7 +168,7 @@ def test_a_table_with_named_columns_in_csv_parquet_and_geoparquet(tmp_path: Path
     assert len(no_places) == dropped.kept == 3
     with pytest.raises(DataError, match=r"no column 'lon'. Did you mean 'x'[\s\S]*lon_column"):
         load("visits_table", tmp_path / "v.csv")
-    with gathered() as noticed:
+    with gather_notices() as noticed:
         guessed, _ = load("visits_table", tmp_path / "v.csv", lon_column="x", lat_column="y")
     pd.testing.assert_frame_equal(guessed, plain[0])
     assert [text.split("'")[1] for text in noticed] == ["uid", "poi", "t"]
@@ -209,7 +209,7 @@ def test_without_times_a_return_is_no_duplicate(tmp_path: Path) -> None:
 def test_duplicates_are_found_across_batches_whatever_their_order() -> None:
     numbers = np.random.default_rng(5).integers(0, 40_000, 100_000)
     seen = SeenRows()
-    again = [seen.repeated(row_keys([batch, np.zeros_like(batch)])) for batch in np.array_split(numbers, 37)]
+    again = [seen.find_repeated(row_keys([batch, np.zeros_like(batch)])) for batch in np.array_split(numbers, 37)]
     assert np.array_equal(np.concatenate(again), pd.Series(numbers).duplicated().to_numpy())
 
 

@@ -3,14 +3,14 @@
 import numpy as np
 
 from geodp.tables.trajectories.cleaning import (
-    applied,
+    apply_cuts,
     cut_at_gaps,
     cut_at_stays,
+    find_backwards_tracks,
     in_order,
     local_m,
-    resampled,
+    resample_tracks,
     without_jumps,
-    written_backwards,
 )
 
 
@@ -28,7 +28,7 @@ def test_a_far_off_time_of_one_track_changes_no_other() -> None:
 
 
 def test_tracks_written_last_fix_first_are_found() -> None:
-    assert written_backwards(np.array([0, 3, 6, 7]), np.array([0.0, 1, 2, 9, 8, 7, 3])).tolist() == [1]
+    assert find_backwards_tracks(np.array([0, 3, 6, 7]), np.array([0.0, 1, 2, 9, 8, 7, 3])).tolist() == [1]
 
 
 def test_one_wrong_fix_is_left_out_and_costs_nothing_else() -> None:
@@ -45,7 +45,7 @@ def test_a_place_that_really_changed_begins_a_new_trip() -> None:
     found = without_jumps(first, time, x, np.zeros(7), 50.0)
     assert found.kept.all()
     assert np.flatnonzero(found.begins).tolist() == [0, 1]
-    _, offsets = applied(found.kept, found.begins)
+    _, offsets = apply_cuts(found.kept, found.begins)
     assert offsets.tolist() == [0, 1, 7]
 
 
@@ -66,7 +66,7 @@ def test_a_stay_ends_one_trip_and_begins_the_next() -> None:
     time = np.arange(0, 3000, 60.0)
     east = np.concatenate([np.arange(10) * 500.0, np.full(30, 4600.0), 4600 + np.arange(1, 11) * 500.0])
     found = cut_at_stays(np.array([0, 50]), time, east, np.zeros(50), stay_m=100, stay_s=600)
-    rows, offsets = applied(found.kept, found.begins)
+    rows, offsets = apply_cuts(found.kept, found.begins)
     assert offsets.size - 1 == 2
     arrival, departure = rows[offsets[1] - 1], rows[offsets[1]]
     assert arrival == 9  # 4,500 m: the first place within 100 m of the stay
@@ -86,7 +86,7 @@ def test_a_slow_walk_and_a_red_light_are_no_stays() -> None:
 
 
 def test_resampling_goes_in_straight_lines_and_keeps_both_ends() -> None:
-    offset, time, lon, lat = resampled(
+    offset, time, lon, lat = resample_tracks(
         np.array([0, 3, 4]), np.array([100.0, 160, 205, 7]), np.array([0.0, 6, 6, 1]), np.array([0.0, 0, 9, 1]), 30
     )
     assert offset.tolist() == [0, 5, 6]

@@ -8,7 +8,7 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.tables.notices import gathered
+from geodp.tables.notices import gather_notices
 from geodp.tables.trajectories.files import read_points, read_trajectories
 from geodp.tables.trajectories.table import Trajectories
 from tests.tables.trajectories.hand_made import save_trajectories
@@ -82,7 +82,7 @@ def test_bad_rows_are_refused_with_a_reason(tmp_path: Path, rows: str, words: st
 
 
 def test_a_file_without_the_columns_says_which_and_guesses(tmp_path: Path) -> None:
-    with gathered() as noticed:
+    with gather_notices() as noticed:
         assert read_points(saved(tmp_path, "a,1,0,10,50\n", "taxi_id,trajectory,time_s,lon,lat\n")).size == 1
     assert ["'taxi_id' is taken for whose a row is" in text for text in noticed] == [True]
     with pytest.raises(DataError, match="no column 'user'.*say --column user=NAME"):

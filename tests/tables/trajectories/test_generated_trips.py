@@ -8,14 +8,14 @@ from shapely import Polygon
 
 from geodp.errors import UsageError
 from geodp.geometry import Region
-from geodp.tables.trajectories.generated_trips import TripSizes, generated_trips, street_network, trace
+from geodp.tables.trajectories.generated_trips import TripSizes, generate_trips, street_network, trace
 
 CITY = Region(-8.70, 41.10, -8.60, 41.17)
 SMALL = TripSizes(people=40, trips=400, points=8_000, days=3, places=80)
 
 
 def test_there_are_as_many_as_asked_and_all_lie_in_the_region() -> None:
-    trips = generated_trips(SMALL, CITY, np.random.default_rng(1))
+    trips = generate_trips(SMALL, CITY, np.random.default_rng(1))
     assert (trips.size, trips.points, len(trips.people)) == (400, 8_000, 40)
     assert CITY.contains(trips.x_m, trips.y_m).all()
     assert set(trips.person.tolist()) == set(range(40))
@@ -23,15 +23,15 @@ def test_there_are_as_many_as_asked_and_all_lie_in_the_region() -> None:
 
 
 def test_equal_generators_give_equal_trips() -> None:
-    one, two = (generated_trips(SMALL, CITY, np.random.default_rng(7)) for _ in range(2))
+    one, two = (generate_trips(SMALL, CITY, np.random.default_rng(7)) for _ in range(2))
     np.testing.assert_array_equal(one.x_m, two.x_m)
     np.testing.assert_array_equal(one.time_s, two.time_s)
 
 
 def test_nobody_is_in_two_places_at_once_and_trips_go_on_where_the_last_one_ended() -> None:
-    trips = generated_trips(SMALL, CITY, np.random.default_rng(2))
+    trips = generate_trips(SMALL, CITY, np.random.default_rng(2))
     for person in range(40):
-        own = trips.chosen(trips.person == person)
+        own = trips.select(trips.person == person)
         for one, two in pairwise(range(own.size)):
             assert own.departures_s[two] > own.departures_s[one] + own.durations_s[one]
             ends, starts = own.first[two] - 1, own.first[two]
@@ -42,7 +42,7 @@ def test_nobody_is_in_two_places_at_once_and_trips_go_on_where_the_last_one_ende
 def test_people_have_habits_and_taxis_have_not() -> None:
     def distinct_ends(habit: float) -> float:
         sizes = TripSizes(people=40, trips=1_200, points=12_000, days=5, habit=habit, places=80)
-        trips = generated_trips(sizes, CITY, np.random.default_rng(3))
+        trips = generate_trips(sizes, CITY, np.random.default_rng(3))
         last = trips.first[1:] - 1
         cell = np.round(trips.x_m[last] / 500) * 1000 + np.round(trips.y_m[last] / 500)
         return float(np.mean([np.unique(cell[trips.person == person]).size for person in range(40)]))
@@ -51,7 +51,7 @@ def test_people_have_habits_and_taxis_have_not() -> None:
 
 
 def test_speeds_are_those_of_streets() -> None:
-    trips = generated_trips(SMALL, CITY, np.random.default_rng(4))
+    trips = generate_trips(SMALL, CITY, np.random.default_rng(4))
     speed_mps = trips.lengths_m / trips.durations_s
     assert 5 < np.median(speed_mps) < 15
     assert speed_mps.max() < 40
@@ -84,7 +84,7 @@ def test_a_polygon_keeps_its_trips_to_itself() -> None:
     region = Region(10.0, 50.0, 10.1, 50.08, polygon=corner)
     streets = street_network(region, np.random.default_rng(6))
     assert region.contains(streets.x_m, streets.y_m).all()
-    trips = generated_trips(SMALL, region, np.random.default_rng(6))
+    trips = generate_trips(SMALL, region, np.random.default_rng(6))
     assert region.contains(trips.x_m, trips.y_m).mean() > 0.99  # a straight line between fixes may cut the corner
 
 

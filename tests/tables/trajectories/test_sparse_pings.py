@@ -8,7 +8,7 @@ import pytest
 
 from geodp.publish.request import Request
 from geodp.publish.trajectories import publish_trajectories
-from geodp.tables.trajectories.scores import changed_remark, sparse_remark
+from geodp.tables.trajectories.remarks import remark_changed, sparse_remark
 from geodp.tables.trajectories.table import Trajectories
 
 
@@ -26,9 +26,9 @@ def test_pings_are_told_from_tracks() -> None:
 
 
 def test_what_comes_out_is_told_with_its_numbers() -> None:
-    told = changed_remark(trips(3, 9540.0), trips(66, 5650.0))
+    told = remark_changed(trips(3, 9540.0), trips(66, 5650.0))
     assert "have 66.0 points and last 102.0 h on average, where the true ones have 3.0 points and last 5.3 h" in told
-    assert changed_remark(trips(20, 60.0), trips(25, 60.0)) == ""
+    assert remark_changed(trips(20, 60.0), trips(25, 60.0)) == ""
 
 
 @pytest.mark.parametrize("mode", ["simulate", "release"])

@@ -45,8 +45,8 @@ def test_a_frame_comes_back_as_it_was() -> None:
 def test_everyone_keeps_one_of_theirs() -> None:
     found = Trajectories.from_frame(frame(), REGION)
     assert found.rank.tolist() == [1, 0, 1, 0]
-    assert sorted(found.capped(1).person.tolist()) == [0, 1]
-    assert found.capped(2) is found
+    assert sorted(found.keep_at_most(1).person.tolist()) == [0, 1]
+    assert found.keep_at_most(2) is found
 
 
 def many_days(people: int = 400, trips: int = 12) -> Trajectories:
@@ -59,11 +59,11 @@ def many_days(people: int = 400, trips: int = 12) -> Trajectories:
 
 def test_a_cap_keeps_early_and_late_departures_alike() -> None:
     """4 of 12 hours each: every hour is kept by 400/3 people, standard deviation 9.4; 50 away happens once in 1e7."""
-    kept = many_days().capped(4, b"key")
+    kept = many_days().keep_at_most(4, b"key")
     assert np.bincount(kept.person).tolist() == [4] * 400
     hours = np.bincount((kept.departures_s // 3600).astype(int), minlength=12)
     assert np.abs(hours - 400 / 3).max() < 50
-    other = many_days().capped(4, b"another key")
+    other = many_days().keep_at_most(4, b"another key")
     assert not np.array_equal(kept.departures_s, other.departures_s)
 
 
@@ -71,7 +71,7 @@ def test_one_trip_more_takes_the_place_of_one_other_of_the_same_person() -> None
     world = many_days(people=30)
     before = {(p, t) for p, t in zip(*_kept(world), strict=True)}
     for gone in range(0, world.size, 7):
-        less = world.chosen(np.arange(world.size) != gone)
+        less = world.select(np.arange(world.size) != gone)
         after = {(p, t) for p, t in zip(*_kept(less), strict=True)}
         assert len(before - after) <= 1
         assert len(after - before) <= 1
@@ -79,7 +79,7 @@ def test_one_trip_more_takes_the_place_of_one_other_of_the_same_person() -> None
 
 
 def _kept(world: Trajectories) -> tuple[list[int], list[float]]:
-    kept = world.capped(4, b"key")
+    kept = world.keep_at_most(4, b"key")
     return kept.person.tolist(), kept.departures_s.tolist()
 
 
@@ -98,7 +98,7 @@ def test_lengths_are_straight_lines_within_a_trajectory() -> None:
 
 
 def test_chosen_by_number_keeps_the_order_given() -> None:
-    found = Trajectories.from_frame(frame(), REGION).chosen(np.array([3, 0]))
+    found = Trajectories.from_frame(frame(), REGION).select(np.array([3, 0]))
     assert found.time_s.tolist() == [2, 10, 30]
     assert found.names is not None
     assert found.names.tolist() == ["b", "a"]
@@ -115,7 +115,7 @@ def test_points_outside_are_gone_and_so_are_trajectories_without_points() -> Non
 def test_nobody_is_a_table() -> None:
     assert nobody().size == nobody().points == 0
     assert nobody().lengths_m.size == 0
-    assert nobody().capped(3).size == 0
+    assert nobody().keep_at_most(3).size == 0
     assert list(nobody().frame(REGION)) == ["user", "trajectory", "time_s", "lon", "lat"]
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from geodp.privacy.keyed_choice import user_words
-from geodp.tables.visits.generated_visits import Shape, Sizes, generated_histories, shaped_table
+from geodp.tables.visits.generated_visits import Shape, Sizes, draw_shaped_table, generate_histories
 from geodp.tables.visits.visit_sets import VisitSets, sets_of, visit_sets
 
 JUDGED_SHAPES = {
@@ -41,12 +41,12 @@ def judged_sets(seed: int = 9) -> Iterator[tuple[str, VisitSets]]:
     """Draw the ten generated tables: eight by shape, two of people with homes and habits."""
     rng = np.random.default_rng(seed)
     for name, shape in JUDGED_SHAPES.items():
-        yield name, shaped_table(shape, rng)
+        yield name, draw_shaped_table(shape, rng)
     for name, sizes in {
         "habits": Sizes(people=1_200, visits=90, venues=1_500),
         "homes": Sizes(people=2_500, visits=40, venues=2_500),
     }.items():
-        histories, venues = generated_histories(sizes, rng)
+        histories, venues = generate_histories(sizes, rng)
         yield name, sets_of(histories, venues.size)
 
 

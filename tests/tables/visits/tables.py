@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from geodp.privacy.keyed_choice import user_words
+from geodp.run_folder.visit_scores import distance_errors
 from geodp.tables.visits.hierarchy import Hierarchy
 from geodp.tables.visits.histories import Replacements
-from geodp.tables.visits.visit_scores import distance_errors
 from geodp.tables.visits.visit_sets import VisitSets, visit_sets
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from geodp.errors import UsageError
-from geodp.tables.visits.generated_visits import GS_SHAPES, ModelledVisits, Shape, modelled_visits, shaped_table
+from geodp.tables.visits.generated_visits import GS_SHAPES, ModelledVisits, Shape, draw_shaped_table, model_visits
 from tests.tables.visits.tables import long_tailed
 
 
@@ -10,7 +10,7 @@ from tests.tables.visits.tables import long_tailed
     "shape", [Shape(3000, 700, 55, 43.54), Shape(400, 9000, 300, 1.08), Shape(2000, 90, 88, 200.0)], ids=str
 )
 def test_a_table_has_the_shape_that_is_asked_for(shape: Shape) -> None:
-    table = shaped_table(shape, np.random.default_rng(0))
+    table = draw_shaped_table(shape, np.random.default_rng(0))
     assert (table.users, table.venues) == (shape.rows, shape.columns)
     assert table.size.max() == shape.largest
     assert table.size.min() >= 1
@@ -23,7 +23,7 @@ def test_a_table_has_the_shape_that_is_asked_for(shape: Shape) -> None:
 @pytest.mark.parametrize("name", ["netflix", "trajectory"])
 def test_modelled_visits_have_the_shape_at_full_size(name: str) -> None:
     shape = GS_SHAPES[name]
-    table = modelled_visits(shape, np.random.default_rng(0))
+    table = model_visits(shape, np.random.default_rng(0))
     assert (table.users, table.venues, table.size.max()) == (shape.rows, shape.columns, shape.largest)
     assert table.counts().mean() == pytest.approx(shape.mean_count, rel=0.01)
     assert table.size.sum() == pytest.approx(table.counts().sum(), rel=0.01)
@@ -51,10 +51,10 @@ def test_modelled_samples_have_the_law_of_drawn_ones() -> None:
             [part.sum() for part in np.array_split(second, 10)],
         )
         assert classes[0] == pytest.approx(classes[1], rel=0.07)
-    assert model.weighted(np.ones(4000)).tolist() == drawn.counts().tolist()
-    assert model.capped(20, b"") is model
+    assert model.sum_weights(np.ones(4000)).tolist() == drawn.counts().tolist()
+    assert model.keep_at_most(20, b"") is model
     with pytest.raises(UsageError, match="longest row"):
-        model.capped(5, b"")
+        model.keep_at_most(5, b"")
 
 
 def test_impossible_shapes_are_refused() -> None:

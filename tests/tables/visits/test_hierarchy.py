@@ -88,8 +88,8 @@ def test_a_venue_list_is_checked() -> None:
 
 def test_everyone_keeps_as_many_visits_as_the_cap_allows() -> None:
     visits = Histories(words("u", "v"), np.array([0, 1, 0, 0, 1]), np.array([1, 2, 3, 0, 1]))
-    kept = visits.capped(2, b"key")
+    kept = visits.keep_at_most(2, b"key")
     assert np.bincount(kept.person).tolist() == [2, 2]
     assert kept.venue[kept.person == 1].tolist() == [2, 1], "nobody else's cap binds"
-    some = [visits.capped(2, bytes([number])) for number in range(40)]
+    some = [visits.keep_at_most(2, bytes([number])) for number in range(40)]
     assert len({tuple(one.venue[one.person == 0]) for one in some}) == 3, "the key decides"

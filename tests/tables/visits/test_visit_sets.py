@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geodp.errors import DataError
-from geodp.privacy.keyed_choice import draw_key, keyed, user_words
+from geodp.privacy.keyed_choice import draw_key, hash_users, user_words
 from geodp.privacy.noise import SimulatedNoise
 from geodp.streams import GOLDEN, mix_bits
 from geodp.tables.visits import visit_sets as visit_sets_module
@@ -29,13 +29,13 @@ def test_repeated_visits_count_once() -> None:
 @given(ROWS, st.integers(1, 5))
 def test_the_cap_looks_at_one_user_alone_and_keeps_their_own_venues(rows: list[list[int]], cap: int) -> None:
     whole = table(rows, 10)
-    capped = whole.capped(cap, b"key")
+    capped = whole.keep_at_most(cap, b"key")
     for user, row in enumerate(rows):
         kept = venues_of(capped, user)
         assert kept <= set(row)
         assert len(kept) == min(cap, len(set(row)))
         alone = visit_sets(whole.user[[user]], np.zeros(len(row), np.int64), np.array(row, dtype=np.int64), 10)
-        assert kept == venues_of(alone.capped(cap, b"key"), 0), "others play no part"
+        assert kept == venues_of(alone.keep_at_most(cap, b"key"), 0), "others play no part"
 
 
 @pytest.mark.parametrize("cap", [1, 20, 90])
@@ -47,11 +47,11 @@ def test_the_cap_keeps_the_first_by_priority(cap: int) -> None:
     whole = visit_sets(
         user_words(np.arange(2000)), np.repeat(np.arange(2000), sizes), np.concatenate(visits).astype(np.int64), 1000
     )
-    seed = keyed(whole.user, b"key")
+    seed = hash_users(whole.user, b"key")
     with np.errstate(over="ignore"):
         word = np.repeat(seed, whole.size) ^ (whole.venue.astype(np.uint64) * GOLDEN)
         priority = mix_bits(word)
-    capped = whole.capped(cap, b"key")
+    capped = whole.keep_at_most(cap, b"key")
     for user in range(2000):
         own = slice(whole.start[user], whole.start[user + 1])
         first = whole.venue[own][np.argsort(priority[own])][:cap]
@@ -77,10 +77,10 @@ def test_sums_do_not_depend_on_how_many_users_are_looked_at_together(rows: list[
         patch.setattr(visit_sets_module, "_AT_ONCE", at_once)
         pieces = whole._pieces()
         assert sum(piece.users for piece in pieces) == whole.users
-        capped = whole.summed(lambda piece: piece.capped(3, b"key").counts())
-        assert capped.tolist() == whole.capped(3, b"key").counts().tolist()
-        assert whole.summed(lambda piece: piece.one_each(b"key")).tolist() == whole.one_each(b"key").tolist()
-        assert whole.summed(lambda piece: piece.sizes_up_to(4)).tolist() == whole.sizes_up_to(4).tolist()
+        capped = whole.sum_pieces(lambda piece: piece.keep_at_most(3, b"key").counts())
+        assert capped.tolist() == whole.keep_at_most(3, b"key").counts().tolist()
+        assert whole.sum_pieces(lambda piece: piece.one_each(b"key")).tolist() == whole.one_each(b"key").tolist()
+        assert whole.sum_pieces(lambda piece: piece.sizes_up_to(4)).tolist() == whole.sizes_up_to(4).tolist()
         assert all(piece.venue.size < at_once + whole.size.max(initial=1) for piece in pieces)
 
 
@@ -88,7 +88,7 @@ def test_the_cap_and_the_sample_are_even() -> None:
     """20,000 users with 5 venues: kept 2, sampled 1. Each count is binomial; a deviation of 6 sd has odds of 1e-8."""
     users = 20_000
     sets = table([range(5)] * users, 5)
-    for counts, share in ((sets.capped(2, b"k").counts(), 0.4), (sets.one_each(b"k"), 0.2)):
+    for counts, share in ((sets.keep_at_most(2, b"k").counts(), 0.4), (sets.one_each(b"k"), 0.2)):
         assert counts.sum() == round(share * 5 * users)
         assert np.abs(counts - share * users).max() < 6 * np.sqrt(users * share * (1 - share))
     taken = sets.rows_sampled(0.1, b"k")
@@ -100,7 +100,7 @@ def test_rows_are_never_sampled_more_often_than_stated(monkeypatch: pytest.Monke
     """At β = e^-300 a chance of 2^-53 would be far too much: amplification would promise ε and give hundreds."""
     sets = table([[0]] * 4, 1)
     words = np.array([0, 1, 2, 2**53 - 1], dtype=np.uint64) << np.uint64(11)
-    monkeypatch.setattr(visit_sets_module, "keyed", lambda user, key: words)
+    monkeypatch.setattr(visit_sets_module, "hash_users", lambda user, key: words)
     for rate, taken in ((0.0, 0), (1e-300, 0), (2.0**-54, 0), (2.0**-53, 1), (2.5 * 2.0**-53, 2), (0.5, 3), (1.0, 4)):
         assert sets.rows_sampled(rate, b"k").tolist() == [taken]
 

@@ -6,7 +6,7 @@ import pytest
 from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.registry import plugin
-from geodp.tables.notices import gathered
+from geodp.tables.notices import gather_notices
 from geodp.world.demand import Arrivals
 from tests.world.places import uniform_population
 
@@ -44,7 +44,7 @@ def test_the_expected_number_is_that_of_the_rows_in_the_runs_time(folder: Path) 
 def test_tasks_outside_the_region_are_dropped_and_counted(folder: Path) -> None:
     path = folder / "tasks.csv"
     path.write_text(ROWS + "11,50,7\n")
-    with gathered() as noticed:
+    with gather_notices() as noticed:
         assert arrive(path).time_s.size == 3
     assert noticed == [
         "tasks.csv: 1 of 6 points (17 %) lie outside the region and are dropped.",
@@ -73,7 +73,7 @@ def test_times_of_another_clock_are_refused(folder: Path) -> None:
 def test_dates_begin_the_run_on_their_first_day(folder: Path, when: str) -> None:
     path = folder / "tasks.csv"
     path.write_text(f"lon,lat,when,timestamp\n10.1,50.05,x,{when}\n")
-    with gathered() as noticed:
+    with gather_notices() as noticed:
         assert arrive(path).time_s.tolist() == [7.0]
     assert "tasks.csv: times are dates: the run begins on 2024-03-05, the first of them (first_day)." in noticed
     trace = plugin("trace", path=str(path), first_day="2024-03-05")
@@ -92,7 +92,7 @@ def test_a_missing_time_is_refused_with_its_line(folder: Path) -> None:
 def test_a_trace_needs_times(folder: Path) -> None:
     path = folder / "tasks.csv"
     path.write_text("lon,lat,timestamp\n10.1,50.05,1\n")
-    with gathered() as noticed:
+    with gather_notices() as noticed:
         assert arrive(path).time_s.tolist() == [1.0]
     assert noticed == ["tasks.csv: column 'timestamp' is taken for the time (no column 'time_s')."]
     path.write_text("lon,lat,arrival\n10.1,50.05,1\n")

@@ -10,7 +10,7 @@ import pytest
 from geodp.errors import DataError, UsageError
 from geodp.geometry import Region
 from geodp.registry import plugin
-from geodp.tables.notices import gathered
+from geodp.tables.notices import gather_notices
 from geodp.world.population import Population
 
 REGION = Region(10.0, 50.0, 10.2, 50.1)
@@ -63,13 +63,13 @@ class TestEitherFormat:
     @pytest.mark.parametrize("person", ["user", "user_id", "UID", "IMEI", "Trip owner", "taxiId", "id"])
     def test_a_person_under_another_name_is_one_worker(self, tmp_path: Path, name: str, person: str) -> None:
         path = written(tmp_path, name, lon=LON, lat=LAT, **{person: [1, 1, 2, 2]})
-        with gathered() as noticed:
+        with gather_notices() as noticed:
             assert load(path, keep="last").size == 2
         assert noticed == [f"{name}: column '{person}' is taken for whose a row is (no column 'worker')."]
 
     def test_places_and_times_under_other_names_are_taken_and_said(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path, name, Lng=LON, latitude=LAT, worker=[1, 1, 2, 2], seconds=[0, 9, 0, 9])
-        with gathered() as noticed:
+        with gather_notices() as noticed:
             assert load(path).recorded is not None
         assert [text.split("'")[1] for text in noticed] == ["Lng", "latitude", "seconds"]
 
@@ -122,7 +122,7 @@ class TestEitherFormat:
 
     def test_points_outside_the_region_are_dropped_and_counted(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path, name, lon=[*LON, 10.3], lat=[*LAT, 50.05], worker=list("abcde"))
-        with gathered() as noticed:
+        with gather_notices() as noticed:
             assert load(path).size == 4
         assert noticed == [f"{name}: 1 of 5 points (20 %) lie outside the region and are dropped."]
 
@@ -192,7 +192,7 @@ def _no_rows(path: Path) -> Path:
 @pytest.mark.parametrize("stated", [{"one_row_per_person": True}, {"worker_column": None}])
 def test_a_column_that_looks_like_workers_and_is_not_read_is_said(tmp_path: Path, stated: dict[str, Any]) -> None:
     path = written(tmp_path, "checkins.csv", lon=LON, lat=LAT, user=[1, 1, 2, 2])
-    with gathered() as noticed:
+    with gather_notices() as noticed:
         assert load(path, **stated).size == 4
     assert noticed == ["checkins.csv: every row is taken for a worker of its own, and 'user' is not read."]
 
@@ -233,7 +233,7 @@ def test_dates_are_times_of_the_day_on_which_most_have_begun(tmp_path: Path, nam
     when = ["2024-03-05T08:00:00", "2024-03-05T08:10:00", "2024-03-05T09:00:00", "1999-01-01T00:00:00"]
     stamps = [dt.datetime.fromisoformat(text) for text in when] if name.endswith("parquet") else when
     path = written(tmp_path, name, lon=LON, lat=LAT, worker=["a", "a", "b", "c"], timestamp=stamps)
-    with gathered() as noticed:
+    with gather_notices() as noticed:
         people = load(path).starting(8 * 3600.0)
     assert people.recorded is not None
     assert people.recorded.time_s.tolist()[:3] == [0.0, 600.0, 3600.0]
@@ -268,7 +268,7 @@ def test_points_of_geoparquet_are_places_in_any_coordinates(tmp_path: Path, crs:
     points = geopandas.points_from_xy(LON, LAT, crs="EPSG:4326").to_crs(crs)
     frame = geopandas.GeoDataFrame({"uid": list("abcd")}, geometry=points).rename_geometry("where")
     frame.to_parquet(tmp_path / "p.parquet")
-    with gathered() as noticed:
+    with gather_notices() as noticed:
         people = load(tmp_path / "p.parquet")
     np.testing.assert_allclose([people.x_m, people.y_m], metres(0, 1, 2, 3), atol=0.01)
     assert any("are converted to degrees" in text for text in noticed) == (crs != "EPSG:4326")

@@ -7,7 +7,7 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.tables.notices import gathered
+from geodp.tables.notices import gather_notices
 from geodp.tables.visits.histories import Histories, Venues
 from geodp.world.population import Population
 from geodp.world.visit_sources.visits_file import VisitsFile
@@ -36,10 +36,10 @@ def test_visits_to_venues_of_the_region_are_kept_in_order_of_time(tmp_path: Path
 
 
 def test_the_end_that_is_assumed_is_said_and_one_that_is_stated_is_not(tmp_path: Path) -> None:
-    with gathered() as said:
+    with gather_notices() as said:
         loaded(tmp_path)
     assert any("last visit is taken as the end of the run; state `end_s`" in text for text in said)
-    with gathered() as said:
+    with gather_notices() as said:
         histories, _ = loaded(tmp_path, end_s=100.0)
     assert not any("end_s" in text for text in said)
     assert histories.time_s is not None

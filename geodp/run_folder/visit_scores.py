@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array
-from geodp.tables.visits.hierarchy import Hierarchy
+from geodp.tables.visits.hierarchy import Hierarchy, hierarchy_of
 from geodp.tables.visits.histories import Histories, Integers, ReleasedVisits, Replacements, Venues
+
+if TYPE_CHECKING:
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
 
 
 def distance_errors(truth: Replacements, hierarchy: Hierarchy, sensitivity_m: Array) -> Array:
@@ -31,8 +36,8 @@ def count_errors(histories: Histories, released: ReleasedVisits) -> Array:
     """Return the difference between true and published numbers of visits of every person."""
     people = len(histories.people)
     true = np.bincount(histories.person, minlength=people)
-    told = np.bincount(released.person, minlength=people)
-    return np.asarray(np.abs(true - told), dtype=np.float64)
+    published = np.bincount(released.person, minlength=people)
+    return np.asarray(np.abs(true - published), dtype=np.float64)
 
 
 def popularity(histories: Histories, released: ReleasedVisits, venues: Venues, top: int = 20) -> tuple[float, float]:
@@ -40,9 +45,9 @@ def popularity(histories: Histories, released: ReleasedVisits, venues: Venues, t
     from scipy.stats import kendalltau
 
     true = np.bincount(histories.venue, minlength=venues.size)
-    told = np.bincount(released.venue[released.venue >= 0], minlength=venues.size)
-    tau = float(kendalltau(true, told).statistic)
-    best = [set(np.argsort(-counts, kind="stable")[:top].tolist()) for counts in (true, told)]
+    published = np.bincount(released.venue[released.venue >= 0], minlength=venues.size)
+    tau = float(kendalltau(true, published).statistic)
+    best = [set(np.argsort(-counts, kind="stable")[:top].tolist()) for counts in (true, published)]
     return tau, len(best[0] & best[1]) / min(top, venues.size)
 
 
@@ -87,11 +92,11 @@ def top_accuracy(released: npt.ArrayLike, true: npt.ArrayLike, top: int = TOP) -
 
     Venues of one group share a released number; among equals at the border any is as likely as another.
     """
-    told = np.asarray(released, dtype=np.float64)
-    top = min(top, told.size)
-    border = np.partition(told, told.size - top)[told.size - top]
-    above, equal = told > border, told == border
-    wanted = np.zeros(told.size, dtype=np.bool_)
+    published = np.asarray(released, dtype=np.float64)
+    top = min(top, published.size)
+    border = np.partition(published, published.size - top)[published.size - top]
+    above, equal = published > border, published == border
+    wanted = np.zeros(published.size, dtype=np.bool_)
     wanted[top_venues(true, top)] = True
     lucky = (top - np.count_nonzero(above)) * np.count_nonzero(equal & wanted) / np.count_nonzero(equal)
     return float((np.count_nonzero(above & wanted) + lucky) / top)
@@ -121,7 +126,7 @@ class Matching:
         return float(self.shares(top).mean())
 
 
-def matched(histories: Histories, released: ReleasedVisits, venues: Venues, most: int = MOST_PEOPLE) -> Matching:
+def match_people(histories: Histories, released: ReleasedVisits, venues: Venues, most: int = MOST_PEOPLE) -> Matching:
     """Match the published rows of at most `most` people to all people.
 
     The adversary knows everyone's true visits and the public clusters. Published numbers per cluster are true ones with
@@ -134,12 +139,12 @@ def matched(histories: Histories, released: ReleasedVisits, venues: Venues, most
     bins = np.arange(venues.size) if released.cluster is None else released.cluster
     people, width = len(histories.people), int(bins.max()) + 1
     venue = _as_venues(released, venues)
-    told = _numbers(released.person, bins[venue], people, width)[:most]
+    published = _numbers(released.person, bins[venue], people, width)[:most]
     true = _numbers(histories.person, bins[histories.venue], people, width)
-    nearer, alike = np.zeros(len(told), dtype=np.int64), np.zeros(len(told), dtype=np.int64)
-    for start in range(0, len(told), _BLOCK):
-        rows = np.arange(start, min(start + _BLOCK, len(told)))
-        apart = cdist(told[rows], true, "cityblock")
+    nearer, alike = np.zeros(len(published), dtype=np.int64), np.zeros(len(published), dtype=np.int64)
+    for start in range(0, len(published), _BLOCK):
+        rows = np.arange(start, min(start + _BLOCK, len(published)))
+        apart = cdist(published[rows], true, "cityblock")
         own = apart[np.arange(rows.size), rows][:, None]
         nearer[rows] = np.count_nonzero(apart < own, axis=1)
         alike[rows] = np.count_nonzero(apart == own, axis=1)
@@ -161,3 +166,63 @@ def _as_venues(released: ReleasedVisits, venues: Venues) -> Integers:
 def _numbers(person: Integers, bins: Integers, people: int, width: int) -> Array:
     count = np.bincount(person * width + bins, minlength=people * width)
     return count.reshape(people, width).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredVisits:
+    """One publication of visits with everything a score needs."""
+
+    histories: Histories
+    venues: Venues
+    hierarchy: Hierarchy
+    released: ReleasedVisits
+    replacements: Replacements
+    sensitivity_m: Array
+    """HS of each person's level, metres."""
+
+    @property
+    def names_venues(self) -> bool:
+        """Whether published places are venues, and not centroids of some."""
+        return bool((self.released.venue >= 0).any())
+
+    def find_units(self, part: str) -> Integers | None:
+        """Return each venue's unit of the level that plays a part, `city` or `district`.
+
+        It is the level of that name, else the coarsest (city) or the one above the finest. None where the hierarchy has
+        too few levels for it.
+        """
+        levels = self.hierarchy.levels
+        city = levels[0] if len(levels) > 1 else None
+        district = levels[-2] if len(levels) > 2 else (levels[-1] if levels else None)
+        level = part if part in levels else city if part == "city" else district
+        return None if level is None else self.hierarchy.units[level]
+
+
+def read_scored_visits(run: RunFolder, item: PublishedRun) -> ScoredVisits:
+    """Read a publication of visits and the truth behind it (once per opened run)."""
+    cache: dict[str, ScoredVisits] = run.__dict__.setdefault("_scored_visits", {})
+    if item.name not in cache:
+        cache[item.name] = _read_scored(run, item)
+    return cache[item.name]
+
+
+def _read_scored(run: RunFolder, item: PublishedRun) -> ScoredVisits:
+    histories, venues, frame = run.visits, run.venues, item.released
+    number = {name: place for place, name in enumerate(histories.people.tolist())}
+    x_m, y_m = venues.region().projection.to_m(lon=frame["lon"].to_numpy(), lat=frame["lat"].to_numpy())
+    label = item.facts.get("cluster")
+    released = ReleasedVisits(
+        histories.people,
+        frame["user"].map(number).to_numpy(dtype=np.int64),
+        venues.numbers_of(frame["venue"].tolist()),
+        x_m,
+        y_m,
+        item.kind,
+        item.guarantee,
+        None if label is None else np.array(label, dtype=np.int64),
+    )
+    rows = item.truth("replacements")
+    replaced = Replacements(**{name: rows[name].to_numpy() for name in rows.columns})
+    people = item.truth("people")
+    order = people.set_index("user")["sensitivity_m"].reindex(histories.people.astype(str)).to_numpy(dtype=np.float64)
+    return ScoredVisits(histories, venues, hierarchy_of(venues), released, replaced, order)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from geodp.tables.trajectories.generated_trips import TripSizes, generated_trips
-from geodp.tables.trajectories.scores import memorisation, nearest_m, waypoints
+from geodp.run_folder.trip_scores import memorisation, nearest_m, waypoints
+from geodp.tables.trajectories.generated_trips import TripSizes, generate_trips
 from geodp.tables.trajectories.table import Trajectories, nobody
 from tests.tables.trajectories.hand_made import BOX, table
 
@@ -12,8 +12,8 @@ from tests.tables.trajectories.hand_made import BOX, table
 def city(part: int) -> Trajectories:
     """Return one half of the people of one city: the halves are strangers to each other."""
     sizes = TripSizes(people=200, trips=800, points=12_000, places=150)
-    trips = generated_trips(sizes, BOX, np.random.default_rng(8))
-    return trips.chosen(trips.person % 2 == part)
+    trips = generate_trips(sizes, BOX, np.random.default_rng(8))
+    return trips.select(trips.person % 2 == part)
 
 
 def test_fresh_trips_of_the_same_city_are_as_far_as_the_held_out_ones() -> None:
@@ -32,8 +32,8 @@ def test_copies_are_caught() -> None:
 
 def test_a_few_copies_among_fresh_ones_show_in_the_share_of_near_ones() -> None:
     real, fresh = city(0), city(1)
-    copied = real.chosen(np.arange(0, real.size, 2)[:120])
-    frame = [fresh.chosen(np.arange(200)), copied]
+    copied = real.select(np.arange(0, real.size, 2)[:120])
+    frame = [fresh.select(np.arange(200)), copied]
     both = Trajectories(
         real.people,
         np.append(frame[0].first, frame[0].points + frame[1].first[1:]),

@@ -62,12 +62,12 @@ def trip_jsd(real: Trajectories, synthetic: Trajectories, region: Region) -> flo
 
 def diameter_jsd(real: Trajectories, synthetic: Trajectories, region: Region) -> float | None:  # noqa: ARG001
     """Return the divergence of diameters in 20 bins up to the greatest real one, and one beyond."""
-    return _binned_jsd(diameters_m(real), diameters_m(synthetic))
+    return _measure_binned_jsd(diameters_m(real), diameters_m(synthetic))
 
 
 def length_jsd(real: Trajectories, synthetic: Trajectories, region: Region) -> float | None:  # noqa: ARG001
     """Return the divergence of path lengths in 20 bins up to the greatest real one, and one beyond."""
-    return _binned_jsd(real.lengths_m, synthetic.lengths_m)
+    return _measure_binned_jsd(real.lengths_m, synthetic.lengths_m)
 
 
 def pattern_f1(real: Trajectories, synthetic: Trajectories, region: Region) -> float | None:
@@ -163,7 +163,7 @@ def _ends(trajectories: Trajectories, region: Region) -> Integers:
     return grid.locate(x[first], y[first]) * grid.size + grid.locate(x[last], y[last])
 
 
-def _binned_jsd(real: Array, synthetic: Array) -> float | None:
+def _measure_binned_jsd(real: Array, synthetic: Array) -> float | None:
     if not real.size or not synthetic.size:
         return None
     greatest = float(real.max()) or 1.0  # every real one is 0: then anything longer is beyond
@@ -245,7 +245,7 @@ def diameters_m(trajectories: Trajectories) -> Array:
     for number in np.flatnonzero(many):
         points = slice(left.first[number], left.first[number + 1])
         best[number] = _by_hull(left.x_m[points], left.y_m[points])
-    best[~many] = _by_pairs(left.chosen(~many))
+    best[~many] = _by_pairs(left.select(~many))
     return best
 
 
@@ -278,7 +278,7 @@ _LEAST_M = 1e-3  # held-out trips that repeat known ones to the millimetre: ther
 
 
 @dataclass(frozen=True)
-class Memorisation:
+class NearestDistances:
     """Distances to the nearest real trajectory, of synthetic and of held-out ones."""
 
     ratio: float | None
@@ -287,7 +287,7 @@ class Memorisation:
     """Share of the synthetic ones nearer than all but 5 % of the held-out ones: 5 % when nothing is memorised."""
 
 
-def memorisation(real: Trajectories, synthetic: Trajectories) -> Memorisation:
+def memorisation(real: Trajectories, synthetic: Trajectories) -> NearestDistances:
     """Compare distances to the nearest of one half of the real trajectories: of synthetic ones and of the other half.
 
     The halves are people, so that nobody's repeated trips stand on both sides; with a single person, trajectories.
@@ -295,17 +295,17 @@ def memorisation(real: Trajectories, synthetic: Trajectories) -> Memorisation:
     of two trajectories is the root mean square distance between 16 places spread evenly along each.
     """
     if real.size < 2 or not synthetic.size:
-        return Memorisation(None, None)
+        return NearestDistances(None, None)
     rng = np.random.default_rng(_SPLIT_SEED)
     known = _half(real, rng)
     if known.all() or not known.any():
-        return Memorisation(None, None)
-    shapes = waypoints(real.chosen(_some(np.flatnonzero(known), _MOST_KNOWN, rng)))
-    unseen = waypoints(real.chosen(_some(np.flatnonzero(~known), _MOST_TRIED, rng)))
-    made = waypoints(synthetic.chosen(_some(np.arange(synthetic.size), _MOST_TRIED, rng)))
+        return NearestDistances(None, None)
+    shapes = waypoints(real.select(_some(np.flatnonzero(known), _MOST_KNOWN, rng)))
+    unseen = waypoints(real.select(_some(np.flatnonzero(~known), _MOST_TRIED, rng)))
+    made = waypoints(synthetic.select(_some(np.arange(synthetic.size), _MOST_TRIED, rng)))
     of_unseen, of_made = nearest_m(unseen, shapes), nearest_m(made, shapes)
     usual = float(np.median(of_unseen))
-    return Memorisation(
+    return NearestDistances(
         float(np.median(of_made)) / usual if usual >= _LEAST_M else None,
         float(np.mean(of_made < np.quantile(of_unseen, _NEAR_SHARE))),
     )
@@ -349,44 +349,3 @@ def _half(real: Trajectories, rng: np.random.Generator) -> Mask:
 def _some(which: npt.NDArray[np.integer], most: int, rng: np.random.Generator) -> Integers:
     chosen = which if which.size <= most else np.sort(rng.choice(which, most, replace=False))
     return np.asarray(chosen, dtype=np.int64)
-
-
-FEW_POINTS = 5
-"""Trips with fewer points in the median tell where people were, not how they went."""
-LONG_GAP_S = 900.0
-"""Pings further apart than this in the median leave the way between them open."""
-
-MUCH = 2.0
-"""Synthetic trips with so many times the points or hours of the true ones, or as little, are told."""
-
-
-def sparse_remark(trips: Trajectories) -> str:
-    """Say that trips are sparse pings, and what follows from it ('' where they are not)."""
-    if not trips.size:
-        return ""
-    gaps = np.diff(trips.time_s)[~trips.starts[1:]]
-    points, gap_s = float(np.median(trips.counts)), float(np.median(gaps)) if gaps.size else 0.0
-    if points >= FEW_POINTS and gap_s <= LONG_GAP_S:
-        return ""
-    return (
-        f"trips have {points:g} points in the median, {gap_s:,.0f} s apart: such pings do not show the way. Synthetic "
-        "trips move from cell to cell, so their points and hours may be far from these (often many more)."
-    )
-
-
-def changed_remark(given: Trajectories, released: Trajectories) -> str:
-    """Say that synthetic trips came out much longer or shorter than those they stand for ('' where they did not)."""
-    if not given.size or not released.size:
-        return ""
-    points = float(given.counts.mean()), float(released.counts.mean())
-    hours = float(given.durations_s.mean()) / 3600, float(released.durations_s.mean()) / 3600
-    if all(_alike(*pair) for pair in (points, hours)):
-        return ""
-    return (
-        f"Synthetic trips have {points[1]:.1f} points and last {hours[1]:.1f} h on average, where the true ones have "
-        f"{points[0]:.1f} points and last {hours[0]:.1f} h: do not read lengths, paces or hours off them."
-    )
-
-
-def _alike(one: float, other: float) -> bool:
-    return max(one, other) <= MUCH * min(one, other) or max(one, other) == 0

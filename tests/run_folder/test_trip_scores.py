@@ -7,9 +7,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from geodp.geometry import Grid
-from geodp.tables.trajectories.cell_ways import cell_ways, square_grid
-from geodp.tables.trajectories.generated_trips import TripSizes, generated_trips
-from geodp.tables.trajectories.scores import (
+from geodp.run_folder.trip_scores import (
     SCORES,
     density_jsd,
     diameter_jsd,
@@ -26,6 +24,8 @@ from geodp.tables.trajectories.scores import (
     transition_jsd,
     trip_jsd,
 )
+from geodp.tables.trajectories.cell_ways import cell_ways, square_grid
+from geodp.tables.trajectories.generated_trips import TripSizes, generate_trips
 from geodp.tables.trajectories.table import Trajectories, nobody
 from tests.tables.trajectories.hand_made import BOX, table
 
@@ -33,7 +33,7 @@ HALF_AND_ALL = 0.2157615543  # divergence of (1/2, 1/2) and (1, 0)
 
 
 def some_trips(seed: int) -> Trajectories:
-    return generated_trips(TripSizes(people=30, trips=200, points=3_000, places=60), BOX, np.random.default_rng(seed))
+    return generate_trips(TripSizes(people=30, trips=200, points=3_000, places=60), BOX, np.random.default_rng(seed))
 
 
 def test_the_divergence_has_its_known_values() -> None:
@@ -116,7 +116,7 @@ def test_queries_are_500_rectangles_inside_the_box() -> None:
 
 
 def test_query_errors_agree_with_brute_force() -> None:
-    real, made = some_trips(2), some_trips(3).chosen(np.arange(150))
+    real, made = some_trips(2), some_trips(3).select(np.arange(150))
     points, touching = [], []
     for west, south, east, north in zip(*query_boxes(BOX), strict=True):
         shares, numbers = [], []
