@@ -57,7 +57,7 @@ class Messages(Effort, TaskMetric):
         """Return how often people were asked about each offered task."""
         if run.scenario.server.mode == "worker_selected":
             return None
-        settled = first_offers(run).index.intersection(decided(run).index)
+        settled = first_offers(run).index.intersection(find_decided_tasks(run).index)
         return run.answers.groupby("task").size().reindex(settled, fill_value=0).astype("float64")
 
 
