@@ -167,7 +167,7 @@ def _assumptions(run: RunFolder, *, central: bool) -> str:
     if run.scenario.server.mode == "worker_selected":
         parts.append("every posted task within reach counts as looked at, which overstates the outcomes")
     if "most_recipients" in run.offers and run.offers["most_recipients"].notna().any():
-        parts.append("of capped offers the rounds that took place, and the mean willingness of whom she displaces")
+        parts.append("those asked under a maximum number of recipients are taken to be alike, all rounds together")
     if addressed(run).any():
         parts.append("offers to phones by name are left out")
     if not central:
@@ -223,8 +223,8 @@ class DecidedOffers:
         x, y, radius = (last[name].to_numpy(dtype=np.float64) for name in ("x_m", "y_m", "radius_m"))
         regions = _regions(last) if "region" in last else None
         others = chances_of_others(row, chance, len(last))
-        share, displaced = _cap_effects(run, last, np.bincount(row, minlength=len(last)), others[0])
-        return cls(x, y, radius, reward, *others, acceptance, regions, share, displaced)
+        cap = _cap_effects(run, last, *others)
+        return cls(x, y, radius, reward, cap.nobody, cap.share, acceptance, regions, cap.asked_share, cap.displaced)
 
     def _reached(self, x_m: Array, y_m: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array]:
         """Return which offer reaches which canary, and at what distance."""
@@ -265,24 +265,41 @@ class DecidedOffers:
         return np.where(chosen, np.inf, log_ratio), chosen
 
 
-def _cap_effects(
-    run: RunFolder, offers: pd.DataFrame, asked: npt.NDArray[np.int64], nobody: Array
-) -> tuple[Array, Array]:
-    """Return the chance that one more person inside an offer is asked, and what the one displaced would have refused.
+@dataclass(frozen=True)
+class _CapEffects:
+    """What a cap, or phones that thin out, make of offers; rows of others are as without."""
 
-    Rounds count as far as they went: those asked are those in the event log.
+    nobody: Array
+    share: Array
+    asked_share: Array
+    displaced: Array
+
+
+def _cap_effects(run: RunFolder, offers: pd.DataFrame, nobody: Array, share: Array) -> _CapEffects:
+    """Return the chances of capped and thinned offers, all their rounds together.
+
+    The event log knows those who were asked until somebody accepted; the chance that nobody of all rounds does is kept
+    with the truth of first offers. Of the K people of all rounds nobody is told apart, so each accepts with the mean
+    θ' = 1 - nobody^(1/K), and one more acceptor is picked with chance E[1/(M+1)] = (1 - (1 - θ')^(K+1))/((K+1)θ').
     """
-    share, displaced = np.ones(len(offers)), np.ones(len(offers))
-    if "phones_share" in offers:
-        thinned = offers["phones_share"].to_numpy(dtype=np.float64)
-        share = np.where(np.isfinite(thinned), thinned, share)
-    if "most_recipients" in offers and not run.offer_truth.empty:
-        capped = offers["most_recipients"].notna().to_numpy()
-        idle = run.offer_truth["idle_workers"].reindex(offers.index).to_numpy(dtype=np.float64)
-        full = capped & (idle > asked) & (asked > 0)  # else everyone inside was asked, and one more would be, too
-        share = np.where(full, asked / (idle + 1), share)
-        displaced = np.where(full, np.exp(-np.log(np.maximum(nobody, 1e-300)) / np.maximum(asked, 1)), 1.0)
-    return share, displaced
+    asked_share, displaced = np.ones(len(offers)), np.ones(len(offers))
+    truth = run.offer_truth.reindex(offers.index)
+    if truth.empty or "most_recipients" not in offers:
+        return _CapEffects(nobody, share, asked_share, displaced)
+    thinned = offers["phones_share"].to_numpy(dtype=np.float64)
+    capped = offers["most_recipients"].notna().to_numpy()
+    known = (
+        (capped | np.isfinite(thinned)) & (offers["round"].to_numpy() == 0) & truth["asked_workers"].notna().to_numpy()
+    )
+    people = np.where(known, truth["asked_workers"].to_numpy(dtype=np.float64), 0.0)
+    nobody = np.where(known, 1 - truth["expected_success"].to_numpy(dtype=np.float64), nobody)
+    mean = np.where(people > 0, -np.expm1(np.log(np.maximum(nobody, 1e-300)) / np.maximum(people, 1.0)), 0.0)
+    picked = -np.expm1((people + 1) * np.log1p(-np.minimum(mean, 1 - 1e-12))) / np.maximum((people + 1) * mean, 1e-300)
+    share = np.where(known, np.where(mean > 0, picked, 1.0), share)
+    idle = truth["idle_workers"].to_numpy(dtype=np.float64)
+    full = known & capped & (idle > people)  # else everyone inside is asked, and one more would be, too
+    asked_share = np.where(np.isfinite(thinned), thinned, np.where(full, people / (idle + 1), 1.0))
+    return _CapEffects(nobody, share, asked_share, np.where(full, 1 / np.maximum(1 - mean, 1e-12), displaced))
 
 
 def _regions(offers: pd.DataFrame) -> tuple[Array, ...]:

@@ -209,7 +209,10 @@ def test_planned_equals_realised_success_in_a_uniform_poisson_world_without_nois
                 "reward": {"total": 60000},
             },
             "curator": {"mechanism": {"kind": "no_privacy", "cell_m": 3000}, "expected_workers": 20000},
-            "server": {"assignment": {"kind": "reward_radius", "reward": "uniform"}, "answer_window_s": 1},
+            "server": {
+                "assignment": {"kind": "reward_radius", "reward": "uniform", "max_recipients": None},
+                "answer_window_s": 1,
+            },
         }
     )
     metrics = geodp.run(scenario, tmp_path / "run", draw_map=False).metrics
