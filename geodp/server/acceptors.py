@@ -18,7 +18,8 @@ from geodp.server.count_beliefs import CountBelief
 
 _ROUNDING = 1e-12
 _SHARE_STEPS = 40  # halvings of the share of the last cell
-_BELIEVED_STEPS = 12  # the same where counts are believed only: to 0.02 % of a cell
+_BELIEVED_STEPS = 12  # the same where counts are believed only
+_NEARLY = 1e-3  # a part whose -ln P(nobody) exceeds the goal by less than this share is small enough
 
 
 class Look(NamedTuple):
@@ -282,8 +283,24 @@ class BelievedAcceptors:
         return chance_of_enough(sums.mean + share * look.workers * weight, variance, self.needed)
 
     def share_for(self, target: float, look: Look, probability: float) -> float:
-        """Bisect: success grows with the share."""
-        return _bisect_share(self, target, look, probability, _BELIEVED_STEPS)
+        """Solve by regula falsi: -ln P(nobody) is nearly a straight line of the share."""
+        if self.needed > 1:
+            return _bisect_share(self, target, look, probability, _BELIEVED_STEPS)
+        goal = -log1p(-target)
+        low, below = 0.0, -log1p(-min(self.success, 1 - _ROUNDING)) - goal
+        high, above = 1.0, -log1p(-min(self.with_part(look, 1.0, probability), 1 - _ROUNDING)) - goal
+        if above <= 0:
+            return 1.0
+        for _ in range(_BELIEVED_STEPS):
+            share = low + (high - low) * min(max(-below / (above - below), 0.05), 0.95)
+            off = -log1p(-min(self.with_part(look, share, probability), 1 - _ROUNDING)) - goal
+            if 0 <= off <= _NEARLY * goal:
+                return share
+            if off > 0:
+                high, above, below = share, off, below / 2  # Illinois: an end that stays counts half
+            else:
+                low, below, above = share, off, above / 2
+        return high
 
     def workers_for(self, target: float, look: Look) -> int:
         """Return the workers of the least share, rounded up."""
