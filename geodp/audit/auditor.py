@@ -10,10 +10,11 @@ import numpy as np
 
 from geodp.audit.certify import ROUNDING_SLACK, exact_epsilon
 from geodp.audit.events import Finding, drop_last_bits, histogram_events, scanned_events, stated_event
+from geodp.audit.following import follow
 from geodp.audit.lattice import TESTS as RAW_BIT_TESTS
 from geodp.audit.lattice import raw_bit_events
 from geodp.audit.sampled import certifiable_share, sampled_answers
-from geodp.audit.transcript import CannotFollow, follow
+from geodp.audit.transcript import CannotFollow
 from geodp.errors import GeodpError, NotReleasable, UsageError
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase, CheckedCase, ExactCase, TranscriptCase

@@ -13,11 +13,11 @@ import numpy.typing as npt
 import pytest
 
 from geodp.audit.auditor import Audit
+from geodp.audit.following import follow
 from geodp.audit.kinds import audit_kind, audit_plugin, build
 from geodp.audit.pairs import chosen_pairs
 from geodp.audit.report import text_of
 from geodp.audit.sampled import NumbersChanged, certifiable_share
-from geodp.audit.transcript import follow
 from geodp.privacy.noise import Array, Noise, SimulatedNoise
 
 KINDS = ["contour", "kd_tree", "dpsense", "laplace_counts", "grouping_smoothing", "epicrec"]
