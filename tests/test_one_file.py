@@ -325,6 +325,13 @@ def test_installed_packages_offer_plugins_by_an_entry_point(tmp_path: Path) -> N
     assert "ok" in geodp(tmp_path, "check", "scenario.yaml", path=here)
 
 
+def test_an_installed_package_that_offers_nothing_is_named(tmp_path: Path) -> None:
+    here = install(tmp_path / "site", "townsfolk", "x = 1\n")
+    told = geodp(tmp_path, "list", "assignment", path=here)
+    assert "warning: the installed package townsfolk 1.2 offers plug-ins (townsfolk), and defines none" in told
+    assert "\ngeocast (geodp)\n" in told
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

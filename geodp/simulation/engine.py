@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -242,7 +243,8 @@ class Engine:
         }
         tasks = [self.open[offer.task] for offer in made]
         needed = self.scenario.tasks.workers_per_task
-        return ask(self.answers, tasks, made, self._people(), workers_of=self.phones.workers, needed=needed)
+        workers_of = partial(self.phones.workers, asked_by=self.scenario.server.assignment.kind)
+        return ask(self.answers, tasks, made, self._people(), workers_of=workers_of, needed=needed)
 
     def _people(self) -> People:
         return People(*self.workers.positions(self.env.now), self.workers.busy)
