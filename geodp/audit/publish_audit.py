@@ -80,7 +80,9 @@ def text_of(audit: Audit) -> str:
 def audit_command(command: PublishCommand, run: CommandLine, *, files: int = FILES, seed: int = 0) -> Audit:
     """Run random neighbouring files through a command."""
     rng = Streams(seed).generator(f"audit.{command.name}")
-    pairs, apart, published, refused = [], [], 0, ""
+    pairs: list[PairAudit] = []
+    apart: list[str] = []
+    published, refused = 0, ""
     for number in range(files):
         pair = neighbouring_files(command.file, command.changes, rng)
         setting = _Setting(
