@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from pydantic import (
@@ -379,7 +380,7 @@ def require_file(path: Path) -> None:
 
 
 def load_file(path: Path) -> None:
-    """Run a user's own plug-in file once, which registers the classes it defines."""
+    """Run a user's own plug-in file once, which registers the classes it defines; one that defines none is refused."""
     path = path.resolve()
     name = f"{USER_MODULE}{path.stem}_{zlib.crc32(str(path).encode()):08x}"
     if name in sys.modules:
@@ -390,6 +391,7 @@ def load_file(path: Path) -> None:
         raise UsageError(f"plugins: {path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    before = set(_registered)
     try:
         spec.loader.exec_module(module)
     except UsageError:
@@ -398,6 +400,22 @@ def load_file(path: Path) -> None:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise UsageError(f"plugins: {blamed(error, path) or path}") from error
+    if before == set(_registered) and not _holds_plugins(module):
+        del sys.modules[name]
+        raise UsageError(
+            f"plugins: {path} defines no plug-in. A plug-in is a class that derives from a base class of geodp and has "
+            "a name: kind: ClassVar[str] = '…'."
+        )
+
+
+def _holds_plugins(module: ModuleType) -> bool:
+    """Tell whether a module holds plug-ins that are not of geodp, its own or those of a package that it imports."""
+    known = set(_registered.values())
+    return any(isinstance(value, type) and value in known and not _is_ours(value) for value in vars(module).values())
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 _given: list[str] = []
@@ -433,6 +451,11 @@ def load_installed() -> None:
             why = blamed(error) or f"{type(error).__name__}: {error}"
             text = f"the installed package {_distribution(point)} offers plug-ins ({point.value}) that cannot be loaded"
             warnings.warn(f"{text}: {why}. Update or remove it; all else works.", BrokenPlugin, stacklevel=2)
+            continue
+        package = point.module.partition(".")[0]
+        if not any(cls.__module__.partition(".")[0] == package for cls in _registered.values()):
+            text = f"the installed package {_distribution(point)} offers plug-ins ({point.value}), and defines none"
+            warnings.warn(f"{text}. Update or remove it; all else works.", BrokenPlugin, stacklevel=2)
 
 
 def _distribution(point: importlib.metadata.EntryPoint) -> str:
@@ -442,7 +465,7 @@ def _distribution(point: importlib.metadata.EntryPoint) -> str:
 def origin(cls: type[Plugin]) -> str:
     """Say where a plug-in comes from: geodp, a file, or an installed package."""
     package = cls.__module__.partition(".")[0]
-    if package == __name__.partition(".")[0]:
+    if _is_ours(cls):
         return package
     if package.startswith(USER_MODULE):
         return inspect.getfile(cls)

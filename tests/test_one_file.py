@@ -18,6 +18,7 @@ import yaml
 
 from tests.curator.synthesis.small_town import TOWN, trips
 from tests.small import small_raw
+from tests.test_contributing import EXAMPLES
 
 FILES = {
     "four_cells": """
@@ -114,6 +115,29 @@ class EndsOnly(Publication):
 
     def guarantee(self):
         return Guarantee(self.epsilon, Unit.TRAJECTORY, Neighbours.ADD_REMOVE, Trust.CENTRAL)
+""",
+    "trip_makers": """
+import numpy as np
+import pandas as pd
+from geodp.curator.publications import Publication, Published
+from geodp.privacy.primitives import laplace_counts
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+
+class TripMakers(Publication):
+    '''Noisy number of people who made a trip.'''
+
+    kind = "trip_makers"
+    reads = frozenset({"trajectories"})
+    epsilon: float = 1.0
+    '''ε of one person.'''
+
+    def publish(self, records, noise):
+        people = np.array([np.unique(records.trajectories().person).size])
+        noisy = laplace_counts(people, epsilon=self.epsilon, sensitivity=1, noise=noise)
+        return Published(pd.DataFrame({"people": noisy}))
+
+    def guarantee(self):
+        return Guarantee(self.epsilon, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL)
 """,
 }
 KINDS = ("four_cells", "wide_circle", "in_the_middle", "tasks_seen")
@@ -226,6 +250,55 @@ def test_any_publication_of_trajectories_is_published(tmp_path: Path) -> None:
     )
 
 
+NOISY = "laplace_counts(people, epsilon=self.epsilon, sensitivity=1, noise=noise)"
+FAULTS = {
+    "no noise": ("people", "REFUTED"),
+    "half of the noise": (NOISY.replace("self.epsilon", "2 * self.epsilon"), "was asked"),
+    "noise of its own": ("people + np.random.default_rng().laplace(0, 1 / self.epsilon, 1)", "not followed: files"),
+    "a table that is never made": ("1 / 0", "no file could be published"),
+}
+
+
+def test_a_publication_is_audited_through_the_whole_command(tmp_path: Path) -> None:
+    (tmp_path / "trip_makers.py").write_text(FILES["trip_makers"], encoding="utf-8")
+    for asked in ("trip_makers", "trajectories:trip_makers"):
+        told = geodp(tmp_path, "audit", "--publish", asked, "--files", "9", *given("trip_makers"))
+        assert "publish trajectories: trip_makers: 9 pairs of files, not refuted" in told
+        assert "at most 100.0% of what is claimed was asked" in told
+    (tmp_path / "axis_noise.py").write_text(EXAMPLES["axis_noise"], encoding="utf-8")
+    told = geodp(tmp_path, "audit", "--publish", "axis_noise", "--files", "6", *given("axis_noise"))
+    assert "publish positions: axis_noise, one row per person: 6 pairs of files, not refuted" in told
+    (tmp_path / "last_places.py").write_text(EXAMPLES["last_places"], encoding="utf-8")
+    told = geodp(tmp_path, "audit", "--publish", "last_places", *given("last_places"), code=2)
+    assert "'geodp audit last_places' audits what a scenario publishes" in told
+
+
+def test_an_installed_publication_is_audited_through_the_whole_command(tmp_path: Path) -> None:
+    here = install(tmp_path / "site", "townsfolk", FILES["trip_makers"])
+    told = geodp(tmp_path, "audit", "--publish", "trip_makers", "--files", "4", path=here)
+    assert "publish trajectories: trip_makers: 4 pairs of files, not refuted" in told
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_a_publication_is_found_through_the_whole_command(tmp_path: Path, fault: str) -> None:
+    text, said = FAULTS[fault]
+    assert NOISY in FILES["trip_makers"]
+    (tmp_path / "trip_makers.py").write_text(FILES["trip_makers"].replace(NOISY, text), encoding="utf-8")
+    words = ["audit", "--publish", "trip_makers", "--files", "9", *given("trip_makers")]
+    assert said in geodp(tmp_path, *words, code=1)
+    geodp(tmp_path, *words, "--sampled-only", code=0 if fault == "noise of its own" else 1)
+
+
+def test_a_table_without_places_is_no_map_and_that_is_said_before_anything_is_charged(tmp_path: Path) -> None:
+    (tmp_path / "trip_makers.py").write_text(FILES["trip_makers"], encoding="utf-8")
+    trips(people=20).frame(TOWN).to_csv(tmp_path / "in.csv", index=False)
+    words = ["publish", "trajectories", "in.csv", "--region=-0.03,-0.03,0.03,0.03", "--epsilon", "1", "--budget", "5"]
+    words += ["--method", "trip_makers", *given("trip_makers"), "--mode", "release", "--ledger", "ledger.json"]
+    told = geodp(tmp_path, *words, "--out", "out.geojson", code=2)
+    assert "what is published has no places, so it cannot be written as geojson" in told
+    assert not (tmp_path / "ledger.json").exists()
+
+
 @pytest.mark.parametrize("command", ["list", "audit", "figures", "schema"])
 def test_a_file_that_is_broken_or_absent_is_named_with_its_line(tmp_path: Path, command: str) -> None:
     (tmp_path / "broken.py").write_text("x = 1\nx.nothing\n", encoding="utf-8")
@@ -250,6 +323,13 @@ def test_installed_packages_offer_plugins_by_an_entry_point(tmp_path: Path) -> N
     raw = small_raw({"server.assignment": {"kind": "wide_circle"}, "curator.mechanism": {"kind": "uniform_grid"}})
     (tmp_path / "scenario.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
     assert "ok" in geodp(tmp_path, "check", "scenario.yaml", path=here)
+
+
+def test_an_installed_package_that_offers_nothing_is_named(tmp_path: Path) -> None:
+    here = install(tmp_path / "site", "townsfolk", "x = 1\n")
+    told = geodp(tmp_path, "list", "assignment", path=here)
+    assert "warning: the installed package townsfolk 1.2 offers plug-ins (townsfolk), and defines none" in told
+    assert "\ngeocast (geodp)\n" in told
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ import numpy as np
 
 from geodp.audit.certify import ROUNDING_SLACK, exact_epsilon
 from geodp.audit.events import Finding, drop_last_bits, histogram_events, scanned_events, stated_event
+from geodp.audit.following import follow
 from geodp.audit.lattice import TESTS as RAW_BIT_TESTS
 from geodp.audit.lattice import raw_bit_events
-from geodp.audit.sampled import sampled_answers
-from geodp.audit.transcript import CannotFollow, follow
+from geodp.audit.sampled import certifiable_share, sampled_answers
+from geodp.audit.transcript import CannotFollow
 from geodp.errors import GeodpError, NotReleasable, UsageError
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase, CheckedCase, ExactCase, TranscriptCase
@@ -161,7 +162,7 @@ class Checked:
     failed: tuple[str, ...]
     """Those on which nothing could be released, with what it said."""
     to_sample: tuple[AuditCase, ...]
-    """The answers of those that asked for the largest share of what they claim."""
+    """The answers of those of whose claim samples can certify most; of equals, those whose last bits may tell, too."""
 
 
 def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiable: float = math.inf) -> Checked:
@@ -169,7 +170,7 @@ def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiabl
     pairs: list[PairAudit] = []
     apart: list[TranscriptCase] = []
     failed: list[str] = []
-    sampled: list[tuple[tuple[float, int], AuditCase]] = []
+    sampled: list[tuple[tuple[float, bool], AuditCase]] = []
     for index, case in enumerate(cases):
         if isinstance(case, ExactCase):
             pairs.append(PairAudit(case.name, case.claimed, exact=exact_epsilon(*case.laws())))
@@ -187,9 +188,10 @@ def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiabl
         pair = PairAudit(case.name, case.claimed, transcript=followed.spent)
         pairs.append(pair)
         if followed.changes and 0 < case.claimed <= certifiable:
-            numbers = sum(change.columns for change in followed.changes)
-            sampled.append(((-round(pair.share_asked, 1), numbers), sampled_answers(case, followed.changes)))
-    sampled.sort(key=lambda found: found[0])  # the fewer numbers tell it, the more of it samples can certify
+            share = round(certifiable_share(case, followed.changes), 1)
+            bits = any(change.shows_bits for change in followed.changes)
+            sampled.append(((-share, not bits), sampled_answers(case, followed.changes)))
+    sampled.sort(key=lambda found: found[0])  # stable: of equals the first that is named
     return Checked(tuple(pairs), tuple(apart), tuple(failed), tuple(case for _, case in sampled[:MOST_SAMPLED]))
 
 

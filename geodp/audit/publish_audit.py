@@ -13,6 +13,7 @@ import io
 import json
 import logging
 import math
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from geodp.audit.auditor import Audit, PairAudit
+from geodp.audit.following import is_hidden_apart
 from geodp.audit.neighbouring_files import REGION, NeighbouringFiles, PrivateFile, neighbouring_files
 from geodp.audit.publish_commands import USER_LIST, VENUE_LIST, PublishCommand, publish_commands, write_public
 from geodp.audit.transcript import Overheard, Retold
@@ -48,7 +51,7 @@ class _Setting:
 
 
 def audit_publish(asked: str, run: CommandLine, *, files: int = FILES, seed: int = 0) -> Iterator[Audit]:
-    """Audit a kind of publication (`counts`), one method of it (`counts:dpsense`), or `all`."""
+    """Audit a kind of publication (`counts`), one method (`counts:dpsense`, or `dpsense` alone), or `all`."""
     if files < 1:
         raise UsageError(f"--files must be at least 1, got {files}")
     for command in publish_commands(asked):
@@ -77,7 +80,9 @@ def text_of(audit: Audit) -> str:
 def audit_command(command: PublishCommand, run: CommandLine, *, files: int = FILES, seed: int = 0) -> Audit:
     """Run random neighbouring files through a command."""
     rng = Streams(seed).generator(f"audit.{command.name}")
-    pairs, apart, published = [], [], 0
+    pairs: list[PairAudit] = []
+    apart: list[str] = []
+    published, refused = 0, ""
     for number in range(files):
         pair = neighbouring_files(command.file, command.changes, rng)
         setting = _Setting(
@@ -88,20 +93,26 @@ def audit_command(command: PublishCommand, run: CommandLine, *, files: int = FIL
             int(rng.integers(2**31)),
         )
         named = f"files {number + 1}: {pair.what}"
-        found, let_out, followed = _followed(setting, pair, named, swap=bool(rng.random() < 0.5))
+        leaks = any(other.transcript == math.inf for other in pairs)
+        found, let_out, followed = _followed(setting, pair, named, swap=bool(rng.random() < 0.5), leaks=leaks)
         pairs.append(found)
         published += let_out.exit_code == 0
+        refused = let_out.messages.strip() if let_out.exit_code else refused
         if not followed:
             apart.append(named)
-    if not published:
-        apart.append("nothing of it: no file could be published")
+    failed = () if published else (f"nothing of it: no file could be published. {refused}".rstrip(),)
     if command.kind == "positions" and "--cap" in command.words:
         pairs.append(_any_rows_are_kept(command, run))
-    return Audit(command.name, 0, 1.0, tuple(pairs), not_followed=tuple(apart))
+    return Audit(command.name, 0, 1.0, tuple(pairs), not_followed=(*failed, *apart), failed=failed)
 
 
-def _followed(setting: _Setting, pair: NeighbouringFiles, named: str, *, swap: bool) -> tuple[PairAudit, LetOut, bool]:
-    """Run both files, the second one with the answers of the first; say what it cost and what differed."""
+def _followed(
+    setting: _Setting, pair: NeighbouringFiles, named: str, *, swap: bool, leaks: bool
+) -> tuple[PairAudit, LetOut, bool]:
+    """Run both files, the second one with the answers of the first; say what it cost and what differed.
+
+    Whether noise that was drawn apart may hide what differs takes many runs, and is not asked where it `leaks` anyway.
+    """
     one, other = (pair.other, pair.one) if swap else (pair.one, pair.other)
     source = SimulatedNoise(np.random.default_rng(setting.seed), releasable=True, mode="release")
     overheard = Overheard(source)
@@ -109,10 +120,17 @@ def _followed(setting: _Setting, pair: NeighbouringFiles, named: str, *, swap: b
     retold = Retold(overheard)
     second = _run(setting, pair, other, retold)
     different = first.differences(second)
-    if overheard.drawn_apart or retold.drawn_apart:
+    differs = bool(different) or not retold.finished
+
+    def again(noise: Noise) -> list[npt.ArrayLike]:
+        return _run(setting, pair, one, noise).parts()
+
+    apart = overheard.drawn_apart or retold.drawn_apart
+    may_hide = differs and not leaks
+    if apart or (may_hide and is_hidden_apart(again, overheard, retold, first.parts(), second.parts(), source)):
         return PairAudit(named, 0.0, transcript=0.0), first, False
     claimed = _claimed(first, pair, setting.out)
-    if different or not retold.finished:
+    if differs:
         told = ", ".join(different) or "questions"
         return PairAudit(f"{named}, told apart by {told}", claimed, transcript=math.inf), first, True
     return PairAudit(named, claimed, transcript=retold.spent), first, True
@@ -169,6 +187,7 @@ def _run(setting: _Setting, pair: NeighbouringFiles, file: PrivateFile, noise: N
 _WHEN = {"time", "time_s", "chain", "head", "seal"}
 """Keys of JSON files that say when something was done, or are digests over that."""
 _HERE = "<folder>"
+_WORDS = re.compile(rb"[\s,]+")
 
 
 @dataclass(frozen=True)
@@ -185,6 +204,11 @@ class LetOut:
         found += [] if self.messages == other.messages else ["messages"]
         names = sorted(set(self.files) | set(other.files))
         return found + [name for name in names if self.files.get(name) != other.files.get(name)]
+
+    def parts(self) -> list[npt.ArrayLike]:
+        """Return all of it in parts that can be compared word by word."""
+        words = [np.array(_WORDS.split(self.files[name]), dtype=np.object_) for name in sorted(self.files)]
+        return [self.exit_code, np.array(self.messages.split(), dtype=np.object_), sorted(self.files), *words]
 
     def json(self, name: str) -> dict[str, Any]:
         """Return a JSON file that was left ({}: there is none)."""

@@ -1,4 +1,7 @@
-"""The commands that are audited: every publication with every method that may be released, on public inputs of ours."""
+"""The commands that are audited: every publication with every method that may be released, on public inputs of ours.
+
+Methods are whatever the commands take: those of plug-in files and of installed packages, too.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from geodp.audit.neighbouring_files import POSITIONS, REGION, TRIPS, VISITS, Fil
 from geodp.errors import UsageError
 from geodp.model import did_you_mean
 from geodp.public.guarantee import Unit
-from geodp.registry import plugins
+from geodp.registry import origin, plugins
 
 KINDS = ("counts", "visits", "positions", "trajectories")
 CAP = 3
@@ -38,6 +41,11 @@ class PublishCommand:
     """Public files that it is given."""
 
     @property
+    def plugin(self) -> str:
+        """Kind of the plug-in that does it."""
+        return self.method.partition(",")[0]
+
+    @property
     def name(self) -> str:
         """What an audit calls it."""
         return f"publish {self.kind}: {self.method}"
@@ -56,16 +64,33 @@ class PublishCommand:
 
 
 def publish_commands(asked: str) -> list[PublishCommand]:
-    """Return the commands of a kind, of one of its methods (`counts:dpsense`), or of all kinds (`all`)."""
+    """Return the commands of a kind (`counts`), of one of its methods (`counts:dpsense`, `dpsense`), or `all`."""
     kind, _, method = asked.partition(":")
     if kind not in (*KINDS, "all"):
+        if not method:
+            return _of_method(kind)
         raise UsageError(f"--publish {asked}: no publication called '{kind}'.{did_you_mean(kind, KINDS)}")
     found = [command for each in (KINDS if kind == "all" else (kind,)) for command in _of_kind(each)]
-    chosen = [command for command in found if not method or command.method.split(",")[0] == method]
+    chosen = [command for command in found if not method or command.plugin == method]
     if not chosen:
-        known = sorted({command.method.split(",")[0] for command in found})
+        known = sorted({command.plugin for command in found})
         raise UsageError(f"--publish {asked}: no method called '{method}'.{did_you_mean(method, known)}")
     return chosen
+
+
+def _of_method(method: str) -> list[PublishCommand]:
+    """Return the commands that publish by a method, whatever they publish."""
+    every = [command for kind in KINDS for command in _of_kind(kind)]
+    chosen = [command for command in every if command.plugin == method]
+    if chosen:
+        return chosen
+    if any(method in plugins(family) for family in ("publication", "mechanism", "device")):
+        raise UsageError(
+            f"--publish {method}: no publish command takes it, or nothing that it promises can be released. "
+            f"'geodp audit {method}' audits what a scenario publishes by it."
+        )
+    known = (*KINDS, *sorted({command.plugin for command in every}))
+    raise UsageError(f"--publish {method}: no publication called '{method}'.{did_you_mean(method, known)}")
 
 
 def _of_kind(kind: str) -> Iterator[PublishCommand]:
@@ -74,6 +99,11 @@ def _of_kind(kind: str) -> Iterator[PublishCommand]:
 
 def _set(update: dict[str, Any]) -> tuple[str, ...]:
     return tuple(word for name, value in update.items() for word in ("--set", f"{name}={str(value).lower()}"))
+
+
+def _epsilons(cls: type[Any], *tried: float) -> tuple[float, ...]:
+    """Return the ε to try (none where a method has no ε of its own)."""
+    return tried if {"epsilon", "epsilon_per_m"} & set(cls.model_fields) else ()
 
 
 def _updates(cls: type[Any], leave: tuple[str, ...] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -95,7 +125,7 @@ def _counts() -> Iterator[PublishCommand]:
         if not issubclass(cls, CountsPublication):
             continue
         cap = ("--cap", str(CAP)) if "cap" in cls.model_fields else ()
-        epsilons = (0.5, 1000.0) if "epsilon" in cls.model_fields else ()
+        epsilons = _epsilons(cls, 0.5, 1000.0)
         for name, update in _updates(cls):
             words = ("--method", kind, *cap, *_set(update))
             changes = ("person", "unusable", "order", "columns")
@@ -108,12 +138,13 @@ def _visits() -> Iterator[PublishCommand]:
     for kind, cls in plugins("publication").items():
         if not issubclass(cls, VisitsPublication) or cls().guarantee().unit is Unit.NOTHING:
             continue
+        cap = ("--cap", str(CAP)) if "cap" in cls.model_fields else ()
         for name, update in _updates(cls):
             metric = update.get("variant") == "geoind_em"
-            words = ("--method", kind, "--cap", str(CAP), *_set(update))
+            words = ("--method", kind, *cap, *_set(update))
             changes = ("venue",) if metric else ("record",) if "user" in update.values() else ("record", "visit")
             every = (*changes, "columns", *(() if metric else ("unusable",)))
-            epsilons = (0.001, 0.5) if metric else (0.5, 1000.0)
+            epsilons = _epsilons(cls, *((0.001, 0.5) if metric else (0.5, 1000.0)))
             for public in ((VENUE_LIST, USER_LIST), (VENUE_LIST,)):
                 named = name if USER_LIST in public else f"{name}, names of the file"
                 yield PublishCommand("visits", named, words, VISITS, every, epsilons, public)
@@ -131,26 +162,44 @@ def _positions() -> Iterator[PublishCommand]:
         for how, (words, changes) in everyone.items():
             expected = ("--mechanism", kind, *box, *words, "--expected-workers", "50")
             every = (*changes, "unusable", "order", "columns")
-            yield PublishCommand("positions", f"{kind}, {how}", expected, POSITIONS, every)
+            epsilons = _epsilons(cls, 0.5, 1000.0)
+            yield PublishCommand("positions", f"{kind}, {how}", expected, POSITIONS, every, epsilons)
     moved = ("place", "unusable", "columns")
-    for how, (words, _) in everyone.items():
-        planar = ("--mechanism", "planar_geometric", *box, *words)
-        yield PublishCommand("positions", f"planar_geometric, {how}", planar, POSITIONS, moved, (0.002, 0.5))
+    for kind, cls in _released_devices().items():
+        for how, (words, _) in everyone.items():
+            reported = ("--mechanism", kind, *box, *words)
+            epsilons = _epsilons(cls, 0.002, 0.5)
+            yield PublishCommand("positions", f"{kind}, {how}", reported, POSITIONS, moved, epsilons)
+
+
+def _released_devices() -> dict[str, type[Any]]:
+    """Return what reports places by the metre: of the house's own, the one whose reports may be released."""
+    known: dict[str, type[Any]] = dict(plugins("device"))
+    reports = {
+        kind: cls for kind, cls in known.items() if "points" in cls.releases and cls().guarantee().unit is Unit.POINT
+    }
+    return {kind: cls for kind, cls in reports.items() if kind == "planar_geometric" or origin(cls) != "geodp"}
 
 
 def _trajectories() -> Iterator[PublishCommand]:
     from geodp.curator.trips_publication import TripModelPublication
 
     box = ("--region", ",".join(f"{edge:g}" for edge in REGION))
-    methods = [kind for kind, cls in plugins("publication").items() if issubclass(cls, TripModelPublication)]
-    for kind in methods:
-        for unit in ("person", "trajectory"):
-            changes = ("person",) if unit == "person" else ("trip", "person")
-            words = (*box, "--cap", str(CAP), "--unit", unit, "--method", kind, "--set", "most_points=50")
-            name = f"{kind}, {unit}"
-            yield PublishCommand(
-                "trajectories", name, words, TRIPS, (*changes, "unusable", "order", "columns"), (8.0, 1000.0)
-            )
+    anyway = ("unusable", "order", "columns")
+    for kind, cls in plugins("publication").items():
+        if issubclass(cls, TripModelPublication):
+            for unit in ("person", "trajectory"):
+                changes = ("person",) if unit == "person" else ("trip", "person")
+                words = (*box, "--cap", str(CAP), "--unit", unit, "--method", kind, "--set", "most_points=50")
+                name = f"{kind}, {unit}"
+                yield PublishCommand("trajectories", name, words, TRIPS, (*changes, *anyway), (8.0, 1000.0))
+        elif "trajectories" in cls.reads and cls().guarantee().unit is not Unit.NOTHING:  # type: ignore[attr-defined]
+            cap = ("--cap", str(CAP)) if {"cap", "trajectories_per_person"} & set(cls.model_fields) else ()
+            for name, update in _updates(cls):
+                words = (*box, *cap, "--method", kind, *_set(update))
+                single = cls(**update).guarantee().unit is Unit.TRAJECTORY  # type: ignore[attr-defined]
+                changes = (*(("trip",) if single else ()), "person", *anyway)
+                yield PublishCommand("trajectories", name, words, TRIPS, changes, _epsilons(cls, 0.5, 1000.0))
 
 
 def write_public(command: PublishCommand, folder: Path, users: list[str]) -> None:

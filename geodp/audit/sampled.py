@@ -49,6 +49,16 @@ class NumbersChanged:
         """
         return float(self._behind_coin((np.abs(self.true - self.other) / self.scale).sum()))
 
+    @property
+    def parts(self) -> Array:
+        """What each number tells by itself."""
+        return self._behind_coin(np.abs(self.true - self.other) / self.scale)
+
+    @property
+    def shows_bits(self) -> bool:
+        """Whether a number is 0 on one of the inputs: there doubles are finest, and their last bits tell most."""
+        return not self.whole and bool(((self.true == 0) | (self.other == 0)).any())
+
     def answers(self, noise: Noise, present: bool, samples: int) -> Array:
         """Draw answers, one per row."""
         there = np.full((samples, 1), present)
@@ -94,7 +104,17 @@ class PlacesChanged:
     @property
     def cost(self) -> float:
         """The most that the answer may tell: ε times the distance on the grid."""
-        return self.step * float(np.hypot(*(self.true - self.other)).sum())
+        return float(self.parts.sum())
+
+    @property
+    def parts(self) -> Array:
+        """What each place tells by itself."""
+        return np.asarray(self.step * np.hypot(*(self.true - self.other)))
+
+    @property
+    def shows_bits(self) -> bool:
+        """Whether last bits may tell something: these are whole numbers."""
+        return False
 
     def answers(self, noise: Noise, present: bool, samples: int) -> Array:
         """Draw answers, one per row: all columns, then all rows."""
@@ -124,7 +144,17 @@ class ChoicesChanged:
     @property
     def cost(self) -> float:
         """The most that the answer may tell: the largest change of a log-probability, of every choice."""
-        return float(np.abs(self.true - self.other).max(axis=-1, initial=0.0).sum())
+        return float(self.parts.sum())
+
+    @property
+    def parts(self) -> Array:
+        """What each choice tells by itself."""
+        return np.asarray(np.abs(self.true - self.other).max(axis=-1, initial=0.0))
+
+    @property
+    def shows_bits(self) -> bool:
+        """Whether last bits may tell something: these are whole numbers."""
+        return False
 
     def answers(self, noise: Noise, present: bool, samples: int) -> Array:
         """Draw answers, one per row."""
@@ -139,6 +169,15 @@ class ChoicesChanged:
 
 Change = NumbersChanged | PlacesChanged | ChoicesChanged
 """What a question hides differently on the two inputs."""
+
+
+def certifiable_share(case: TranscriptCase, changes: Sequence[Change]) -> float:
+    """Return what samples can certify of the claim, roughly: the spread of the evidence, as a share of it.
+
+    Numbers that tell a little each hardly ever speak for the same input all at once: their evidence adds up like noise,
+    by squares. One number that tells everything does so in every other answer.
+    """
+    return math.sqrt(sum(float((change.parts**2).sum()) for change in changes)) / case.claimed
 
 
 def sampled_answers(case: TranscriptCase, changes: Sequence[Change]) -> AuditCase:

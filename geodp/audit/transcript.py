@@ -1,15 +1,7 @@
-"""Releases followed question by question: what they ask of their data must cost no more than they claim.
-
-A release asks its data for numbers and gets noisy answers; all else must follow from the answers. So it is run on one
-input, and then on its neighbour with the answers of the first run put into its mouth. Three things can go wrong, and
-none of them needs samples to be seen: the questions cost more together than is claimed (composition, with the noise
-that was really asked for), a question or its noise changes with the data (then so does what it may answer), or the
-output differs although all answers were the same (or there is none): something was read that nobody paid for.
-"""
+"""Transcripts: what a release asked of its data, and the same answers given to a second run, on a neighbour."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,17 +10,12 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from geodp.audit.certify import lower_bound
 from geodp.audit.sampled import Change, ChoicesChanged, NumbersChanged, PlacesChanged
 from geodp.errors import GeodpError
-from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.noise import Array, Integers, Noise, checked_logits
 from geodp.privacy.primitives import (
     planar_geometric_offsets,
 )
-
-_COINS, _FALSE_ALARM = 100, 1e-9
-"""Releases by which a secret coin is tried, and the probability that a true one is taken for a false one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +129,8 @@ class Retold(_Followed):
         """Of every question with a secret coin: its probability, and whether it took the person."""
         self.told_apart = False
         """Whether something else was asked than before."""
+        self.hid: list[bool] = []
+        """Of every question: whether it hides something, as far as these two inputs tell."""
         self._left = list(first.asked)
 
     @property
@@ -159,6 +148,7 @@ class Retold(_Followed):
         wide = np.broadcast_to(np.asarray(scale, dtype=np.float64), values.shape)
         earlier = self._earlier("laplace", values.shape, wide)
         at = earlier.true != values
+        self.hid.append(bool(earlier.true.any() or values.any()))
         if taken_with < 1:
             self.coins.append((taken_with, bool(at.any())))
         if at.any():
@@ -169,6 +159,7 @@ class Retold(_Followed):
         """Answer as before."""
         earlier = self._earlier("geometric", values.shape, np.array(scale))
         at = earlier.true != values
+        self.hid.append(bool(earlier.true.any() or values.any()))
         if at.any():
             wide = np.full(np.count_nonzero(at), float(scale))
             self.changes.append(NumbersChanged(earlier.true[at] + 0.0, values[at] + 0.0, wide, whole=True))
@@ -179,6 +170,7 @@ class Retold(_Followed):
         now, step = np.stack([column, row]), epsilon_per_m * cell_m
         earlier = self._earlier("planar", now.shape, np.array(step))
         at = (earlier.true != now).any(axis=0)
+        self.hid.append(bool(earlier.true.any() or now.any()))
         if at.any():
             self.changes.append(PlacesChanged(earlier.true[:, at], now[:, at], step))
         answer = np.array(earlier.answer)
@@ -190,6 +182,7 @@ class Retold(_Followed):
         earlier = self._earlier("choose", now.shape, np.ones(1))
         draws = len(now) if now.ndim > 1 else 1 if size is None else size
         self._require(earlier.answer.size == draws)
+        self.hid.append(not np.array_equal(earlier.true, now))
         self._note_laws(*(np.broadcast_to(laws, (draws, now.shape[-1])) for laws in (earlier.true, now)))
         return np.array(earlier.answer)
 
@@ -199,6 +192,7 @@ class Retold(_Followed):
         now, (held, choices) = _laws_by_bag(list(groups), bag), earlier.answer
         order = np.argsort(bag, kind="stable")
         self._require(np.array_equal(held, bag[order]))
+        self.hid.append(True)
         for number, before in earlier.true.items():
             gone, come = list((before - now[number]).elements()), list((now[number] - before).elements())
             self._require(len(gone) == len(come) and len({len(law) for law in gone + come}) <= 1)
@@ -217,6 +211,7 @@ class Retold(_Followed):
         """Draw the same numbers."""
         earlier = self._earlier("uniform", (0,), np.ones(1))
         self._require(earlier.answer.size == size)
+        self.hid.append(False)
         return np.array(earlier.answer)
 
     def _earlier(self, what: str, shape: tuple[int, ...] | None, scale: npt.NDArray[Any]) -> Question:
@@ -232,6 +227,51 @@ class Retold(_Followed):
             raise _ToldApart
 
 
+class Redrawn(Retold):
+    """Gives the answers of an earlier run again, and draws anew whatever hides nothing: uniforms, noise on zeros.
+
+    On the same input as before. What comes out otherwise than before is made with noise that was drawn apart.
+    """
+
+    def __init__(self, first: Overheard, source: Noise, hid: Sequence[bool], *, choices: bool) -> None:
+        super().__init__(first)
+        self._source = source
+        self._hid_before = hid
+        self._choices = choices
+        """Whether choices are drawn anew, too, whose laws are the same on both inputs."""
+
+    def laplace_answer(self, values: npt.NDArray[Any], scale: npt.ArrayLike, taken_with: float = 1.0) -> Array:
+        """Answer as before, or anew."""
+        told = super().laplace_answer(values, scale, taken_with)
+        return Overheard(self._source).laplace_answer(values, scale) if self._is_free() else told
+
+    def geometric_answer(self, values: Integers, scale: float) -> Integers:
+        """Answer as before, or anew."""
+        told = super().geometric_answer(values, scale)
+        return Overheard(self._source).geometric_answer(values, scale) if self._is_free() else told
+
+    def planar_answer(self, column: Array, row: Array, *, epsilon_per_m: float, cell_m: float) -> tuple[Array, Array]:
+        """Answer as before, or anew."""
+        told = super().planar_answer(column, row, epsilon_per_m=epsilon_per_m, cell_m=cell_m)
+        anew = Overheard(self._source)
+        return anew.planar_answer(column, row, epsilon_per_m=epsilon_per_m, cell_m=cell_m) if self._is_free() else told
+
+    def choose(self, logits: npt.ArrayLike, size: int | None = None) -> Integers:
+        """Choose as before, or anew."""
+        told = super().choose(logits, size)
+        return self._source.choose(logits, size) if self._choices and self._is_free() else told
+
+    def uniform(self, size: int) -> Array:
+        """Draw the same numbers, or others."""
+        told = super().uniform(size)
+        return self._source.uniform(size) if self._is_free() else told
+
+    def _is_free(self) -> bool:
+        """Tell whether the question that was asked last hides nothing on either input."""
+        last = len(self.hid) - 1
+        return last < len(self._hid_before) and not self._hid_before[last]
+
+
 def _laws_by_bag(groups: Sequence[tuple[Array, Integers]], bag: Integers) -> dict[int, Counter[bytes]]:
     """Return how many slots of every bag choose by which law (its log-probabilities as bytes)."""
     found: dict[int, Counter[bytes]] = {int(number): Counter() for number in np.unique(bag)}
@@ -240,56 +280,6 @@ def _laws_by_bag(groups: Sequence[tuple[Array, Integers]], bag: Integers) -> dic
         for number, times in zip(*np.unique(bag[slots], return_counts=True), strict=True):
             found[int(number)][law] += int(times)
     return found
-
-
-@dataclass(frozen=True)
-class Followed:
-    """What a release asked of a pair of inputs."""
-
-    spent: float
-    """The most that all its answers together may tell (infinite: something else tells the inputs apart)."""
-    changes: tuple[Change, ...] = ()
-    coins: tuple[tuple[float, bool], ...] = ()
-
-
-def follow(case: TranscriptCase, noise: Noise) -> Followed:
-    """Follow a few releases on a pair of inputs, either of them first, and return the one that asked most.
-
-    Secret coins are tried more often: one that takes the person more often than it says is no such coin.
-    """
-    found = [_follow_once(case, noise, first) for _ in range(case.runs) for first in (True, False)]
-    most = max(found, key=lambda followed: followed.spent)
-    if not most.coins or most.spent == math.inf:
-        return most
-    tried = [once for once in (_follow_once(case, noise, True) for _ in range(_COINS)) if once.coins]
-    for said, *taken in zip([chance for chance, _ in most.coins], *(once.coins for once in tried), strict=False):
-        hits = sum(took for _, took in taken)
-        if lower_bound(hits, len(taken), _FALSE_ALARM) > said:
-            return Followed(math.inf)
-    return most
-
-
-def _follow_once(case: TranscriptCase, noise: Noise, first: bool) -> Followed:
-    overheard = Overheard(noise)
-    try:
-        told = case.release(overheard, first)
-    except CannotFollow:
-        raise
-    except Exception:  # noqa: BLE001 - as below
-        case.release(Overheard(noise), not first)  # raises where it fails on both: then nothing is told apart
-        return Followed(math.inf)
-    retold = Retold(overheard)
-    try:
-        again = case.release(retold, not first)
-    except Exception:  # noqa: BLE001 - whatever it is, it happens on one input only, which tells the two apart
-        return Followed(math.inf)
-    if not retold.finished or not _same(told, again):
-        return Followed(math.inf)
-    return Followed(retold.spent, tuple(retold.changes), tuple(retold.coins))
-
-
-def _same(one: Sequence[npt.ArrayLike], other: Sequence[npt.ArrayLike]) -> bool:
-    return len(one) == len(other) and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
 def _log_probabilities(logits: npt.ArrayLike) -> Array:

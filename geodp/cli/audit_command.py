@@ -17,7 +17,7 @@ def audit(
     view: Annotated[str | None, typer.Option(metavar="VIEW", help="With --run: releases or server.")] = None,
     publish: Annotated[
         str | None,
-        typer.Option(metavar="KIND", help="Audit a whole publish command: counts, visits:prilocation, …, or all."),
+        typer.Option(metavar="KIND", help="Audit publish commands: counts, counts:dpsense, a method of yours, or all."),
     ] = None,
     files: Annotated[int | None, typer.Option(metavar="N", help="With --publish: pairs of files per command.")] = None,
     settings: Annotated[

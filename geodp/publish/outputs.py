@@ -59,10 +59,16 @@ def write_table(path: Path, table: PublishedTable, *, suffix_of: Path, stamp: di
     a release has the columns of the publication and no other.
     """
     writers = {"csv": _write_csv, "parquet": _write_parquet, "geoparquet": _write_geoparquet, "geojson": _write_geojson}
-    kind = require_suffix(suffix_of)
-    if kind.startswith("geo") and table.shape == "none":
-        raise UsageError(f"{suffix_of}: what is published has no places, so it cannot be written as {kind}")
+    kind = require_places(suffix_of, table.shape)
     writers[kind](path, table, stamp)
+
+
+def require_places(path: Path, shape: str) -> str:
+    """Return the format that a suffix names, or refuse one that needs places where there are none."""
+    kind = require_suffix(path)
+    if kind.startswith("geo") and shape == "none":
+        raise UsageError(f"{path}: what is published has no places, so it cannot be written as {kind}")
+    return kind
 
 
 def _write_csv(path: Path, table: PublishedTable, stamp: dict[str, Any]) -> None:

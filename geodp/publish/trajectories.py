@@ -16,7 +16,7 @@ from geodp.geometry import Region
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Unit
 from geodp.publish.methods import find_method, merge_options, require_epsilon
-from geodp.publish.outputs import PublishedTable, degree_columns
+from geodp.publish.outputs import PublishedTable, degree_columns, require_places
 from geodp.publish.pipeline import Product, PublicationPlan, PublishPlan, PublishResult, publish
 from geodp.publish.request import PublicInputs, Request
 from geodp.publish.statement import Accuracy
@@ -28,6 +28,8 @@ from geodp.tables.trajectories.remarks import remark_changed, sparse_remark
 from geodp.tables.trajectories.table import Trajectories, nobody
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
     from geodp.display.page import Page
@@ -44,26 +46,30 @@ class TripPlan(PublicationPlan):
     not_hidden = ("what follows from public settings: the region, the caps and the grids",)
 
     def __init__(
-        self, method: Publication, trajectories: Trajectories, region: Region, remarks: tuple[str, ...]
+        self, method: Publication, trajectories: Trajectories, region: Region, remarks: tuple[str, ...], out: Path
     ) -> None:
         super().__init__(method, region, remarks)
+        self._out = out
         if hasattr(method, "cap"):  # the cap that was used, also where it is the default
             self.fields["trajectories_per_person"] = method.cap
         self.fields |= {"epsilon_of_parts": self.parts} if self.parts else {}
         self._method, self._trajectories = method, trajectories
 
     def rehearse(self, noise: Noise) -> None:
-        """Publish two made-up trips."""
-        if self.guarantee.unit is not Unit.NOTHING:
-            self._release_trips(_make_up_trips(self.region), noise)
+        """Publish two made-up trips; a table without places cannot become a map's file, and costs nothing so far."""
+        if self.guarantee.unit is Unit.NOTHING:
+            return
+        released = self._release_trips(_make_up_trips(self.region), noise)
+        if not isinstance(released, Trajectories):
+            require_places(self._out, _shape(released))
 
     def draw(self, noise: Noise) -> Product:
         """Count with noise, and draw synthetic trips from it."""
         released = self._release_trips(self._trajectories, noise)
         if not isinstance(released, Trajectories):
             self._trajectories = nobody()
-            shape: Literal["points", "none"] = "points" if {"lon", "lat"} <= set(released.columns) else "none"
-            table = PublishedTable({str(name): released[name].to_numpy() for name in released.columns}, shape)
+            columns = {str(name): released[name].to_numpy() for name in released.columns}
+            table = PublishedTable(columns, _shape(released))
             return Product(table, self._accuracy(), noise.releasable, lambda page: page.note("no map of this table"))
         cap = getattr(self._method, "cap", None)
         notice_cap(self.mechanism, np.bincount(self._trajectories.person), cap, "trips")
@@ -99,6 +105,10 @@ class TripPlan(PublicationPlan):
             "time_s": np.round(released.time_s, _TIME_DIGITS),
         }
         return PublishedTable(columns | degree_columns(lon, lat), "points")
+
+
+def _shape(released: pd.DataFrame) -> Literal["points", "none"]:
+    return "points" if {"lon", "lat"} <= set(released.columns) else "none"
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +162,7 @@ def _prepare(
     request: Request, inputs: PublicInputs, *, kind: str | None, unit: str | None, variant: str | None, form: TripFormat
 ) -> PublishPlan:
     method = _build(request, kind, unit, variant)
-    if request.releasing and method.guarantee().holds and method.most_contributions() is None:
+    if request.releasing and method.guarantee().holds and method.cost().unit is Unit.NOTHING:
         raise UsageError(
             "unit: trajectory without a cap bounds no person's total, so a release cannot be charged to anyone: give "
             "--cap N."
@@ -160,7 +170,7 @@ def _prepare(
     points, dropped = _read(request, form)
     region = inputs.region(request, points.box)
     trajectories, left = points.within(region)
-    return TripPlan(method, trajectories, region, (*dropped, *left.remarks()))
+    return TripPlan(method, trajectories, region, (*dropped, *left.remarks()), request.out)
 
 
 def _read(request: Request, form: TripFormat) -> tuple[TrajectoryPoints, list[str]]:

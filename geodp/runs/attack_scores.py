@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 
 from geodp.attacks import ANYONE, Attack, AttackView, Guesses
+from geodp.errors import GeodpError
 from geodp.metrics import Measured
 from geodp.metrics.attacks import attack_scores
 from geodp.public.release import Cells, Points
+from geodp.registry import origin
 from geodp.run_folder.folder import ATTACK_SCORES, no_attack_scores
 from geodp.runs.measure import measurements
 from geodp.runs.quantity import UNDEFINED, quantity, with_interval
@@ -24,6 +26,7 @@ from geodp.storage.stamp import write_simulated
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
 
+_ROWS = ("method", "release", "who", "x_m", "y_m")
 ANYONE_SCORED = 2000
 """A guess that names nobody is held against the positions of so many people."""
 _WORDS = {
@@ -46,7 +49,7 @@ def write_attacks(run: RunFolder) -> None:
 
 def score(run: RunFolder, number: int, attack: Attack) -> pd.DataFrame:
     """Let one attack guess, and score every guess; people outside the sampled truth are left out."""
-    guesses = attack.guess(AttackView(run.region, [_with_law(run, release) for release in run.releases]))
+    guesses = _guess(attack, AttackView(run.region, [_with_law(run, release) for release in run.releases]))
     truth = run.positions if guesses.release.size else None
     if truth is None:
         return no_attack_scores()
@@ -65,6 +68,22 @@ def score(run: RunFolder, number: int, attack: Attack) -> pd.DataFrame:
     return named[list(ATTACK_SCORES)].astype(ATTACK_SCORES)
 
 
+def _guess(attack: Attack, view: AttackView) -> Guesses:
+    """Let an attack guess; what is no table of guesses is refused in the name of the plug-in."""
+    guesses: object = attack.guess(view)
+    whose = f"the attack '{attack.kind}' ({origin(type(attack))})"
+    if not isinstance(guesses, Guesses):
+        raise GeodpError(
+            f"{whose} answered with {type(guesses).__name__}: guess(view) must return Guesses; for none, "
+            "Guesses.joined([], blind=(x_m, y_m))."
+        )
+    sizes = {name: np.size(getattr(guesses, name)) for name in _ROWS}
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        raise GeodpError(f"{whose}: the columns of its Guesses must have one row per guess each, and have {told}.")
+    return guesses
+
+
 def _with_law(run: RunFolder, release: Cells | Points) -> Cells | Points:
     """Return reports with their public law, which the run folder does not keep when it is a large table."""
     if not isinstance(release, Points) or release.channel is not None:
@@ -74,7 +93,7 @@ def _with_law(run: RunFolder, release: Cells | Points) -> Cells | Points:
 
 def _match_guesses(guesses: Guesses, truth: pd.DataFrame) -> pd.DataFrame:
     """Put each guess beside the true place of the person it is about, or of everybody when it names nobody."""
-    guessed = pd.DataFrame({name: getattr(guesses, name) for name in ("method", "release", "who", "x_m", "y_m")})
+    guessed = pd.DataFrame({name: getattr(guesses, name) for name in _ROWS})
     places = truth[["release", "who", "x_m", "y_m"]].rename(columns={"x_m": "true_x_m", "y_m": "true_y_m"})
     anyone = guessed["who"] == ANYONE
     people = np.sort(places["who"].unique())[:ANYONE_SCORED]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -268,7 +269,8 @@ class Engine:
             offer.task: Note.SHORT_OF_TARGET in offer.notes for offer in made if isinstance(offer.target, Region)
         }
         tasks, people = [self.open[offer.task] for offer in made], self._people()
-        meant = find_meant(tasks, made, people, self.phones.workers, self.streams, self._asked_before)
+        workers_of = partial(self.phones.workers, asked_by=self.scenario.server.assignment.kind)
+        meant = find_meant(tasks, made, people, workers_of, self.streams, self._asked_before)
         self._note_truth(meant, people)
         return meant
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from geodp.device import Device
 from geodp.device.memory import Memory, state_memoised
-from geodp.errors import BudgetSpent
+from geodp.errors import BudgetSpent, UsageError
 from geodp.geometry import Array, Region
 from geodp.privacy.ledger import Ledger
 from geodp.public.guarantee import Guarantee, Unit
@@ -115,7 +115,16 @@ class Phones:
         promise = self.device.guarantee(self.region)
         return 0.0 if promise.unit is Unit.NOTHING else promise.epsilon
 
-    def workers(self, who: npt.ArrayLike) -> Ids:
-        """Return the workers behind pseudonyms."""
+    def workers(self, who: Sequence[str] | npt.NDArray[np.str_], *, asked_by: str) -> Ids:
+        """Return the workers behind pseudonyms; `asked_by` is the kind of the assignment that names them."""
         names, order = self._by_name
-        return np.asarray(order[np.searchsorted(names, np.asarray(who, dtype=names.dtype))], dtype=np.int64)
+        wanted = np.asarray(who, dtype=np.str_)
+        place = np.searchsorted(names, wanted)
+        unknown = wanted[names.take(place, mode="clip") != wanted] if names.size else wanted
+        if unknown.size:
+            raise UsageError(
+                f"server.assignment: '{asked_by}' made an offer to {str(unknown[0])!r}, and no worker has that "
+                "pseudonym. Named(pseudonyms) takes names as the reports of phones have them (`who` of a release of "
+                "points)."
+            )
+        return np.asarray(order[place], dtype=np.int64)

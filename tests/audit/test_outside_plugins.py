@@ -20,6 +20,7 @@ FAULTS = {
     "Lap(0.001) of its own": "counts + np.random.default_rng().laplace(0.0, 0.001, counts.size)",
     "no noise": "counts.astype(float)",
     "noise where somebody is": f"np.where(counts > 0, {SOUND}, 0.0)",
+    "own noise but in a corner": "counts + np.random.default_rng().laplace(0.0, 9.0, 64) * (np.arange(64) != 7)",
 }
 
 
@@ -49,8 +50,16 @@ def test_an_example_with_a_fault_is_refuted(fault: str, tmp_path: Path) -> None:
     assert "verdict    refuted" in done.stdout
 
 
-def test_sound_noise_that_nobody_can_follow_is_a_finding(tmp_path: Path) -> None:
-    text = EXAMPLES["coarse_grid"].replace(SOUND, "counts + noise.laplace(change / self.epsilon, counts.size)")
+APART = {
+    "asked for by itself": "counts + noise.laplace(change / self.epsilon, counts.size)",
+    "drawn on zeros and added later": SOUND.replace("(counts,", "(np.zeros(counts.size),") + " + counts",
+    "of its own generator": "counts + np.random.default_rng().laplace(0.0, change / self.epsilon, counts.size)",
+}
+
+
+@pytest.mark.parametrize("how", APART)
+def test_sound_noise_that_nobody_can_follow_is_a_finding(how: str, tmp_path: Path) -> None:
+    text = EXAMPLES["coarse_grid"].replace(SOUND, APART[how])
     done = audit(tmp_path, "coarse_grid", text)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "not followed" in done.stdout

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pytest
 
 from geodp.audit.auditor import Audit, audit_cases, check_cases
+from geodp.audit.following import follow
 from geodp.audit.report import as_dict, text_of
 from geodp.audit.sampled import sampled_answers
-from geodp.audit.transcript import follow
 from geodp.errors import DataError, GeodpError
 from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.noise import Noise, SimulatedNoise
@@ -132,6 +132,93 @@ def test_choices_from_shared_scores_cost_each_time() -> None:
 def test_noise_apart_from_what_it_hides_cannot_be_followed() -> None:
     with pytest.raises(GeodpError, match="apart from what it hides"):
         spent(lambda noise, people: [people + noise.laplace(1.0, 1)])
+
+
+def _own_generator(noise: Noise, people: int) -> list[np.ndarray]:
+    return [people + np.random.default_rng().laplace(0.0, 1.0, 2)]
+
+
+def _made_of_uniforms(noise: Noise, people: int) -> list[np.ndarray]:
+    sign, size = noise.uniform(2)
+    return [np.array([people - np.sign(sign - 0.5) * np.log(size + 1e-300)])]
+
+
+def _drawn_on_zeros(noise: Noise, people: int) -> list[np.ndarray]:
+    return [np.maximum(people + laplace_counts(np.zeros(3), epsilon=1.0, sensitivity=1.0, noise=noise), 0.0)]
+
+
+def _whole_drawn_on_zeros(noise: Noise, people: int) -> list[np.ndarray]:
+    return [np.array([people]) + with_geometric(np.zeros(1, dtype=np.int64), 1.0, noise)]
+
+
+def _moved_from_the_origin(noise: Noise, people: int) -> list[np.ndarray]:
+    apart = with_planar_geometric(np.zeros(1), np.zeros(1), epsilon_per_m=0.1, cell_m=1.0, noise=noise)
+    return [people + apart[0], people + apart[1]]
+
+
+def _randomised_response(noise: Noise, people: int) -> list[np.ndarray]:
+    lie = noise.choose(np.log([0.6, 0.4]), 9)
+    return [(people % 2 == 1) ^ (lie == 1)]
+
+
+def _as_many_as_own_noise_says(noise: Noise, people: int) -> list[np.ndarray]:
+    return [np.zeros(people + int(np.random.default_rng().integers(100)))]
+
+
+def _asks_as_often_as_own_noise_says(noise: Noise, people: int) -> list[np.ndarray]:
+    return [noise.uniform(people + int(np.random.default_rng().integers(100)))[:0]]
+
+
+def _own_noise_in_what_is_asked(noise: Noise, people: int) -> list[np.ndarray]:
+    blurred = people + np.random.default_rng().laplace(0.0, 50.0, 1)
+    return [with_laplace(blurred, 1.0, noise)]
+
+
+APART: list[Release] = [
+    _own_generator,
+    _made_of_uniforms,
+    _drawn_on_zeros,
+    _whole_drawn_on_zeros,
+    _moved_from_the_origin,
+    _randomised_response,
+    _as_many_as_own_noise_says,
+    _asks_as_often_as_own_noise_says,
+    _own_noise_in_what_is_asked,
+]
+
+
+@pytest.mark.parametrize("release", APART)
+def test_noise_that_is_drawn_apart_and_added_later_is_not_followed_and_refutes_nothing(release: Release) -> None:
+    """Where noise has no seed: it is taken for none if all of eight runs agree by chance, below 1e-12."""
+    for people in (3, 40):
+        case = TranscriptCase("one more", 1.0, lambda noise, present, n=people: release(noise, n + present))  # type: ignore[misc]
+        checked = check_cases([case], lambda _: simulated())
+        assert (checked.pairs, checked.not_followed, checked.failed) == ((), (case,), ())
+
+
+@pytest.mark.parametrize("release", [*APART[:6], two_steps])
+def test_what_is_read_unpaid_beside_noise_that_is_drawn_apart_is_told_apart(release: Release) -> None:
+    def leaks(noise: Noise, people: int) -> list[np.ndarray]:
+        return [*release(noise, people), np.array([1.0, people])]
+
+    def leaks_by_its_length(noise: Noise, people: int) -> list[np.ndarray]:
+        return [*release(noise, people), np.zeros(people)]
+
+    assert spent(leaks) == math.inf
+    assert spent(leaks_by_its_length) == math.inf
+
+
+def test_noise_that_is_the_same_in_every_run_hides_nothing() -> None:
+    assert spent(lambda noise, people: [people + np.random.default_rng(1).laplace(0.0, 1.0, 2)]) == math.inf
+
+
+def test_noise_where_somebody_is_hides_nothing() -> None:
+    def release(noise: Noise, people: int) -> list[np.ndarray]:
+        counts = np.array([people - 3, 7])
+        noisy = laplace_counts(counts, epsilon=1.0, sensitivity=1.0, noise=noise)
+        return [np.where(counts > 0, noisy, 0.0), noise.uniform(4)]
+
+    assert spent(release) == math.inf
 
 
 def test_transcripts_refute_in_an_audit_and_say_so() -> None:

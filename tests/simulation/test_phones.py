@@ -10,7 +10,7 @@ import pytest
 import geodp
 from geodp import plugin
 from geodp.device.memory import Memory
-from geodp.errors import BudgetSpent
+from geodp.errors import BudgetSpent, UsageError
 from geodp.geometry import Array, Region
 from geodp.privacy.ledger import Account, Ledger
 from geodp.public.guarantee import Unit
@@ -42,7 +42,7 @@ def test_reports_come_in_the_order_of_names_and_names_lead_back_to_workers() -> 
     points = mine.report(0.0, x, y, np.random.default_rng(1))
     assert points is not None
     assert (np.sort(points.who) == points.who).all()
-    workers = mine.workers(points.who)
+    workers = mine.workers(points.who, asked_by="mine")
     assert sorted(workers.tolist()) == list(range(50))
     assert workers.tolist() != sorted(workers.tolist())  # the source's order may tell places
     off = np.hypot(points.x_m - x[workers], points.y_m - y[workers])
@@ -50,6 +50,20 @@ def test_reports_come_in_the_order_of_names_and_names_lead_back_to_workers() -> 
     again = mine.report(600.0, x, y, np.random.default_rng(2))
     assert again is not None
     assert (again.who == points.who).all()
+
+
+@pytest.mark.parametrize("name", ["", "zzzzzzzz", "nobody", "00000000000000000000"])
+@pytest.mark.parametrize("count", [0, 50])
+def test_a_pseudonym_that_no_worker_has_is_refused_and_leads_to_nobody_else(name: str, count: int) -> None:
+    mine = phones(count)
+    known = mine.pseudonyms(np.arange(count))[:3].tolist()
+    with pytest.raises(UsageError, match=rf"server\.assignment: 'mine' made an offer to '{name}', and no worker"):
+        mine.workers([*known, name], asked_by="mine")
+    assert mine.workers(known, asked_by="mine").tolist() == list(range(len(known)))
+    longer = [f"{each}x" for each in known]  # cut to the length of names it would be somebody
+    if longer:
+        with pytest.raises(UsageError, match="no worker has that pseudonym"):
+            mine.workers(longer, asked_by="mine")
 
 
 def test_every_round_is_charged_per_metre_to_everyone_and_refused_by_the_public_schedule() -> None:
@@ -88,7 +102,7 @@ def test_repeated_answers_cost_whoever_gives_a_new_one_and_the_promise_says_what
     second = mine.report(600.0, moved_x, y, np.random.default_rng(2))
     assert first is not None
     assert second is not None
-    worker = mine.workers(first.who)
+    worker = mine.workers(first.who, asked_by="mine")
     same = (first.x_m == second.x_m) & (first.y_m == second.y_m)
     assert worker[~same].tolist() == [0]
     each = plugin("planar_laplace", epsilon_per_m=0.01).guarantee(REGION).epsilon

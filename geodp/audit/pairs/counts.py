@@ -15,8 +15,8 @@ from geodp.privacy.noise import Noise
 from geodp.tables.visits.visit_sets import VisitSets, visit_sets
 
 Rows = dict[str, range | list[int]]
-_SMALL_CAP, _FEW, _MANY = 2, 8, 60
-"""Venues of a short list; fewest and most venues of the others."""
+_FEW, _MANY = 8, 60
+"""Fewest and most venues of a list."""
 
 
 @chosen_pairs.of(CountsPublication)
@@ -45,6 +45,7 @@ def followed_releases(mechanism: CountsPublication) -> list[TranscriptCase]:
         "a user at every venue, everybody else at one": (singles, range(venues), venues),
         "the only user": ({}, range(venues), venues),
         "the only user of a short list": ({}, range(short), short),
+        "the only user, of a list of one venue": ({}, range(1), 1),
     }
     tried = {"": mechanism}
     if "epsilon" in type(mechanism).model_fields:
@@ -54,10 +55,10 @@ def followed_releases(mechanism: CountsPublication) -> list[TranscriptCase]:
         for at, method in tried.items()
         for name, (rows, more, listed) in pairs.items()
     ]
-    if cap > _SMALL_CAP and "cap" in type(mechanism).model_fields:  # few numbers: samples certify more of it
-        small = mechanism.model_copy(update={"cap": _SMALL_CAP})
-        release = partial(_released, small, {}, range(_SMALL_CAP), _SMALL_CAP)
-        found.append(TranscriptCase("the only user, at two venues", small.guarantee().epsilon, release))
+    for small in (1, 2) if "cap" in type(mechanism).model_fields else ():  # few numbers: samples certify more of it
+        method = mechanism.model_copy(update={"cap": small})
+        release = partial(_released, method, {}, range(small), small)
+        found.append(TranscriptCase(f"the only user, a cap of {small}", method.guarantee().epsilon, release))
     return found
 
 
