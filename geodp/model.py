@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import difflib
+import inspect
 import math
+import sys
 from collections.abc import Iterable, Mapping
-from itertools import islice
-from typing import Any, Self, get_origin
+from functools import cache
+from itertools import islice, pairwise
+from types import ModuleType
+from typing import Any, ClassVar, Self, get_origin
 
 from annotated_types import MaxLen
-from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from geodp.errors import ScenarioError
 
@@ -39,11 +53,33 @@ class Model(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
         frozen=True,
-        use_attribute_docstrings=True,
+        defer_build=True,
         allow_inf_nan=False,
         validate_default=True,
         arbitrary_types_allowed=True,
     )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        # Every subclass evaluates the annotations of all its bases again; for class variables nothing depends on them.
+        cls.__annotations__.update((name, ClassVar) for name in cls.__class_vars__ & cls.__annotations__.keys())
+
+    @classmethod
+    def describe_fields(cls) -> None:
+        """Make the text beneath each field its description.
+
+        Done where somebody asks, for each class once: reading the source of all plug-ins is half of importing them.
+        """
+        for name, field in cls.model_fields.items():
+            if field.description is None:
+                owner = next(base for base in cls.__mro__ if name in inspect.get_annotations(base))
+                field.description = _field_texts(owner).get(name)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        cls.describe_fields()  # the schema repeats the descriptions
+        return handler(source)
 
     @classmethod
     def from_options(cls, fields: Mapping[str, Any], source: str) -> Self:
@@ -79,6 +115,38 @@ class Model(BaseModel):
                 return made
         lines += [_make_error(text, (key,), None) for key, text in overlong.items()]
         raise ValidationError.from_exception_data(cls.__name__, lines) from None
+
+
+def _field_texts(cls: type) -> Mapping[str, str]:
+    module = sys.modules.get(cls.__module__)
+    return {} if module is None else _texts_of_classes(module).get(cls.__qualname__, {})
+
+
+@cache
+def _texts_of_classes(module: ModuleType) -> Mapping[str, Mapping[str, str]]:
+    """Return the texts beneath the fields of every class of a module (none where it has no source)."""
+    found: dict[str, Mapping[str, str]] = {}
+
+    def visit(body: list[ast.stmt], above: str) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                found[above + node.name] = _texts_beneath(node)
+                visit(node.body, f"{above}{node.name}.")
+            elif isinstance(node, ast.FunctionDef):
+                visit(node.body, f"{above}{node.name}.<locals>.")
+
+    with contextlib.suppress(OSError, TypeError, SyntaxError):
+        visit(ast.parse(inspect.getsource(module)).body, "")
+    return found
+
+
+def _texts_beneath(node: ast.ClassDef) -> dict[str, str]:
+    return {
+        field.target.id: inspect.cleandoc(text.value.value)
+        for field, text in pairwise(node.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr)
+        if isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+    }
 
 
 def problems_of(error: ValidationError, *above: str, whole: str = "(file)") -> list[tuple[str, str]]:

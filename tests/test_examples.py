@@ -50,6 +50,7 @@ def undocumented(value: Any, doc: str) -> list[str]:
     if inspect.isfunction(value):
         names = list(inspect.signature(value).parameters)
     elif isinstance(value, type) and issubclass(value, Model):
+        value.describe_fields()
         names = [name for name, field in value.model_fields.items() if not field.description]
     elif dataclasses.is_dataclass(value):
         cls: Any = value

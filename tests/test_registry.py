@@ -21,6 +21,7 @@ def test_every_plugin_builds_without_arguments_and_explains_itself(kind: str) ->
     built = geodp.plugin(kind)
     assert isinstance(built, cls)
     assert cls.headline().endswith(".")
+    cls.describe_fields()
     assert all(field.description for field in cls.model_fields.values()), "every field has a docstring"
     text = plugin_list(cls.family)
     assert f"\n{kind} (geodp)\n" in text

@@ -52,6 +52,7 @@ def _describe_plugin(cls: type[Plugin]) -> str:
     for word, kinds in (("reads", cls.reads), ("releases", cls.releases)):
         if kinds:
             lines.append(f"  {word}: {', '.join(sorted(kinds))}")
+    cls.describe_fields()
     for name, field in cls.model_fields.items():
         default = field.get_default(call_default_factory=True)
         shown = _value(default)

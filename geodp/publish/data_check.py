@@ -136,6 +136,8 @@ def check_data(
         kind = kind or _kind_of(found)
         if kind not in PARTS:
             raise UsageError(f"--kind {kind}: use one of {', '.join(PARTS)}.")
+        if path.name.lower().endswith(".geojson") and kind != "venues":
+            notice(f"{path.name}: a release refuses GeoJSON (--mode release): save it as GeoPackage, Parquet or csv.")
         table = _open(path, kind, called)
         report = DataReport(path, kind, dict(table.called))
         listed = None if venues is None else read_venue_list(venues)

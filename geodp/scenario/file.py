@@ -26,6 +26,7 @@ from geodp.scenario.stand_ins import StandIns, not_loaded
 from geodp.scenario.yaml_text import MOST_BYTES, MOST_DEPTH, YamlProblem, parse_yaml
 from geodp.storage.files import is_regular, why_not_regular
 from geodp.storage.folders import put_back
+from geodp.tables.notices import notice
 from geodp.world.bounds import MOST_ARMS, MOST_PLUGINS
 
 Problem = tuple[str, str]
@@ -108,6 +109,10 @@ _OLD_KEYS = {"workers.histories": "workers.visit_source", "device.history": "dev
 """What scenarios of version 0.1 call them, and what to write instead."""
 
 
+_OF_DPT = {"variant", "finest_m", "levels", "order", "kappa", "window", "choice_share"}
+"""Fields that only someone states who means the prefix trees, or an old variant, which is hinted at by itself."""
+
+
 def current_path(dotted: str, *, hint: bool = False) -> str:
     """Return a dotted path with today's names of the keys; `hint` says what to write instead of an old one."""
     for old, new in _OLD_KEYS.items():
@@ -118,8 +123,21 @@ def current_path(dotted: str, *, hint: bool = False) -> str:
     return dotted
 
 
+def _hint_at_dpt(published: Any) -> None:
+    """Say what `kind: dpt` means today, where nothing shows that its writer knows."""
+    for item in published if isinstance(published, list) else ():
+        named = {"kind": item} if isinstance(item, str) else item
+        if isinstance(named, dict) and named.get("kind") == "dpt" and not _OF_DPT & named.keys():
+            notice(
+                "publish: kind: dpt means noisy prefix trees. Version 0.1 took it for what is kind: synthetic_trips "
+                "now: write that if it is meant, or state levels to say that it is not."
+            )
+
+
 def _rename_old_keys(raw: dict[str, Any], *, hint: bool = True) -> None:
     """Give the keys of a raw scenario, and the paths of its arms, today's names."""
+    if hint:
+        _hint_at_dpt(raw.get("publish"))
     for old in _OLD_KEYS:
         section, key = old.split(".")
         here, name = raw.get(section), current_path(old).split(".")[1]

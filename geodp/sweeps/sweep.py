@@ -192,6 +192,13 @@ def _find_jobs_to_do(jobs: list[Job], store: SweepFolder) -> list[Job]:
     if damaged:
         log.warning("%s: what was kept of %d runs is damaged; they are made again", store.path, len(damaged))
         store.drop(damaged)
+    strays = finished - {job["run_id"] for job in jobs}
+    if strays:
+        log.warning(
+            "%s: %d earlier results match none of this sweep's %d runs and are not used. A run is known by its "
+            "resolved scenario, seed, data and geodp's version: one of them has changed, or other values are asked for",
+            *(store.path, len(strays), len(jobs)),
+        )
     return [job for job in jobs if job["run_id"] not in finished - damaged]
 
 

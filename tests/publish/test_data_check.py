@@ -135,3 +135,15 @@ def test_columns_may_be_called_otherwise_and_unknown_kinds_are_refused(tmp_path:
         check_data(path, "places")
     alone = check_data(saved(tmp_path, "lon,lat\n10.01,50.01\n"))
     assert "--one-row-per-person" in alone.notices[0]
+
+
+def test_a_geojson_file_is_checked_and_its_refusal_by_a_release_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "places.geojson"
+    point = {"type": "Point", "coordinates": [10.005, 50.005]}
+    feature = {"type": "Feature", "properties": {"user": "a"}, "geometry": point}
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    report = check_data(path)
+    assert report.usable == 1
+    assert "places.geojson: a release refuses GeoJSON" in report.text()
+    with pytest.raises(DataError, match="GeoJSON states no columns"):
+        read_rows(path, numbers=("lon", "lat"), names=("user",), releasing=True)

@@ -13,6 +13,7 @@ from geodp.errors import OldName, ScenarioError, UsageError
 from geodp.run_folder.folder import RunFolder
 from geodp.scenario.file import build_scenario, dump
 from geodp.sweeps.sweep_file import load_sweep
+from geodp.tables.notices import gather_notices
 from tests.small import small_file, small_raw
 
 VISITS = {"kind": "generated_visits", "venues": 40, "mean_visits": 5}
@@ -96,3 +97,14 @@ def test_a_run_folder_with_old_keys_opens_in_silence(tmp_path: Path) -> None:
 def test_the_old_name_of_a_family_answers_with_the_new_one(old: str, new: str) -> None:
     with pytest.raises(UsageError, match=f"the family '{old}' is called '{new}' now"):
         geodp.plugins(old)
+
+
+@pytest.mark.parametrize(
+    ("item", "said"), [("{kind: dpt}", 1), ("{kind: dpt, levels: 6}", 0), ("{kind: synthetic_trips}", 0)]
+)
+def test_dpt_without_a_variant_says_what_it_means_now(tmp_path: Path, item: str, said: int) -> None:
+    path = tmp_path / "town.yaml"
+    path.write_text(f"region: {{west: 10, south: 50, east: 10.1, north: 50.1}}\npublish: [{item}]\n")
+    with gather_notices() as notices:
+        geodp.load_scenario(path)
+    assert sum("kind: dpt means noisy prefix trees" in text for text in notices) == said

@@ -310,6 +310,18 @@ def test_a_damaged_result_is_made_again_and_all_others_are_kept(
     assert results.read_bytes().count(b"\n") == 3
 
 
+def test_earlier_results_that_match_no_run_are_counted_aloud(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path, out = small_sweep(tmp_path, seeds=[1]), tmp_path / "out"
+    geodp.sweep(path, out, workers=1)
+    assert "match none" not in caplog.text
+    old = SweepFolder(out).outcomes()
+    with SweepFolder(out).appending() as results:
+        for outcome in old.values():
+            results.add({**outcome, "run_id": "0" * len(outcome["run_id"])})
+    geodp.sweep(path, out, workers=1)
+    assert "1 earlier results match none of this sweep's 1 runs" in caplog.text
+
+
 def test_every_flipped_bit_of_a_result_is_noticed(tmp_path: Path) -> None:
     path, out = small_sweep(tmp_path, seeds=[1]), tmp_path / "out"
     geodp.sweep(path, out, workers=1)
