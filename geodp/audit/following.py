@@ -101,7 +101,7 @@ def _follow_once(case: TranscriptCase, noise: Noise, first: bool) -> Followed:
     if again is not None and retold.finished and not any(mask.any() for mask in _differences(told, again)):
         if retold.spent > case.claimed and _asks_at_random(release, overheard):
             raise CannotFollow("what is asked changes from run to run: it holds noise that was drawn apart")
-        return Followed(retold.spent, tuple(retold.changes), tuple(retold.coins))
+        return Followed(retold.spent, retold.told, tuple(retold.coins))
     if is_hidden_apart(release, overheard, retold, told, again, noise):
         raise CannotFollow("what differs is made with noise that was drawn apart from it")
     return Followed(math.inf)
@@ -114,7 +114,7 @@ def _asks_at_random(release: Callable[[Noise], Released], overheard: Overheard) 
         release(same)
     except Exception:  # noqa: BLE001 - it did not fail before
         return True
-    return bool(same.changes) or not same.finished
+    return bool(same.told) or not same.finished
 
 
 def is_hidden_apart(

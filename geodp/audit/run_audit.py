@@ -25,7 +25,7 @@ from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.public.guarantee import Neighbours, Unit
-from geodp.public.release import AdaptiveCells, Cells, GridCells, LatticeCells
+from geodp.public.release import AdaptiveCells, Cells, GridCells, LatticeCells, QuadtreeCells
 from geodp.streams import Streams
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ def _place(release: Cells, cell: Ids, rng: np.random.Generator) -> tuple[Array, 
 
 def _located(release: Cells, x_m: Array, y_m: Array) -> Ids:
     """Return the cell of each place; directly where cells have no table: then there is one place to look for."""
-    if isinstance(release, GridCells | AdaptiveCells | LatticeCells):
+    if isinstance(release, GridCells | AdaptiveCells | LatticeCells | QuadtreeCells):
         return release.locate(x_m, y_m)
     inside = (release.west_m <= x_m[:, None]) & (x_m[:, None] <= release.east_m)
     inside &= (release.south_m <= y_m[:, None]) & (y_m[:, None] <= release.north_m)
@@ -317,7 +317,7 @@ def _located(release: Cells, x_m: Array, y_m: Array) -> Ids:
 
 def _counted(release: Cells, cell: Ids, x_m: Array, y_m: Array) -> Ids:
     """Return how many people truly are in each of the given cells."""
-    if isinstance(release, GridCells | AdaptiveCells | LatticeCells):
+    if isinstance(release, GridCells | AdaptiveCells | LatticeCells | QuadtreeCells):
         everyone = release.locate(x_m, y_m)
         return np.bincount(everyone[everyone >= 0], minlength=release.count.size)[cell]
     counts = []

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from geodp.audit.decisions import DecisionsChanged
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase, TranscriptCase
 from geodp.privacy.noise import Noise
@@ -167,7 +168,7 @@ class ChoicesChanged:
         return np.asarray(sum(row[told.astype(np.int64)] for row, told in zip(said, answers.T, strict=True)))
 
 
-Change = NumbersChanged | PlacesChanged | ChoicesChanged
+Change = NumbersChanged | PlacesChanged | ChoicesChanged | DecisionsChanged
 """What a question hides differently on the two inputs."""
 
 

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from geodp.audit.decisions import YES, DecisionsChanged, Step
 from geodp.audit.sampled import Change, ChoicesChanged, NumbersChanged, PlacesChanged
 from geodp.errors import GeodpError
 from geodp.privacy.noise import Array, Integers, Noise, checked_logits
@@ -24,7 +25,8 @@ class Question:
 
     what: str
     true: Any
-    """True numbers (laplace, geometric, planar), log-probabilities (choose), laws by bag (bags), nothing (uniform)."""
+    """True numbers (laplace, geometric, planar), log-probabilities (choose, series), laws by bag (bags), nothing
+    (uniform)."""
     scale: npt.NDArray[Any]
     """Scale of the noise: it must not change with the data."""
     answer: Any
@@ -109,6 +111,12 @@ class Overheard(_Followed):
         self._noted("bags", _laws_by_bag(laws, bag), np.ones(1), (bag[order], chosen[order]))
         return chosen
 
+    def series_answer(self, logits: Array, after: Integers | None) -> Integers:
+        """Decide by the logits, and note which decision each follows."""
+        place = np.full(len(logits), -1) if after is None else after
+        answer = self._source.choose(logits) if len(logits) else np.empty(0, dtype=np.int64)
+        return np.asarray(self._noted("series", _log_probabilities(logits), np.array(place), answer))
+
     def uniform(self, size: int) -> Array:
         """Draw numbers that nothing depends on yet."""
         return np.asarray(self._noted("uniform", np.empty(0), np.ones(1), self._source.uniform(size)))
@@ -132,11 +140,20 @@ class Retold(_Followed):
         self.hid: list[bool] = []
         """Of every question: whether it hides something, as far as these two inputs tell."""
         self._left = list(first.asked)
+        self._series: list[list[Step]] = []
+        self._yes = np.empty(0, dtype=np.bool_)
+        """Which decisions of the step before may be followed by others."""
+
+    @property
+    def told(self) -> tuple[Change, ...]:
+        """All that differs between the inputs; decisions that follow one another are one."""
+        series = (DecisionsChanged.along(steps) for steps in self._series)
+        return (*self.changes, *(change for change in series if change is not None))
 
     @property
     def spent(self) -> float:
         """The most that all answers together may tell."""
-        return sum(change.cost for change in self.changes)
+        return sum(change.cost for change in self.told)
 
     @property
     def finished(self) -> bool:
@@ -201,6 +218,19 @@ class Retold(_Followed):
         chosen = np.empty(bag.size, dtype=np.int64)
         chosen[order] = choices
         return chosen
+
+    def series_answer(self, logits: Array, after: Integers | None) -> Integers:
+        """Decide as before; what follows a no is not of its series, and begins one of its own."""
+        now = _log_probabilities(logits)
+        place = np.full(len(now), -1) if after is None else np.array(after)
+        earlier = self._earlier("series", now.shape, place)
+        if after is None:
+            self._series.append([])
+        self._require(bool(self._series) and bool((place < self._yes.size).all()))
+        follows = (place >= 0) & np.append(self._yes, False)[place]
+        self._series[-1].append(Step(earlier.true, now, np.where(follows, place, -1)))
+        self._yes = np.asarray(earlier.answer == YES)
+        return np.array(earlier.answer)
 
     def _note_laws(self, before: Array, now: Array) -> None:
         at = (before != now).any(axis=-1)

@@ -27,18 +27,24 @@ class Decomposition(Mechanism):
     """Cells with noisy counts; which cells there are follows from public settings and noisy counts alone."""
 
     releases: ClassVar[frozenset[str]] = frozenset({"cells"})
-    size: ClassVar[str] = "cell_m"
-    """Field that states how large or how many the cells are; by default that follows from the number of workers."""
 
     epsilon: float = Field(default=0.4, gt=0)
     """ε of one release, all its parts together."""
-    count_share: float = Field(default=0.0, ge=0, lt=1)
-    """Share of ε that pays for a noisy number of workers, from which sizes follow; 0: they follow from the public
-    `curator.expected_workers` and cost nothing."""
 
     def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
         """Promise ε for one snapshot position."""
         return Guarantee(self.epsilon, Unit.SNAPSHOT, neighbours, Trust.CENTRAL, counts=counts)
+
+
+class SizedDecomposition(Decomposition):
+    """Cells whose sizes follow from the number of workers, which is public or paid for."""
+
+    size: ClassVar[str] = "cell_m"
+    """Field that states how large or how many the cells are; by default that follows from the number of workers."""
+
+    count_share: float = Field(default=0.0, ge=0, lt=1)
+    """Share of ε that pays for a noisy number of workers, from which sizes follow; 0: they follow from the public
+    `curator.expected_workers` and cost nothing."""
 
     def idle_fields(self) -> dict[str, str]:
         """Return the share for a number of workers that nothing follows from."""
@@ -68,7 +74,7 @@ class Decomposition(Mechanism):
         region = snapshot.region
         return PublicFacts(workers, 0.0, 1.0, 0.0, region.width_m, region.height_m, s)
 
-    def _guideline_size(self, facts: PublicFacts) -> float:
+    def _guideline_size(self, facts: PublicFacts) -> Any:
         """Return the size that follows from public facts: the side of a cell by the guideline."""
         return guideline_cell_m(facts, self._counts_epsilon())
 

@@ -16,7 +16,15 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from geodp.curator.decomposition import GUIDELINE, Boxes, Decomposition, LatticeTable, Whole, equal_noise, sensitivity
+from geodp.curator.decomposition import (
+    GUIDELINE,
+    Boxes,
+    LatticeTable,
+    SizedDecomposition,
+    Whole,
+    equal_noise,
+    sensitivity,
+)
 from geodp.curator.mechanisms import Snapshot
 from geodp.geometry import Array, Grid, Region
 from geodp.privacy.noise import Noise
@@ -29,7 +37,7 @@ MAX_HEIGHT = 10
 _GROWTH = 2 ** (1 / 3)  # a range query touches twice as many nodes a level deeper: least error for ε ∝ its cube root
 
 
-class TreeMechanism(Decomposition):
+class TreeMechanism(SizedDecomposition):
     """A tree of boxes, each cut into four, with a noisy count at every node."""
 
     size: ClassVar[str] = "height"

@@ -98,6 +98,10 @@ class AnsweringNoise(Protocol):
         """Return a choice for every slot, of which only the numbers per bag are told."""
         ...
 
+    def series_answer(self, logits: Array, after: Integers | None) -> Integers:
+        """Return no (0) or yes (1) for every row; each follows a yes of the question before, or (-1, None) nothing."""
+        ...
+
 
 @dataclass(frozen=True)
 class SimulatedNoise:

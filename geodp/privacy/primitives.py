@@ -231,6 +231,40 @@ def choose_in_bags(groups: Iterable[tuple[Array, Integers]], bag: Integers, nois
     return chosen
 
 
+def decide_in_series(logits: Array, noise: Noise, after: Integers | None = None) -> npt.NDArray[np.bool_]:
+    """Decide no or yes, with probability ∝ exp(logit), where each decision follows a yes of the call before.
+
+    For trees that are divided from the root: a no is the last decision of its branch. Then a branch cannot tell the
+    worst of each of its decisions, and an auditor adds up what whole branches tell.
+
+    Parameters
+    ----------
+    logits
+        One row per decision: of no, and of yes.
+    noise
+        Where randomness comes from.
+    after
+        Which decision of the call before each follows, by its row, which was a yes; None: these are the first.
+
+    Returns
+    -------
+    NDArray[bool]
+        Whether each decision is a yes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.privacy.noise import SimulatedNoise
+    >>> from geodp.privacy.primitives import decide_in_series
+    >>> noise = SimulatedNoise(np.random.default_rng(0))
+    >>> decide_in_series(np.array([[0.0, 50.0], [50.0, 0.0]]), noise).tolist()
+    [True, False]
+    """
+    if isinstance(noise, AnsweringNoise):
+        return np.asarray(noise.series_answer(logits, after) == 1)
+    return np.asarray(noise.choose(logits) == 1)
+
+
 def positive(name: str, value: float) -> float:
     """Return the value, or refuse anything but a finite number greater than 0."""
     if not (math.isfinite(value) and value > 0):

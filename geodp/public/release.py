@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from geodp.geometry import Array, Grid
 from geodp.public.guarantee import Guarantee
+from geodp.public.z_order import interleave_bits
 
 if TYPE_CHECKING:
     from geodp.public.channels import Channel
@@ -222,6 +223,31 @@ class LatticeCells(Cells):
         for row, column, sign in ((south, west, 1), (south, east, -1), (north, west, -1), (north, east, 1)):
             np.add.at(steps, (row, column), sign * number)
         return (steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] - 1).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class QuadtreeCells(Cells):
+    """Squares of a quadtree of any depth that cover a lattice, in Z-order, so that a point's cell is found by halving.
+
+    The lattice has as many squares across as along, a power of two; it may be far too fine for a table of its squares.
+    """
+
+    lattice: Grid = field(kw_only=True)
+
+    def locate(self, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return the cell that holds each point, -1 outside the lattice."""
+        square = self.lattice.locate(x_m, y_m)
+        row, column = np.divmod(np.maximum(square, 0), self.lattice.columns)
+        found = np.searchsorted(self._first, interleave_bits(column, row), side="right") - 1
+        return np.where(square >= 0, found, -1)
+
+    @cached_property
+    def _first(self) -> npt.NDArray[np.int64]:
+        """The number of the first square of each cell, in Z-order."""
+        grid = self.lattice
+        column = np.rint((self.west_m - grid.west_m) / grid.cell_x_m).astype(np.int64)
+        row = np.rint((self.south_m - grid.south_m) / grid.cell_y_m).astype(np.int64)
+        return interleave_bits(column, row)
 
 
 @dataclass(frozen=True, eq=False)

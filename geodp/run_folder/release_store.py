@@ -13,7 +13,16 @@ import pandas as pd
 from geodp.geometry import Grid
 from geodp.public import channels
 from geodp.public.guarantee import Guarantee
-from geodp.public.release import AdaptiveCells, Cells, Contours, DensityEstimate, GridCells, LatticeCells, Points
+from geodp.public.release import (
+    AdaptiveCells,
+    Cells,
+    Contours,
+    DensityEstimate,
+    GridCells,
+    LatticeCells,
+    Points,
+    QuadtreeCells,
+)
 from geodp.run_folder.folder import read_json, write_json
 from geodp.storage.stamp import SIMULATED, write_simulated
 
@@ -25,6 +34,7 @@ _TYPES: dict[str, type[Cells | Points]] = {
     "grid_cells": GridCells,
     "adaptive_cells": AdaptiveCells,
     "lattice_cells": LatticeCells,
+    "quadtree_cells": QuadtreeCells,
     "contours": Contours,
     "points": Points,
     "estimate": DensityEstimate,

@@ -13,7 +13,10 @@ import pytest
 import geodp.curator.accuracy as paid_file
 import geodp.curator.mechanisms.adaptive_grid as adaptive_file
 import geodp.curator.mechanisms.contour as contour_file
+import geodp.curator.mechanisms.dawa as dawa_file
 import geodp.curator.mechanisms.dpcube as dpcube_file
+import geodp.curator.mechanisms.hierarchical_grid as hierarchical_file
+import geodp.curator.mechanisms.privtree as privtree_file
 import geodp.curator.publications.dpsense as dpsense_file
 import geodp.curator.publications.fourier_counts as fourier_file
 import geodp.curator.publications.grouping_smoothing as grouping_file
@@ -28,6 +31,7 @@ import geodp.device.planar_geometric as geometric_file
 from geodp.audit.kinds import audit_kind
 from geodp.curator.counts_publication import count_capped
 from geodp.curator.mechanisms import Snapshot
+from geodp.curator.mechanisms.hierarchical_grid import HierarchicalGrid
 from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 from geodp.curator.publications.prilocation import PriLocation
 from geodp.curator.publications.zeros import Zeros
@@ -129,6 +133,10 @@ def _exact(values: Any, scale: float, noise: Any) -> Any:
     return values.astype(np.float64)
 
 
+def _likelier(logits: Any, noise: Any, after: Any = None) -> Any:
+    return logits[:, 1] > logits[:, 0]
+
+
 def _half_a_bound(self: EpsilonParts, part: str, values: Any, sensitivity: float = 1.0) -> Any:
     return _counts(self, part, values, sensitivity / 2 if part == "cells" else sensitivity)
 
@@ -190,6 +198,23 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
         _in_file(TreeMechanism, "_level_epsilons", lambda self, height: [self.epsilon] * (height + 1)),
     ),
     "cube: exact counts": ("dpcube", {}, _in_file(dpcube_file, "with_laplace", _exact)),
+    "privtree: half the noise on leaves": ("privtree", {}, _in_file(privtree_file, "with_laplace", _half_as_wide)),
+    "privtree: divided by true counts": ("privtree", {}, _in_file(privtree_file, "decide_in_series", _likelier)),
+    "privtree: counts that do not decay": ("privtree", {}, _in_file(privtree_file, "decay_of", lambda scale: 0.0)),
+    "privtree: a path that costs one decision": ("privtree", {}, _in_file(privtree_file, "_PATH", 1.0)),
+    "hierarchical grid: all of ε on every level": (
+        "hierarchical_grid",
+        {},
+        _in_file(HierarchicalGrid, "_level_epsilons", lambda self, branching: [self.epsilon] * len(branching)),
+    ),
+    "hierarchical grid: half the noise": (
+        "hierarchical_grid",
+        {},
+        _in_file(hierarchical_file, "with_laplace", _half_as_wide),
+    ),
+    "dawa: half the noise": ("dawa", {}, _in_file(dawa_file, "with_laplace", _half_as_wide)),
+    "dawa: squares by true counts": ("dawa", {}, _in_file(dawa_file, "decide_in_series", _likelier)),
+    "dawa: scores that one moves by a quarter": ("dawa", {}, _in_file(dawa_file, "_MOST_CHANGE", 0.25)),
     "LPA: noise for half the cap": ("laplace_counts", {}, _in_file(laplace_file, "laplace_counts", _noise(2))),
     "LPA: the cap is not applied": (
         "laplace_counts",

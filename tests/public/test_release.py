@@ -7,7 +7,7 @@ from scipy import ndimage, stats
 
 from geodp.geometry import Grid, Region
 from geodp.public.guarantee import Guarantee
-from geodp.public.release import Cells, Contours, DensityEstimate, LatticeCells, Points, Smoothing
+from geodp.public.release import Cells, Contours, DensityEstimate, LatticeCells, Points, QuadtreeCells, Smoothing
 
 REGION = Region(0.0, 0.0, 0.09, 0.09)
 NOTHING = Guarantee.none("a test")
@@ -226,6 +226,31 @@ def test_cells_on_a_lattice_are_found_by_table() -> None:
     law = cells.density_law(x, y)
     assert law.terms.tolist() == [1.0, 1.0, 2.0, 3.0, 1.0, 1.0]
     assert law.variance == pytest.approx([2e-4, 2e-4, 2e-4, 8e-4, 0.0, 0.0])
+
+
+def test_cells_of_a_quadtree_are_found_by_halving() -> None:
+    """The north-eastern quarter is divided, and its south-western quarter again: ten cells, in Z-order."""
+    lattice = Grid(100.0, -40.0, 10.0, 5.0, 8, 8)
+    squares = [
+        (0, 0, 4),
+        (4, 0, 4),
+        (0, 4, 4),
+        (4, 4, 1),
+        (5, 4, 1),
+        (4, 5, 1),
+        (5, 5, 1),
+        (6, 4, 2),
+        (4, 6, 2),
+        (6, 6, 2),
+    ]
+    column, row, side = np.array(squares, dtype=np.float64).T
+    west, east = 100.0 + 10 * column, 100.0 + 10 * (column + side)
+    south, north = -40.0 + 5 * row, -40.0 + 5 * (row + side)
+    facts = (0.0, "test", NOTHING, west, south, east, north, np.arange(10.0), np.ones(10), 0.0)
+    x, y = np.random.default_rng(0).uniform((95.0, -45.0), (185.0, 5.0), (2000, 2)).T
+    found = QuadtreeCells(*facts, lattice=lattice).locate(x, y)
+    assert found.tolist() == Cells(*facts).locate(x, y).tolist()
+    assert set(found) == set(range(-1, 10))
 
 
 def test_releases_cannot_be_changed() -> None:

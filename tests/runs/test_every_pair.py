@@ -25,7 +25,8 @@ QUICK: dict[str, Any] = {
 
 
 def test_every_decomposition_serves_every_way_to_assign() -> None:
-    for mechanism in ("uniform_grid", "adaptive_grid", "quadtree", "kd_tree", "dpcube", "kalman_counts", "contour"):
+    older = ("uniform_grid", "adaptive_grid", "quadtree", "kd_tree", "dpcube", "kalman_counts", "contour")
+    for mechanism in (*older, "privtree", "hierarchical_grid", "dawa"):
         assert {(mechanism, "reward_radius"), (mechanism, "geocast")} <= set(PAIRS)
 
 

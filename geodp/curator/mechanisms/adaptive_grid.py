@@ -13,7 +13,7 @@ from pydantic import Field
 from geodp.curator.decomposition import (
     GUIDELINE,
     MAX_CELLS,
-    Decomposition,
+    SizedDecomposition,
     equal_noise,
     sensitivity,
 )
@@ -65,7 +65,7 @@ class TwoLevels:
         return count, np.repeat(scale, self.per_side**2), np.repeat(terms, self.per_side**2)
 
 
-class AdaptiveGrid(Decomposition):
+class AdaptiveGrid(SizedDecomposition):
     """Noisy counts on a coarse grid whose crowded cells are divided further, as far as their noisy counts say.
 
     Guarantee

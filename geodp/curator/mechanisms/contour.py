@@ -28,7 +28,9 @@ class Contour(ContourPlot):
     ---------
     Zhu et al. 2017, Differential Privacy and Applications, section 13.3.2, eq. (13.1). "Connecting the cells with
     the same noisy count" has no solution for real-valued noise; lines are drawn by marching squares instead. Densities
-    are counts divided by the cell's area (the text takes the count itself, a factor 11.1 at 300 m cells).
+    are counts divided by the cell's area (the text takes the count itself, a factor 11.1 at 300 m cells). The width of
+    smoothing is chosen by an unbiased estimate of the risk (Mallows 1973, Some comments on C_p; Stein 1981); the text
+    has none, and plots of earlier versions are those of `sigma_cells: 1`.
     """
 
     kind: ClassVar[str] = "contour"

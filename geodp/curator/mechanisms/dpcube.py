@@ -14,8 +14,8 @@ from pydantic import Field
 
 from geodp.curator.decomposition import (
     Boxes,
-    Decomposition,
     LatticeTable,
+    SizedDecomposition,
     sensitivity,
 )
 from geodp.curator.mechanisms import Snapshot
@@ -30,7 +30,7 @@ _LAPLACE_SPREAD = 5.0  # variance of a sample variance of q Laplace variables: a
 Part = tuple[int, int, int, int]
 
 
-class DpCube(Decomposition):
+class DpCube(SizedDecomposition):
     """Noisy counts on a fine grid decide where the region is cut into even parts, which are then counted again.
 
     Guarantee

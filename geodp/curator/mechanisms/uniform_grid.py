@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from geodp.curator.decomposition import Decomposition, sensitivity
+from geodp.curator.decomposition import SizedDecomposition, sensitivity
 from geodp.curator.mechanisms import Snapshot
 from geodp.geometry import Grid
 from geodp.privacy.noise import Noise
@@ -16,7 +16,7 @@ from geodp.public.guarantee import Neighbours
 from geodp.public.release import GridCells
 
 
-class UniformGrid(Decomposition):
+class UniformGrid(SizedDecomposition):
     """Noisy counts on a regular grid whose cells are as large as noise and detail balance.
 
     Guarantee

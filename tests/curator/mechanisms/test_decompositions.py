@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from geodp import plugin
-from geodp.curator.decomposition import Decomposition
+from geodp.curator.decomposition import Decomposition, SizedDecomposition
 from geodp.curator.mechanisms import Snapshot
 from geodp.geometry import Region
 from geodp.public.guarantee import Neighbours, Unit
@@ -13,6 +13,7 @@ from geodp.registry import PublicFacts, plugins
 from tests.curator.mechanisms.crowds import REGION, RecordingNoise, crowd, noise, without_first
 
 KINDS = sorted(kind for kind, cls in plugins("mechanism").items() if issubclass(cls, Decomposition))
+SIZED = sorted(kind for kind in KINDS if issubclass(plugins("mechanism")[kind], SizedDecomposition))
 
 
 def true_counts(release: Cells, taken: Snapshot) -> np.ndarray:
@@ -20,7 +21,9 @@ def true_counts(release: Cells, taken: Snapshot) -> np.ndarray:
 
 
 def test_all_of_them_are_here() -> None:
-    assert {"uniform_grid", "adaptive_grid", "quadtree", "kd_tree", "dpcube"} <= set(KINDS)
+    sized = {"uniform_grid", "adaptive_grid", "quadtree", "kd_tree", "dpcube", "hierarchical_grid", "dawa"}
+    assert sized <= set(SIZED)
+    assert set(SIZED) | {"privtree"} <= set(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -110,7 +113,7 @@ def test_one_worker_changes_no_size_that_is_public(kind: str) -> None:
     assert np.array_equal(first[0][0], first[1][0])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SIZED)
 def test_a_number_of_workers_that_is_not_public_is_paid_for_first(kind: str) -> None:
     paid = plugin(kind, epsilon=1.0, count_share=0.1)
     facts = PublicFacts(5000, 0, 1, 0, REGION.width_m, REGION.height_m)
