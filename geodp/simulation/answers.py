@@ -18,7 +18,7 @@ from geodp.simulation.range_join import range_join, rectangle_join
 from geodp.streams import Streams
 
 Ids = npt.NDArray[np.int64]
-_BUSY, _LOW, _FAR, _UNWILLING, _YES = range(5)
+_BUSY, _LOW, _FAR, _UNWILLING, _YES, _NOT_REACHED = range(6)
 _PICKED, _NOT_PICKED, _TAKEN = reason_codes([Reason.PICKED, Reason.NOT_PICKED, Reason.TAKEN])
 _CODES = reason_codes([Reason.BUSY, Reason.LOW_REWARD, Reason.TOO_FAR, Reason.UNWILLING, Reason.NONE])
 
@@ -68,8 +68,15 @@ class AskedWorkers:
             yield self.tasks[index], rewards[index], slice(border[index], border[index + 1])
 
     def could_come(self) -> npt.NDArray[np.bool_]:
-        """Tell whose answer could have been a yes; the busy, far and underpaid could only say no."""
-        return np.asarray((self.answer == _YES) | (self.answer == _UNWILLING))
+        """Tell whose answer could have been a yes; the busy, far and underpaid could only say no.
+
+        Whoever liked a nearer task on the board could have come to a further one, had she not.
+        """
+        return np.isin(self.answer, (_YES, _UNWILLING, _NOT_REACHED))
+
+    def declined(self, rows: slice) -> Ids:
+        """Return those who said no, of one task's rows."""
+        return np.asarray(self.worker[rows][~np.isin(self.answer[rows], (_YES, _NOT_REACHED))])
 
     def accepted(self, rows: slice) -> Accepted:
         """Return those who said yes, of one task's rows."""
@@ -98,7 +105,7 @@ class Answers:
 
     def log_refusals(self, asked: AskedWorkers, time_s: float, log: EventLog) -> None:
         """Log every no with its reason."""
-        no = np.flatnonzero(asked.answer != _YES)
+        no = np.flatnonzero(~np.isin(asked.answer, (_YES, _NOT_REACHED)))
         row_task = np.repeat(np.array([task.task for task in asked.tasks]), np.diff(asked.border))
         log.add(
             time_s,
@@ -207,25 +214,20 @@ def _places(tasks: Sequence[Task], index: Ids) -> tuple[Array, Array]:
     return np.array([task.x_m for task in tasks])[index], np.array([task.y_m for task in tasks])[index]
 
 
-def browse_nearest(
-    answers: Answers,
-    tasks: list[Task],
-    rewards: Array,
-    people: People,
-    has_declined: Callable[[int, Ids], npt.NDArray[np.bool_]],
-) -> AskedWorkers:
-    """Let every idle worker look at the nearest posted task within her reach that she has not declined yet."""
-    reach = Circle(answers.acceptance.max_travel_m)
-    task, worker, distance = _in_circles([(i, reach) for i in range(len(tasks))], tasks, people)
-    keep = ~people.busy[worker]
-    for index in range(len(tasks)):
-        rows = slice(*np.searchsorted(task, [index, index + 1]).tolist())
-        keep[rows] &= ~has_declined(tasks[index].task, worker[rows])
-    task, worker, distance = task[keep], worker[keep], distance[keep]
-    order = np.lexsort((task, distance, worker))
-    nearest = order[np.unique(worker[order], return_index=True)[1]]
-    nearest = nearest[np.argsort(task[nearest], kind="stable")]
-    return _answered(answers, tasks, rewards, (task[nearest], worker[nearest], distance[nearest]), people)
+def browse(answers: Answers, tasks: list[Task], rewards: Array, found: Found, people: People) -> AskedWorkers:
+    """Let workers consider what each finds on the board, nearest first, until one accepts a task.
+
+    Those tasks that come after it she has not come to: no answer is known, but she could have taken one of them.
+    """
+    asked = _answered(answers, tasks, rewards, found, people)
+    index, worker, distance = found
+    order = np.lexsort((index, distance, worker))
+    first = np.flatnonzero(np.diff(worker[order], prepend=-1))
+    yes = np.cumsum(asked.answer[order] == _YES)
+    before = yes - (asked.answer[order] == _YES)
+    before -= np.repeat(before[first], np.diff(np.append(first, order.size)))
+    asked.answer[order[before > 0]] = _NOT_REACHED
+    return asked
 
 
 def _answered(answers: Answers, tasks: list[Task], rewards: Array, found: Found, people: People) -> AskedWorkers:

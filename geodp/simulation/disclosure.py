@@ -5,6 +5,10 @@ accepts with probability θ makes "nobody" less likely by a factor of 1 - θ, an
 says how likely j is still picked if she accepts, too: κ = E[1/(M+2)] / E[1/(M+1)] for M further acceptors. What she did
 herself is not seen, so it is not what is charged: those who accepted and were not picked are charged like all others.
 Whoever is named took the task by consent, outside this account.
+
+Where tasks are posted, those are charged who looked and could have come, for all the tasks that they found, also for
+those behind one that they liked. Whether somebody looked is hidden; with probability q of it the factor is 1 - qθ, and
+-q·ln(1 - θ), the mean of what is charged, is at least -ln(1 - qθ).
 """
 
 from __future__ import annotations

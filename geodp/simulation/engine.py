@@ -33,7 +33,8 @@ from geodp.public.release import Cells, Points
 from geodp.scenario.schema import Scenario
 from geodp.server.rewards import RewardBudget
 from geodp.server.server import Server
-from geodp.simulation.answers import Accepted, Answers, AskedWorkers, People, ask, browse_nearest, pseudonyms
+from geodp.simulation.answers import Accepted, Answers, AskedWorkers, People, ask, pseudonyms
+from geodp.simulation.board import Board
 from geodp.simulation.disclosure import Disclosure, seen_outcomes
 from geodp.simulation.event_log import EventLog
 from geodp.simulation.phones import Phones
@@ -112,6 +113,7 @@ class Engine:
         self.waiting: list[Task] = []
         self.offered: dict[int, int] = {}
         self._posted: dict[int, float] = {}
+        self.board = Board(streams, scenario.server.looks_per_hour, scenario.server.tasks_per_look)
         self._short: dict[int, bool] = {}
         """Tasks offered to a region, and whether that region was planned short of the target."""
 
@@ -221,7 +223,7 @@ class Engine:
             yield self.env.timeout(number * batch_s - self.env.now)
             yield self.env.timeout(0)  # a release due at this very moment comes first
             self._on_progress(self.env.now / self.scenario.duration_s)
-            asked = self._post() if selected else self._offer()
+            asked = self._post(number) if selected else self._offer()
             if asked is not None:
                 self.env.process(self._answering(asked))
 
@@ -260,8 +262,8 @@ class Engine:
             self.log.add(self.env.now, Kind.OFFER, task=task.task, x_m=task.x_m, y_m=task.y_m, value=radius_m)
         return made
 
-    def _post(self) -> AskedWorkers | None:
-        """Post new tasks for all to see; every idle worker looks at the nearest open task she has not declined."""
+    def _post(self, batch: int) -> AskedWorkers | None:
+        """Post new tasks for all to see; some idle workers look at the nearest open ones they have not declined."""
         for offer in self._announce(self.server.post(self._take_waiting(), self.env.now)):
             self._posted[offer.task] = offer.reward
         deadline = self.env.now + self.scenario.server.answer_window_s
@@ -269,7 +271,8 @@ class Engine:
         if not posted:
             return None
         rewards = np.array([self._posted[task.task] for task in posted])
-        return browse_nearest(self.answers, posted, rewards, self._people(), self.disclosure.has_passed)
+        over_s = self.scenario.server.batch_s
+        return self.board.look(self.answers, posted, rewards, self._people(), moment=batch, over_s=over_s)
 
     def _answering(self, asked: AskedWorkers) -> Steps:
         """Wait for the window to close, then let the curator pick, task by task in order of arrival."""
@@ -285,6 +288,7 @@ class Engine:
         }
         self.disclosure.charge(seen_outcomes(asked, winners, gone))
         self.disclosure.keep_only(self.open)
+        self.board.keep_only(self.open)
 
     def _decide(self, task: Task, reward: float, yes: Accepted, *, notified: bool) -> list[int]:
         """Close a task with those who are picked and return them, or leave it to its next round."""
