@@ -120,6 +120,9 @@ class Tasks(Model):
     """What may be paid."""
     patience_s: float = bounded(SO_SHORT, default=900.0, ge=LEAST_INTERVAL_S)
     """A task not accepted after this time is given up, seconds."""
+    place_epsilon_per_m: float | None = Field(default=None, gt=0)
+    """Requesters blur the place of each task with planar Laplace noise, once, before the server sees it; ε per metre.
+    Those who are asked are told the true place. Only where workers are asked by name. null: the server knows it."""
     workers_per_task: int = Field(default=1, ge=1, le=100)
     """Workers whom a task needs at the same time; they share its reward evenly. More than one: `geocast` only."""
 

@@ -15,6 +15,7 @@ from geodp.public.events import Reason
 from geodp.public.messages import Answer, Circle, Named, Offer, Task
 from geodp.public.release import Cells, Points
 from geodp.server.assignment import Assignment, ServerView
+from geodp.server.named_workers import NamedWorkers
 from geodp.server.rewards import RewardBudget, funded
 
 
@@ -28,9 +29,12 @@ class Server:
     budget: RewardBudget
     minimum_reward: float
     workers_per_task: int = 1
+    task_epsilon_per_m: float | None = None
+    """ε per metre of the noise on the places of tasks (None: they are exact)."""
     records: list[dict[str, Any]] = field(default_factory=list)
     _latest: dict[int, dict[str, Any]] = field(default_factory=dict)
     _rounds: dict[int, int] = field(default_factory=dict)
+    _named: NamedWorkers = field(default_factory=NamedWorkers)
 
     def plan(self, tasks: Sequence[Task], release: Cells | Points | None, time_s: float) -> list[Offer]:
         """Decide offers for a batch: tasks seen for the first time, and tasks nobody took the last time."""
@@ -50,6 +54,9 @@ class Server:
                 round=number,
                 workers_per_task=self.workers_per_task,
                 asked={task.task: self._latest[task.task]["region"] or () for task in batch} if number else {},
+                named=self._named.asked,
+                engaged=self._named.engaged(time_s),
+                task_epsilon_per_m=self.task_epsilon_per_m,
             )
             planned = self.assignment.offers(batch, view)
             _require_offers(self.assignment, batch, planned, purse)
@@ -83,15 +90,18 @@ class Server:
         record = self._latest[answer.task]
         record["answered_s"] = answer.time_s
         record["winners"] = answer.winners
+        self._named.answered(answer)
         if answer.winners:
             self.budget.pay(record["reward"])
 
     def hear_completion(self, task: int, rounded_s: float) -> None:
         """Learn, coarsely, when a task was done."""
         self._latest[task]["completed_s"] = rounded_s
+        self._named.free(self._latest[task]["winners"], rounded_s)
 
     def give_up(self, task: int) -> None:
         """Close a task that nobody took; its reward returns to the budget."""
+        self._named.forget(task)
         record = self._latest.get(task)
         if record is not None and not record["winners"]:
             self.budget.give_back(record["reward"])
@@ -116,6 +126,7 @@ class Server:
             "answered_s": None,
             "completed_s": None,
         }
+        self._named.ask(task.task, target)
         self.records.append(record)
         self._latest[task.task] = record
         self._rounds[task.task] = number + 1

@@ -38,6 +38,7 @@ from geodp.simulation.board import Board
 from geodp.simulation.disclosure import Disclosure, seen_outcomes
 from geodp.simulation.event_log import EventLog
 from geodp.simulation.phones import Phones
+from geodp.simulation.requesters import places_told
 from geodp.simulation.worker_states import WorkerStates
 from geodp.streams import Streams
 from geodp.world.demand import Arrivals
@@ -236,7 +237,8 @@ class Engine:
 
     def _offer(self) -> AskedWorkers | None:
         """Plan offers and broadcast them; the curator, or each phone, knows who is meant, and the server does not."""
-        made = self._announce(self.server.plan(self._take_waiting(), self._newest, self.env.now))
+        told = places_told(self._take_waiting(), self.scenario.tasks.place_epsilon_per_m, self.region, self.streams)
+        made = self._announce(self.server.plan(told, self._newest, self.env.now))
         if not made:
             return None
         self._short |= {
@@ -374,4 +376,5 @@ def _server(scenario: Scenario) -> Server:
         budget=RewardBudget(reward.total or 0.0, scenario.expected_tasks()),
         minimum_reward=reward.minimum or 0.0,
         workers_per_task=scenario.tasks.workers_per_task,
+        task_epsilon_per_m=scenario.tasks.place_epsilon_per_m,
     )

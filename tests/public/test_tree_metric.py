@@ -90,7 +90,7 @@ def test_mean_distances_and_displacements_are_those_of_random_places() -> None:
     assert law.variance_m2 == pytest.approx((away**2).mean() / 2, rel=0.05)
 
 
-def _drawn(law: TreeChannel, place: np.ndarray, rng: np.random.Generator) -> np.ndarray:  # type: ignore[type-arg]
+def _drawn(law: TreeChannel, place: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw a leaf by its number in the ring of a drawn level, by rejection: slow, and unlike the phone's way."""
     level = rng.choice(law.level_law.size, p=law.level_law, size=place.size)
     leaf, missing = place.copy(), np.flatnonzero(level > 0)

@@ -56,6 +56,12 @@ class ServerView:
     """Workers who must accept; they share the reward evenly."""
     asked: Mapping[int, tuple[Rectangle, ...]] = field(default_factory=dict)
     """Regions of earlier offers, by task: a re-offer reaches all who were asked before."""
+    named: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Workers who were asked by name in earlier offers, by task."""
+    task_epsilon_per_m: float | None = None
+    """ε per metre of the planar Laplace noise with which requesters blur the places of tasks; None: they are exact."""
+    engaged: frozenset[str] = frozenset()
+    """Workers who, as far as the server was told, are on the way to a task, or have yet to answer to their name."""
 
     @property
     def least_reward(self) -> float:
