@@ -94,14 +94,18 @@ class Answers:
         self, task: Ids, worker: Ids, reward: Array, distance_m: Array, busy: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int8]:
         """Answer every (task, worker): the draw depends on that pair alone, so a re-offer meets the same mind."""
-        eager = 1.0 if self.eagerness is None else self.eagerness[worker]
-        chance = self.acceptance.probability(reward, distance_m, eager)
-        draw = self.streams.uniform("worker.answer", worker, task)
-        answer = np.where(draw < chance, _YES, _UNWILLING).astype(np.int8)
+        _, yes = self.minds(task, worker, reward, distance_m)
+        answer = np.where(yes, _YES, _UNWILLING).astype(np.int8)
         answer[distance_m > self.acceptance.max_travel_m] = _FAR
         answer[~self.acceptance.pays_enough(reward)] = _LOW
         answer[busy] = _BUSY
         return answer
+
+    def minds(self, task: Ids, worker: Ids, reward: Array, distance_m: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """Return with which probability each worker accepts each task, and whether she does."""
+        eager = 1.0 if self.eagerness is None else self.eagerness[worker]
+        chance = self.acceptance.probability(reward, distance_m, eager)
+        return chance, np.asarray(self.streams.uniform("worker.answer", worker, task) < chance)
 
     def log_refusals(self, asked: AskedWorkers, time_s: float, log: EventLog) -> None:
         """Log every no with its reason."""

@@ -100,7 +100,7 @@ def nearest_open(
         far, task = tree.query(here, k=np.arange(1, many + 1), distance_upper_bound=reach_m + _SLACK_M)
         row, worker, distance, choosable = _candidates(place, people, asking, far, task, reach_m)
         kept = np.flatnonzero(~_declined_rows(tasks, row, worker, has_declined))
-        rank = _rank_in_group(worker[kept])
+        rank = rank_in_group(worker[kept])
         sure = np.bincount(choosable[kept][distance[kept] < far[choosable[kept], -1] - _SLACK_M], minlength=asking.size)
         done = (sure >= count) | np.isinf(far[:, -1]) | (many == len(tasks))
         chosen = kept[(rank < count) & done[choosable[kept]]]
@@ -140,7 +140,7 @@ def _declined_rows(tasks: list[Task], row: Ids, worker: Ids, has_declined: HasDe
     return declined
 
 
-def _rank_in_group(group: Ids) -> Ids:
+def rank_in_group(group: Ids) -> Ids:
     """Return 0, 1, 2, … within each run of equal numbers."""
     first = np.flatnonzero(np.diff(group, prepend=-1))
     size = np.diff(np.append(first, group.size))

@@ -40,6 +40,7 @@ from geodp.simulation.event_log import EventLog
 from geodp.simulation.phones import Phones
 from geodp.simulation.requesters import places_told
 from geodp.simulation.worker_states import WorkerStates
+from geodp.simulation.yardstick import DEFAULT_TARGET, MOST_TASKS, MOST_WORKERS, Yardstick
 from geodp.streams import Streams
 from geodp.world.demand import Arrivals
 from geodp.world.motion import Motion
@@ -100,6 +101,7 @@ class Engine:
         acceptance = scenario.workers.acceptance
         eagerness = acceptance.eagerness(self.workers.size, streams.generator("world.eagerness"))
         self.answers = Answers(acceptance, streams, eagerness)
+        self.yardstick = _yardstick(scenario, self.answers, self.workers.size, world.arrivals.time_s.size)
         self.disclosure = Disclosure(acceptance, eagerness, self.workers.size, scenario.tasks.workers_per_task)
         self.phones = Phones(
             device=scenario.device.mechanism,
@@ -246,7 +248,15 @@ class Engine:
         }
         tasks = [self.open[offer.task] for offer in made]
         needed = self.scenario.tasks.workers_per_task
-        return ask(self.answers, tasks, made, self._people(), workers_of=self.phones.workers, needed=needed)
+        people = self._people()
+        self._compare(made, people)
+        return ask(self.answers, tasks, made, people, workers_of=self.phones.workers, needed=needed)
+
+    def _compare(self, offers: list[Offer], people: People) -> None:
+        """Measure what somebody who knew everything would do with these tasks."""
+        if self.yardstick is not None and offers:
+            rewards = np.array([offer.reward for offer in offers]) / self.scenario.tasks.workers_per_task
+            self.yardstick.measure([self.open[offer.task] for offer in offers], rewards, people, self.env.now)
 
     def _people(self) -> People:
         return People(*self.workers.positions(self.env.now), self.workers.busy)
@@ -266,15 +276,16 @@ class Engine:
 
     def _post(self, batch: int) -> AskedWorkers | None:
         """Post new tasks for all to see; some idle workers look at the nearest open ones they have not declined."""
-        for offer in self._announce(self.server.post(self._take_waiting(), self.env.now)):
-            self._posted[offer.task] = offer.reward
+        made, people = self._announce(self.server.post(self._take_waiting(), self.env.now)), self._people()
+        self._compare(made, people)
+        self._posted |= {offer.task: offer.reward for offer in made}
         deadline = self.env.now + self.scenario.server.answer_window_s
         posted = [self.open[task] for task in self._posted if self.open[task].expires_s >= deadline]
         if not posted:
             return None
         rewards = np.array([self._posted[task.task] for task in posted])
         over_s = self.scenario.server.batch_s
-        return self.board.look(self.answers, posted, rewards, self._people(), moment=batch, over_s=over_s)
+        return self.board.look(self.answers, posted, rewards, people, moment=batch, over_s=over_s)
 
     def _answering(self, asked: AskedWorkers) -> Steps:
         """Wait for the window to close, then let the curator pick, task by task in order of arrival."""
@@ -365,6 +376,15 @@ def _budgets(scenario: Scenario) -> dict[Account, float | Allowance]:
     central = Allowance() if scenario.curator is None else scenario.curator.budget.allowance(scenario.start_s)
     metric, item = Allowance(scenario.device.budget.epsilon_per_m), Allowance(scenario.device.budget.epsilon_per_item)
     return {Account.CENTRAL: central, Account.METRIC: metric, Account.ITEM: item}
+
+
+def _yardstick(scenario: Scenario, answers: Answers, workers: int, tasks: int) -> Yardstick | None:
+    """Return the yardstick, where it is asked for or the run is small enough to have one anyway."""
+    small = workers <= MOST_WORKERS and tasks <= MOST_TASKS
+    if not (small if scenario.yardstick is None else scenario.yardstick):
+        return None
+    target = getattr(scenario.server.assignment, "target_success", DEFAULT_TARGET)
+    return Yardstick(answers, target, scenario.tasks.workers_per_task)
 
 
 def _server(scenario: Scenario) -> Server:
