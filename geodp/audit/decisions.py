@@ -69,6 +69,16 @@ class DecisionsChanged:
             least[self.after[decision]] += min(no[decision], yes[decision] + least[decision])
         return float(max(most[-1], -least[-1]))
 
+    @property
+    def parts(self) -> Array:
+        """What each decision may tell at most by itself, in nats."""
+        return np.asarray(np.abs(self.true - self.other).max(axis=1))
+
+    @property
+    def shows_bits(self) -> bool:
+        """Whether last bits may tell something: these are whole numbers."""
+        return False
+
     def answers(self, noise: Noise, present: bool, samples: int) -> Array:
         """Draw answers, one per row, with nothing (-1) for what is not asked any more."""
         drawn = np.empty((samples, self.columns))

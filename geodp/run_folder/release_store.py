@@ -23,6 +23,7 @@ from geodp.public.release import (
     Points,
     QuadtreeCells,
 )
+from geodp.public.tree_metric import TreeChannel
 from geodp.run_folder.folder import read_json, write_json
 from geodp.storage.stamp import SIMULATED, write_simulated
 
@@ -39,7 +40,11 @@ _TYPES: dict[str, type[Cells | Points]] = {
     "points": Points,
     "estimate": DensityEstimate,
 }
-_CHANNELS = {"planar_laplace": channels.PlanarLaplaceChannel, "planar_geometric": channels.PlanarGeometricChannel}
+_CHANNELS = {
+    "planar_laplace": channels.PlanarLaplaceChannel,
+    "planar_geometric": channels.PlanarGeometricChannel,
+    "tree": TreeChannel,
+}
 
 
 def write_release(folder: Path, index: int, release: Cells | Points) -> None:

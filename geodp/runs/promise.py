@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
 def promise_lines(run: RunFolder) -> list[str]:
     """Return the promise as Markdown paragraphs; epsilon and epsilon per metre stand apart and are never added."""
-    return [_device(run), _all_reports(run), *_histories(run), *_releases(run), *_publications(run), _total(run)]
+    return [
+        _device(run),
+        _all_reports(run),
+        _tasks(run),
+        *_histories(run),
+        *_releases(run),
+        *_publications(run),
+        _total(run),
+    ]
 
 
 def _device(run: RunFolder) -> str:
@@ -37,6 +45,15 @@ def _all_reports(run: RunFolder) -> str:
     text = _report_guarantee(run).together(reports, f"**All {reports:,} reports of one phone**")
     budget = run.scenario.device.budget.epsilon_per_m
     return text + (f" The budget is {budget:.4g} per metre." if budget is not None else "")
+
+
+def _tasks(run: RunFolder) -> str:
+    """Say what is promised to requesters, whose accounts are not those of workers."""
+    rate = run.scenario.tasks.place_epsilon_per_m
+    if rate is None:
+        return ""
+    promise = Guarantee.per_metre(rate * run.region.stretch)
+    return f"**Requesters**, the place of each task, told once: {as_words(promise.sentence())}"
 
 
 def _report_guarantee(run: RunFolder) -> Guarantee:

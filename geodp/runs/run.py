@@ -36,7 +36,7 @@ from geodp.storage.folders import whole_folder
 from geodp.storage.manifest import MANIFEST, seal
 from geodp.storage.stamp import SIMULATED, write_simulated
 from geodp.streams import Streams
-from geodp.tables.notices import gather_notices
+from geodp.tables.notices import gather_notices, notice
 
 Progress = Callable[[str, float], None]
 """Called with a phase and the share of it that is done."""
@@ -213,6 +213,10 @@ def _simulate(scenario: Scenario, world: World, folder: Path, say: Progress, *, 
         say("publications", 0.0)
         write_publications(scenario, records, streams, folder)
     write_simulated(paths.frame(), folder / "truth" / "paths.parquet")
+    if engine.yardstick is not None:
+        write_simulated(engine.yardstick.frame(), folder / "truth" / "yardstick.parquet")
+    elif scenario.yardstick is None:
+        notice("The yardstick of an omniscient server was left out of so large a run: `yardstick: true` measures it.")
     if positions.parts:
         write_simulated(positions.frame(), folder / "truth" / "reports.parquet")
     write_json(folder / "truth" / "world.json", {**SIMULATED, "workers": world.population.size})

@@ -221,6 +221,20 @@ def _plans_for_several(scenario: Scenario) -> Iterator[Finding]:
         yield ("tasks.workers_per_task", "server.assignment", "server.mode"), "tasks.workers_per_task", text
 
 
+def _places_told(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse blurred places of tasks where offers go to places: those are drawn about the true one."""
+    server = scenario.server
+    by_name = server.mode == "server_assigned" and not (
+        server.assignment.plans_circles or server.assignment.plans_regions
+    )
+    if scenario.tasks.place_epsilon_per_m is not None and not by_name:
+        text = (
+            "the places of tasks can be blurred only where the server asks workers by name: use the assignment "
+            "'reachability', 'nearest_report' or 'tree_matching', or leave it out"
+        )
+        yield ("tasks.place_epsilon_per_m", "server.assignment", "server.mode"), "tasks.place_epsilon_per_m", text
+
+
 def _reward(scenario: Scenario) -> Iterator[Finding]:
     reward = scenario.tasks.reward
     if reward.total is None or reward.minimum is None:
@@ -372,6 +386,15 @@ def _times(scenario: Scenario) -> Iterator[Finding]:
 _FILE_CHECKS = (_files, _region_file, _public_files)
 _SIZE_CHECKS = (_too_many_tasks, _too_large)
 _CHECKS = (
-    *(_data, _mobility_fits, _assignment_can_read, _solver_fits, _plans_for_several, _reward, _public_count),
+    *(
+        _data,
+        _mobility_fits,
+        _assignment_can_read,
+        _solver_fits,
+        _plans_for_several,
+        _places_told,
+        _reward,
+        _public_count,
+    ),
     *(_publications, _cells_fit, _budget, _phone_budgets, _categories, _times),
 )

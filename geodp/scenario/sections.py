@@ -120,6 +120,9 @@ class Tasks(Model):
     """What may be paid."""
     patience_s: float = bounded(SO_SHORT, default=900.0, ge=LEAST_INTERVAL_S)
     """A task not accepted after this time is given up, seconds."""
+    place_epsilon_per_m: float | None = Field(default=None, gt=0)
+    """Requesters blur the place of each task with planar Laplace noise, once, before the server sees it; ε per metre.
+    Those who are asked are told the true place. Only where workers are asked by name. null: the server knows it."""
     workers_per_task: int = Field(default=1, ge=1, le=100)
     """Workers whom a task needs at the same time; they share its reward evenly. More than one: `geocast` only."""
 
@@ -226,6 +229,12 @@ class ServerSection(Model):
     mode: Literal["server_assigned", "worker_selected"] = "server_assigned"
     """`server_assigned`: offers go to a circle around the task; `worker_selected`: tasks are posted for all, and
     workers take the nearest one they like (circles are not used)."""
+    looks_per_hour: float | None = bounded("nobody looks so often", default=0.25, gt=0, le=3600)
+    """With `worker_selected`: how often a worker without a task looks at what is posted, mean per hour, at random
+    moments. The default, four times in sixteen hours, is our choice: no source states it. null: in every batch."""
+    tasks_per_look: int = bounded("nobody reads on", default=5, ge=1, le=1000)
+    """With `worker_selected`: how many of the nearest open tasks that she has not declined she then considers, nearest
+    first, until she accepts one. The default is our choice: what a phone shows without scrolling."""
     assignment: Annotated[SerializeAsAny[Assignment], Slot("assignment", "reward_radius")] = _default(
         "reward_radius", "assignment"
     )
@@ -240,6 +249,17 @@ class ServerSection(Model):
     """How often a task nobody accepted is offered again, to a wider circle."""
     completion_rounding_s: float = bounded(SO_SHORT, default=300.0, ge=LEAST_INTERVAL_S)
     """The server learns completion times rounded up to a multiple of this, seconds."""
+
+    @model_validator(mode="after")
+    def _looks_at_a_board(self) -> Self:
+        """Refuse settings of the board where there is none, unless they say what they would be anyway."""
+        if self.mode == "worker_selected":
+            return self
+        fields = type(self).model_fields
+        for name in ("looks_per_hour", "tasks_per_look"):
+            if name in self.model_fields_set and getattr(self, name) != fields[name].default:
+                raise ValueError(f"{name} has no effect without mode: worker_selected: leave it out")
+        return self
 
 
 class MapSection(Model):

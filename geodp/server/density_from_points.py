@@ -22,6 +22,7 @@ from geodp.geometry import Array, Grid, Region
 from geodp.public.channels import Channel, FiniteChannel, PlanarGeometricChannel
 from geodp.public.em_deconvolution import deconvolve
 from geodp.public.release import DensityEstimate, Points
+from geodp.public.tree_metric import TreeChannel
 
 MOST_CELLS_PER_SIDE = 200
 _CELLS_PER_SCALE = 2.0  # cells per 1/ε: far finer than anything that can be seen through the noise
@@ -32,6 +33,7 @@ _REPLAYS = 24
 _EM_PASSES = 12
 _EM_SMOOTHING_CELLS = 0.6
 _EM_REPLAYS = 12
+_MOST_SQUARES = 2_500  # of a tree: every one is compared with every other
 _REPLAY_SEED = 0  # any will do; fixed, so that the same reports always give the same plan
 
 
@@ -40,6 +42,8 @@ def density_from_points(points: Points, region: Region) -> DensityEstimate:
     """Estimate the density of workers over the region from what their phones reported."""
     if isinstance(points.channel, FiniteChannel):
         return _by_sharing_out(points, points.channel)
+    if isinstance(points.channel, TreeChannel):
+        return _by_sharing_out(points, points.channel.coarse(_MOST_SQUARES))
     grid = Grid.fit(region, _cell_m(points, region))
     reports = ReportsOnTorus.of(points, grid, region)
     even = spread_evenly(reports, region)

@@ -18,6 +18,7 @@ from geodp.server.assignment import Assignment, ServerView
 from geodp.server.capped import CappedAssignment
 from geodp.server.density_change import DensityChange
 from geodp.server.feedback import Feedback
+from geodp.server.named_workers import NamedWorkers
 from geodp.server.rewards import RewardBudget, funded
 
 
@@ -34,9 +35,12 @@ class Server:
     answer_window_s: float = 30.0
     trusted: bool = True
     """Whether a curator passes offers on."""
+    task_epsilon_per_m: float | None = None
+    """ε per metre of the noise on the places of tasks (None: they are exact)."""
     records: list[dict[str, Any]] = field(default_factory=list)
     _latest: dict[int, dict[str, Any]] = field(default_factory=dict)
     _rounds: dict[int, int] = field(default_factory=dict)
+    _named: NamedWorkers = field(default_factory=NamedWorkers)
     _feedback: Feedback | None = field(init=False)
     _change: DensityChange = field(default_factory=DensityChange)
 
@@ -70,6 +74,9 @@ class Server:
                 change_per_s=self._change.per_s,
                 answer_window_s=self.answer_window_s,
                 trusted=self.trusted,
+                named=self._named.asked,
+                engaged=self._named.engaged(time_s),
+                task_epsilon_per_m=self.task_epsilon_per_m,
             )
             planned = self.assignment.offers(batch, view)
             _require_offers(self.assignment, batch, planned, purse)
@@ -103,6 +110,7 @@ class Server:
         record = self._latest[answer.task]
         record["answered_s"] = answer.time_s
         record["winners"] = answer.winners
+        self._named.answered(answer)
         if answer.winners:
             self.budget.pay(record["reward"])
         if self._feedback is not None:
@@ -111,9 +119,11 @@ class Server:
     def hear_completion(self, task: int, rounded_s: float) -> None:
         """Learn, coarsely, when a task was done."""
         self._latest[task]["completed_s"] = rounded_s
+        self._named.free(self._latest[task]["winners"], rounded_s)
 
     def give_up(self, task: int) -> None:
         """Close a task that nobody took; its reward returns to the budget."""
+        self._named.forget(task)
         record = self._latest.get(task)
         if record is not None and not record["winners"]:
             self.budget.give_back(record["reward"])
@@ -141,6 +151,7 @@ class Server:
             "answered_s": None,
             "completed_s": None,
         }
+        self._named.ask(task.task, target)
         self.records.append(record)
         self._latest[task.task] = record
         self._rounds[task.task] = number + 1

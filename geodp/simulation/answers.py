@@ -18,7 +18,7 @@ from geodp.simulation.range_join import range_join, rectangle_join
 from geodp.streams import Streams
 
 Ids = npt.NDArray[np.int64]
-_BUSY, _LOW, _FAR, _UNWILLING, _YES, _APART, _OUT = range(7)
+_BUSY, _LOW, _FAR, _UNWILLING, _YES, _NOT_REACHED, _APART, _OUT = range(8)
 _PICKED, _NOT_PICKED, _TAKEN = reason_codes([Reason.PICKED, Reason.NOT_PICKED, Reason.TAKEN])
 _CODES = reason_codes([Reason.BUSY, Reason.LOW_REWARD, Reason.TOO_FAR, Reason.UNWILLING, Reason.NONE])
 
@@ -65,8 +65,8 @@ class AskedWorkers:
 
     @property
     def notified(self) -> npt.NDArray[np.bool_]:
-        """Tell which rows are people who were asked in this round; the others' phones did not take part in it."""
-        return np.asarray(self.answer < _APART)
+        """Tell which rows are people who were asked now; others did not come to it, or their phones took no part."""
+        return np.asarray(self.answer < _NOT_REACHED)
 
     def by_task(self) -> Iterator[tuple[Task, float, slice]]:
         """Yield each task with its reward and its rows, in order of arrival."""
@@ -77,9 +77,14 @@ class AskedWorkers:
     def could_come(self) -> npt.NDArray[np.bool_]:
         """Tell whose answer could have been a yes; the busy, far and underpaid could only say no.
 
-        Where phones thin out, this holds of every phone that the offer means: nobody sees which of them took part.
+        Whoever liked a nearer task on the board could have come to a further one, had she not. Where phones thin out,
+        every phone that the offer means could have: nobody sees which of them took part.
         """
-        return np.asarray((self.answer == _YES) | (self.answer == _UNWILLING) | (self.answer == _APART))
+        return np.isin(self.answer, (_YES, _UNWILLING, _NOT_REACHED, _APART))
+
+    def declined(self, rows: slice) -> Ids:
+        """Return those who said no, of one task's rows."""
+        return np.asarray(self.worker[rows][self.notified[rows] & (self.answer[rows] != _YES)])
 
     def accepted(self, rows: slice) -> Accepted:
         """Return those who said yes, of one task's rows."""
@@ -97,13 +102,17 @@ class Answers:
         self, task: Ids, worker: Ids, reward: Array, distance_m: Array, busy: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int8]:
         """Answer every (task, worker): the draw depends on that pair alone, so a re-offer meets the same mind."""
-        chance = self.acceptance.probability(reward, distance_m, self._eager(worker))
-        draw = self.streams.uniform("worker.answer", worker, task)
-        answer = np.where(draw < chance, _YES, _UNWILLING).astype(np.int8)
+        _, yes = self.minds(task, worker, reward, distance_m)
+        answer = np.where(yes, _YES, _UNWILLING).astype(np.int8)
         answer[distance_m > self.acceptance.max_travel_m] = _FAR
         answer[~self.acceptance.pays_enough(reward)] = _LOW
         answer[busy] = _BUSY
         return answer
+
+    def minds(self, task: Ids, worker: Ids, reward: Array, distance_m: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """Return with which probability each worker accepts each task, and whether she does."""
+        chance = self.acceptance.probability(reward, distance_m, self._eager(worker))
+        return chance, np.asarray(self.streams.uniform("worker.answer", worker, task) < chance)
 
     def _eager(self, worker: Ids) -> Array | float:
         return 1.0 if self.eagerness is None else self.eagerness[worker]
@@ -407,26 +416,20 @@ def _places(tasks: Sequence[Task], index: Ids) -> tuple[Array, Array]:
     return np.array([task.x_m for task in tasks])[index], np.array([task.y_m for task in tasks])[index]
 
 
-def browse_nearest(
-    answers: Answers,
-    tasks: list[Task],
-    rewards: Array,
-    people: People,
-    has_declined: Callable[[int, Ids], npt.NDArray[np.bool_]],
-) -> AskedWorkers:
-    """Let every idle worker look at the nearest posted task within her reach that she has not declined yet."""
-    reach = Circle(answers.acceptance.max_travel_m)
-    task, worker, distance = _in_circles([(i, reach) for i in range(len(tasks))], tasks, people)
-    keep = ~people.busy[worker]
-    for index in range(len(tasks)):
-        rows = slice(*np.searchsorted(task, [index, index + 1]).tolist())
-        keep[rows] &= ~has_declined(tasks[index].task, worker[rows])
-    task, worker, distance = task[keep], worker[keep], distance[keep]
-    order = np.lexsort((task, distance, worker))
-    nearest = order[np.unique(worker[order], return_index=True)[1]]
-    nearest = nearest[np.argsort(task[nearest], kind="stable")]
-    found = (task[nearest], worker[nearest], distance[nearest])
-    return _answered(answers, tasks, rewards, found, people, np.ones(len(tasks)))
+def browse(answers: Answers, tasks: list[Task], rewards: Array, found: Found, people: People) -> AskedWorkers:
+    """Let workers consider what each finds on the board, nearest first, until one accepts a task.
+
+    Those tasks that come after it she has not come to: no answer is known, but she could have taken one of them.
+    """
+    asked = _answered(answers, tasks, rewards, found, people, np.ones(len(tasks)))
+    index, worker, distance = found
+    order = np.lexsort((index, distance, worker))
+    first = np.flatnonzero(np.diff(worker[order], prepend=-1))
+    yes = np.cumsum(asked.answer[order] == _YES)
+    before = yes - (asked.answer[order] == _YES)
+    before -= np.repeat(before[first], np.diff(np.append(first, order.size)))
+    asked.answer[order[before > 0]] = _NOT_REACHED
+    return asked
 
 
 def _answered(

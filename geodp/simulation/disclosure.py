@@ -10,6 +10,10 @@ Under a recipient cap with a secret random order, those who were asked are charg
 that she displaces somebody: "nobody" may get more likely by a factor of at most 1 + πθ'/(1 - θ'), θ' the largest θ, and
 a named winner less likely by at most 1/K more. With the nearest first there is no finite bound, and none is stated.
 Whoever is named took the task by consent, outside this account.
+
+Where tasks are posted, those are charged who looked and could have come, for all the tasks that they found, also for
+those behind one that they liked. Whether somebody looked is hidden; with probability q of it the factor is 1 - qθ, and
+-q·ln(1 - θ), the mean of what is charged, is at least -ln(1 - qθ).
 """
 
 from __future__ import annotations

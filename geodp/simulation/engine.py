@@ -43,15 +43,17 @@ from geodp.simulation.answers import (
     OfferTruth,
     People,
     ask,
-    browse_nearest,
     find_meant,
     offer_truth,
     pseudonyms,
 )
+from geodp.simulation.board import Board
 from geodp.simulation.disclosure import Disclosure, seen_outcomes
 from geodp.simulation.event_log import EventLog
 from geodp.simulation.phones import Phones
+from geodp.simulation.requesters import places_told
 from geodp.simulation.worker_states import WorkerStates
+from geodp.simulation.yardstick import DEFAULT_TARGET, MOST_TASKS, MOST_WORKERS, Yardstick
 from geodp.streams import Streams
 from geodp.world.demand import Arrivals
 from geodp.world.motion import Motion
@@ -113,6 +115,7 @@ class Engine:
         acceptance = scenario.workers.acceptance
         eagerness = acceptance.eagerness(self.workers.size, streams.generator("world.eagerness"))
         self.answers = Answers(acceptance, streams, eagerness)
+        self.yardstick = _yardstick(scenario, self.answers, self.workers.size, world.arrivals.time_s.size)
         self.disclosure = Disclosure(acceptance, eagerness, self.workers.size, scenario.tasks.workers_per_task)
         self.phones = Phones(
             device=scenario.device.mechanism,
@@ -127,6 +130,7 @@ class Engine:
         self.waiting: list[Task] = []
         self.offered: dict[int, int] = {}
         self._posted: dict[int, float] = {}
+        self.board = Board(streams, scenario.server.looks_per_hour, scenario.server.tasks_per_look)
         self._short: dict[int, bool] = {}
         """Tasks offered to a region, and whether that region was planned short of the target."""
         self._notified: set[int] = set()
@@ -245,7 +249,7 @@ class Engine:
             yield self.env.timeout(0)  # a release due at this very moment comes first
             self._on_progress(self.env.now / self.scenario.duration_s)
             if selected:
-                asked = self._post()
+                asked = self._post(number)
                 if asked is not None:
                     self.env.process(self._answering(asked))
                 continue
@@ -262,7 +266,8 @@ class Engine:
 
     def _offer(self) -> Meant | None:
         """Plan offers and broadcast them; the curator, or each phone, knows who is meant, and the server does not."""
-        made = self._announce(self.server.plan(self._take_waiting(), self._newest, self.env.now))
+        told = places_told(self._take_waiting(), self.scenario.tasks.place_epsilon_per_m, self.region, self.streams)
+        made = self._announce(self.server.plan(told, self._newest, self.env.now))
         if not made:
             return None
         self._short |= {
@@ -272,6 +277,7 @@ class Engine:
         workers_of = partial(self.phones.workers, asked_by=self.scenario.server.assignment.kind)
         meant = find_meant(tasks, made, people, workers_of, self.streams, self._asked_before)
         self._note_truth(meant, people)
+        self._compare(made, people)
         return meant
 
     def _note_truth(self, meant: Meant, people: People) -> None:
@@ -296,6 +302,12 @@ class Engine:
             if any(offer.nearest_first and offer.caps for offer in meant.offers):
                 self.disclosure.disclose_without_bound(asked.worker[asked.notified])
 
+    def _compare(self, offers: list[Offer], people: People) -> None:
+        """Measure what somebody who knew everything would do with these tasks."""
+        if self.yardstick is not None and offers:
+            rewards = np.array([offer.reward for offer in offers]) / self.scenario.tasks.workers_per_task
+            self.yardstick.measure([self.open[offer.task] for offer in offers], rewards, people, self.env.now)
+
     def _people(self) -> People:
         return People(*self.workers.positions(self.env.now), self.workers.busy)
 
@@ -312,16 +324,18 @@ class Engine:
             self.log.add(self.env.now, Kind.OFFER, task=task.task, x_m=task.x_m, y_m=task.y_m, value=radius_m)
         return made
 
-    def _post(self) -> AskedWorkers | None:
-        """Post new tasks for all to see; every idle worker looks at the nearest open task she has not declined."""
-        for offer in self._announce(self.server.post(self._take_waiting(), self.env.now)):
-            self._posted[offer.task] = offer.reward
+    def _post(self, batch: int) -> AskedWorkers | None:
+        """Post new tasks for all to see; some idle workers look at the nearest open ones they have not declined."""
+        made, people = self._announce(self.server.post(self._take_waiting(), self.env.now)), self._people()
+        self._compare(made, people)
+        self._posted |= {offer.task: offer.reward for offer in made}
         deadline = self.env.now + self.scenario.server.answer_window_s
         posted = [self.open[task] for task in self._posted if self.open[task].expires_s >= deadline]
         if not posted:
             return None
         rewards = np.array([self._posted[task.task] for task in posted])
-        return browse_nearest(self.answers, posted, rewards, self._people(), self.disclosure.has_passed)
+        over_s = self.scenario.server.batch_s
+        return self.board.look(self.answers, posted, rewards, people, moment=batch, over_s=over_s)
 
     def _answering(self, asked: AskedWorkers, is_last: Callable[[int], bool] = lambda _: True) -> Steps:
         """Wait for the window to close, then let the curator pick, task by task in order of arrival.
@@ -344,6 +358,7 @@ class Engine:
         }
         self.disclosure.charge(seen_outcomes(asked, winners, gone))
         self.disclosure.keep_only(self.open)
+        self.board.keep_only(self.open)
 
     def _remember_asked(self, asked: AskedWorkers) -> None:
         for task, _, rows in asked.by_task():
@@ -429,6 +444,15 @@ def _budgets(scenario: Scenario) -> dict[Account, float | Allowance]:
     return {Account.CENTRAL: central, Account.METRIC: metric, Account.ITEM: item}
 
 
+def _yardstick(scenario: Scenario, answers: Answers, workers: int, tasks: int) -> Yardstick | None:
+    """Return the yardstick, where it is asked for or the run is small enough to have one anyway."""
+    small = workers <= MOST_WORKERS and tasks <= MOST_TASKS
+    if not (small if scenario.yardstick is None else scenario.yardstick):
+        return None
+    target = getattr(scenario.server.assignment, "target_success", DEFAULT_TARGET)
+    return Yardstick(answers, target, scenario.tasks.workers_per_task)
+
+
 def _server(scenario: Scenario) -> Server:
     section, reward = scenario.server, scenario.tasks.reward
     return Server(
@@ -440,4 +464,5 @@ def _server(scenario: Scenario) -> Server:
         workers_per_task=scenario.tasks.workers_per_task,
         answer_window_s=section.answer_window_s,
         trusted=scenario.curator is not None,
+        task_epsilon_per_m=scenario.tasks.place_epsilon_per_m,
     )

@@ -12,8 +12,8 @@ import pytest
 
 from geodp.audit.auditor import audit_cases
 from geodp.audit.decisions import NO, NOT_ASKED, YES, DecisionsChanged, Step
+from geodp.audit.following import follow
 from geodp.audit.sampled import sampled_answers
-from geodp.audit.transcript import follow
 from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.privacy.primitives import decide_in_series

@@ -552,3 +552,13 @@ def test_a_venue_list_of_another_town_is_refused_by_the_check(tmp_path: Path) ->
                                            {"path": "visits", "venues": "venues"}.items()}  # fmt: skip
     found = problems({"workers.visit_source": histories})["workers.visit_source"]
     assert found == "venues.csv: no venue of the public list lies inside the region"
+
+
+@pytest.mark.parametrize("key", ["looks_per_hour", "tasks_per_look"])
+def test_settings_of_the_board_are_refused_where_there_is_none(key: str) -> None:
+    with pytest.raises(ScenarioError, match=f"{key} has no effect without mode: worker_selected"):
+        small({f"server.{key}": 7})
+    posted = small({"server.mode": "worker_selected", f"server.{key}": 7, "curator": None})
+    assert getattr(posted.server, key) == 7
+    written = small({"server.looks_per_hour": 0.25, "server.tasks_per_look": 5})  # a resolved scenario says so
+    assert written.server == small().server

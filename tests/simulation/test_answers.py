@@ -6,7 +6,7 @@ import pytest
 
 from geodp.public.acceptance.linear import Linear
 from geodp.public.messages import Circle, Named, Offer, Region, Task
-from geodp.simulation.answers import Answers, AskedWorkers, People, ask, browse_nearest, find_meant
+from geodp.simulation.answers import Answers, AskedWorkers, People, ask, find_meant
 from geodp.streams import Streams
 
 RNG = np.random.default_rng(7)
@@ -66,15 +66,3 @@ def test_workers_who_share_a_task_answer_to_their_share() -> None:
     alone, _ = asked(Circle(900.0))
     shared, _ = asked(Circle(900.0), needed=3)
     assert (alone.rewards.tolist(), shared.rewards.tolist()) == ([6.0], [2.0])
-
-
-def test_idle_workers_look_at_the_nearest_task_that_they_have_not_declined() -> None:
-    def nobody(_: int, worker: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        return np.zeros(worker.size, dtype=np.bool_)
-
-    found = browse_nearest(ANSWERS, TASKS, np.full(6, 6.0), PEOPLE, nobody)
-    far = np.stack([np.hypot(PEOPLE.x_m - task.x_m, PEOPLE.y_m - task.y_m) for task in TASKS])
-    could = np.flatnonzero((far.min(axis=0) <= 2000.0) & ~PEOPLE.busy)
-    assert sorted(found.worker.tolist()) == could.tolist()
-    task = np.repeat(np.arange(6), np.diff(found.border))
-    assert task.tolist() == far.argmin(axis=0)[found.worker].tolist()

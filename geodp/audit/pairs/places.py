@@ -13,6 +13,7 @@ from geodp.audit.pairs import chosen_pairs, random_pairs
 from geodp.device import Device
 from geodp.device.planar import PlanarDevice
 from geodp.device.planar_geometric import PlanarGeometric
+from geodp.device.tree_obfuscation import TreeObfuscation
 from geodp.geometry import EARTH_RADIUS_M, Array, Grid, Region
 from geodp.privacy.audit_case import AnyCase, AuditCase, CheckedCase, ExactCase, TranscriptCase
 from geodp.privacy.noise import Noise, SimulatedNoise
@@ -54,6 +55,67 @@ def chosen_grid_points(device: PlanarGeometric) -> list[AnyCase]:
     before, after = 0.499 * step_m, 0.501 * step_m
     hair = device.guarantee().at_distance(math.sqrt(2) * (after - before))
     return _cases(device, {**pairs, "a hair apart": ((before, before), (after, after), hair)}, _box(half_m))
+
+
+@chosen_pairs.of(TreeObfuscation)
+def chosen_leaves(device: TreeObfuscation) -> list[AnyCase]:
+    """Return pairs that meet at each level of the tree, from a corner and from beside the first cut."""
+    region = _box(10 / device.epsilon_per_m)
+    tree = device.channel(region).tree
+    side, found = tree.grid.columns, list[AnyCase]()
+    for name, start in {"corner": 0, "beside the first cut": side * (side // 2) + side // 2 - 1}.items():
+        for level in range(1, tree.levels + 1):
+            other = start ^ (1 << (level - 1)) * (side + 1)  # in the opposite quarter, at the same place of it
+            ends = [(float(x[0]), float(y[0])) for x, y in (tree.centres(np.array([leaf])) for leaf in (start, other))]
+            found.append(_leaf_case(device, f"{name}, meeting at level {level}", ends[0], ends[1], region))
+    return found
+
+
+def _leaf_case(device: TreeObfuscation, name: str, here: Place, there: Place, region: Region) -> AuditCase:
+    """Return two leaves to sample: the event is that a report is nearer to the first by all their distance."""
+    law = device.channel(region)
+    leaves = tuple(int(law.tree.locate(*place)) for place in (here, there))
+
+    def draw(noise: Noise, present: bool, samples: int) -> Array:
+        places = np.full((samples, 2), here if present else there)
+        return np.column_stack(_reported(device, places, places, region, noise, present))
+
+    def nearer(reports: Array) -> Array:
+        leaf = law.tree.locate(reports[:, 0], reports[:, 1])
+        far = [law.tree.distance_m[law.tree.meeting_level(leaf, end)] for end in leaves]
+        return np.asarray(far[1] - far[0])
+
+    apart_m = law.tree.between_m(here, there)
+    claimed = device.guarantee(region).at_distance(apart_m)
+    laws = partial(_leaf_laws, device, here, there, region)
+    return AuditCase(name, claimed, draw, nearer, threshold=0.99 * apart_m, exact=laws)
+
+
+def _leaf_laws(device: TreeObfuscation, here: Place, there: Place, region: Region) -> tuple[Array, Array]:
+    """Return the exact probability of every leaf on either place."""
+    law = device.channel(region)
+    first, second = (law.law_of(int(law.tree.locate(*place))) for place in (here, there))
+    return first, second
+
+
+@random_pairs.of(TreeObfuscation)
+def random_leaves(device: TreeObfuscation, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
+    """Return random places, a hair, a step or a town apart, with the exact laws of their reports."""
+    region, found = _box(_HALF_SIDE_M), list[CheckedCase]()
+    tree = device.channel(region).tree
+    for number in range(count):
+        x, y = rng.uniform(-_HALF_SIDE_M, _HALF_SIDE_M, 2)
+        away = rng.normal(0.0, float(rng.choice([0.01, 50.0, 2000.0])), 2)
+        here = (float(x), float(y))
+        there = (
+            float(np.clip(x + away[0], -_HALF_SIDE_M, _HALF_SIDE_M)),
+            float(np.clip(y + away[1], -_HALF_SIDE_M, _HALF_SIDE_M)),
+        )
+        apart_m = tree.between_m(here, there)
+        name = f"random places {number + 1}, {math.dist(here, there):.3g} m apart, {apart_m:.3g} m along the tree"
+        claimed = device.guarantee(region).at_distance(apart_m)
+        found.append(ExactCase(name, claimed, partial(_leaf_laws, device, here, there, region)))
+    return found
 
 
 @random_pairs.of(Device)

@@ -64,6 +64,12 @@ class ServerView:
     """How long a round of offers takes, seconds."""
     trusted: bool = True
     """Whether a curator passes offers on, and can count those whom it asks; otherwise phones decide by themselves."""
+    named: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Workers who were asked by name in earlier offers, by task."""
+    task_epsilon_per_m: float | None = None
+    """ε per metre of the planar Laplace noise with which requesters blur the places of tasks; None: they are exact."""
+    engaged: frozenset[str] = frozenset()
+    """Workers who, as far as the server was told, are on the way to a task, or have yet to answer to their name."""
 
     @property
     def least_reward(self) -> float:

@@ -19,6 +19,7 @@ from geodp.public.channels import Channel
 from geodp.public.events import Note, Reason
 from geodp.public.messages import Named, Offer, Task
 from geodp.public.release import Cells, Points
+from geodp.public.tree_metric import TreeChannel
 from geodp.server.assignment import Assignment, ServerView
 
 
@@ -130,7 +131,7 @@ def expected_acceptance(acceptance: Acceptance, reward: float, channel: Any) -> 
         distance = np.linspace(0.0, acceptance.max_travel_m, 10 * _DISTANCES)
         return ExpectedAcceptance(distance, acceptance.probability(reward, distance))
     radius = _displacements(channel)
-    distance = np.linspace(0.0, acceptance.max_travel_m + _FURTHEST / channel.epsilon_per_m, _DISTANCES)
+    distance = np.linspace(0.0, acceptance.max_travel_m + _furthest(channel), _DISTANCES)
     turn = np.cos((np.arange(_ANGLES) + 0.5) * np.pi / _ANGLES)
     probability = np.empty(_DISTANCES)
     for place, reported in enumerate(distance):
@@ -141,8 +142,15 @@ def expected_acceptance(acceptance: Acceptance, reward: float, channel: Any) -> 
 
 
 def _displacements(channel: Channel) -> Array:
-    """Return evenly weighted radii of the planar Laplace law, whose radius is Gamma(2, 1/ε)."""
+    """Return evenly weighted distances between place and report; a planar Laplace's radius is Gamma(2, 1/ε)."""
     from scipy.special import gammaincinv
 
+    if isinstance(channel, TreeChannel):
+        return channel.displacement_quantiles(_RADII)
     level = (np.arange(_RADII) + 0.5) / _RADII
     return np.asarray(gammaincinv(2.0, level) / channel.epsilon_per_m)
+
+
+def _furthest(channel: Channel) -> float:
+    """Return how far nearly all reports lie from their places at most."""
+    return float(_displacements(channel)[-1]) if isinstance(channel, TreeChannel) else _FURTHEST / channel.epsilon_per_m
