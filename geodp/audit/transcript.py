@@ -227,6 +227,7 @@ class Retold(_Followed):
         if after is None:
             self._series.append([])
         self._require(bool(self._series) and bool((place < self._yes.size).all()))
+        self.hid.append(True)
         follows = (place >= 0) & np.append(self._yes, False)[place]
         self._series[-1].append(Step(earlier.true, now, np.where(follows, place, -1)))
         self._yes = np.asarray(earlier.answer == YES)

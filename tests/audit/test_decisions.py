@@ -115,7 +115,7 @@ def test_what_follows_a_no_is_added_in_full() -> None:
 def test_which_decision_follows_which_must_not_depend_on_data() -> None:
     def release(noise: Noise, people: int) -> list[np.ndarray]:
         decide_in_series(np.zeros((2, 2)), noise)
-        return [decide_in_series(np.zeros((1, 2)), noise, np.array([people]))]
+        return [decide_in_series(np.zeros((1, 2)), noise, np.array([int(people)]))]
 
     assert follow(asked(release), simulated()).spent == math.inf
 
