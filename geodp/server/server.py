@@ -105,8 +105,8 @@ class Server:
         record["winners"] = answer.winners
         if answer.winners:
             self.budget.pay(record["reward"])
-        if self._feedback is not None:
-            self._feedback.hear(taken=bool(answer.winners))
+            if self._feedback is not None:
+                self._feedback.hear(taken=True)
 
     def hear_completion(self, task: int, rounded_s: float) -> None:
         """Learn, coarsely, when a task was done."""
@@ -117,6 +117,8 @@ class Server:
         record = self._latest.get(task)
         if record is not None and not record["winners"]:
             self.budget.give_back(record["reward"])
+            if self._feedback is not None and record["unreachable"] == Reason.NONE:
+                self._feedback.hear(taken=False)  # the last word: a task that is offered again has none yet
 
     def _held(self, batch: list[Task]) -> float:
         return float(sum(self._latest[task.task]["reward"] for task in batch))
