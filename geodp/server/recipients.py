@@ -105,7 +105,7 @@ class PeopleInside:
     @property
     def _spread(self) -> Array:
         """ρ = V/μ²."""
-        return self.variance / np.maximum(self.mean, 1e-150) ** 2
+        return np.asarray(self.variance / np.maximum(self.mean, 1e-150) ** 2)
 
     def thinned_success(self, share: Array, needed: int = 1) -> Array:
         """Return the success that is planned when everyone inside takes part with this chance.
@@ -121,7 +121,7 @@ class PeopleInside:
         for hits in range(1, needed):
             term = term * willing * (1 + (hits - 1) * ratio) / (1 + ratio * willing) / hits
             total = total + term
-        return np.maximum(1 - total, 0.0)
+        return np.asarray(np.maximum(1 - total, 0.0))
 
 
 def _fewer(number: Array, probability: Array, needed: int) -> Array:

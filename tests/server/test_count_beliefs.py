@@ -17,6 +17,7 @@ from geodp.server.acceptors import BeliefLists, BelievedAcceptors, GroupSums, Lo
 from geodp.server.count_beliefs import (
     CountBelief,
     Groups,
+    add_up,
     believe_counts,
     expect_from_surroundings,
     gamma_normal_moments,
@@ -271,7 +272,7 @@ def test_beliefs_add_up_to_their_totals_and_follow_what_is_measured() -> None:
     belief, groups = believe_counts(release), groups_of(release)
     assert groups is not None
     assert (belief.mean > 0).all()
-    seen = np.bincount(groups.group, weights=release.count)
+    seen = add_up(groups.group, release.count, groups.parts.size)
     totals, variances = total_posterior(seen, groups.total_noise, belief.expected)
     assert np.bincount(groups.group, weights=belief.mean) == pytest.approx(totals)
     assert belief.total_variance == pytest.approx(variances)

@@ -149,7 +149,9 @@ def seen(release: Cells, age_s: float, rate: float | None) -> ServerView:
 
 @pytest.mark.parametrize("rate", [None, 0.2 / 3600])
 def test_the_older_a_release_the_less_a_fixed_region_promises_and_the_wider_is_a_new_one(rate: float | None) -> None:
-    release = grid_cells(np.random.default_rng(1).poisson(8.0, (40, 40)) + 0.0, cell_m=300.0, noise_scale=2.0)
+    release = grid_cells(
+        np.random.default_rng(1).poisson(8.0, (40, 40)).astype(np.float64), cell_m=300.0, noise_scale=2.0
+    )
     task = [Task(0, 0.0, 0.0, 0.0, 1e6)]
     everyone = Geocast(max_recipients=None)
     offers = [everyone.offers(task, seen(release, age_s, rate))[0] for age_s in (0.0, 600.0, 1_800.0, 3_500.0)]

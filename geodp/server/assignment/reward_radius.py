@@ -240,7 +240,8 @@ class RewardRadius(CappedAssignment):
 
 def _capped_success(success: Array, workers: Array, cap: int) -> Array:
     """Return the success of circles of which at most so many workers are asked, if as many are inside as expected."""
-    return -np.expm1(np.log1p(-np.minimum(success, 1 - 1e-15)) * np.minimum(1.0, cap / np.maximum(workers, 1e-300)))
+    share = np.minimum(1.0, cap / np.maximum(workers, 1e-300))
+    return np.asarray(-np.expm1(np.log1p(-np.minimum(success, 1 - 1e-15)) * share))
 
 
 def _notes(asked_m: float, workers: float, offered: bool) -> tuple[str, ...]:
