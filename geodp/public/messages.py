@@ -101,7 +101,7 @@ class Offer:
     planned_success: float = math.nan
     """Probability of acceptance that the server's own model expects from this offer."""
     expected_workers: float = math.nan
-    """Workers the server expects among those whom it asks."""
+    """Workers the server expects inside the target, or among those whom it names."""
     density_per_m2: float = math.nan
     """Density of workers that it reads at the task."""
     uncapped_radius_m: float = math.nan

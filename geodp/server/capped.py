@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -34,14 +34,14 @@ class CappedAssignment(Assignment):
     target_success: float = Field(0.9, gt=0, lt=1)
     """Probability that enough workers accept a task, to be reached by every offer (the book's E_ASP, the EU of To et
     al.)."""
-    max_recipients: int | Literal["auto"] | None = Field("auto", union_mode="left_to_right")
+    max_recipients: Annotated[int, Field(ge=1)] | Literal["auto"] | None = Field("auto", union_mode="left_to_right")
     """Maximum number of idle people asked about a task: `auto` is the least number that plans the target, where
     planning is noise-aware (elsewhere none); null is everyone inside. Without a curator phones thin out instead."""
     recipients: Literal["random", "nearest"] = "random"
     """Who is asked of the people inside: by a secret draw, or the nearest first. `nearest` shortens ways and costs
     privacy without a finite bound: a winner proves that fewer than the maximum number of others are nearer, about
     ln(N/K) nats more about her place, and one more person can make what was seen impossible."""
-    rounds: int | Literal["auto"] = Field("auto", union_mode="left_to_right")
+    rounds: Annotated[int, Field(ge=1)] | Literal["auto"] = Field("auto", union_mode="left_to_right")
     """In how many rounds they are asked, along one order and nobody twice: `auto` is up to three, as patience allows.
     Everyone inside is asked at once where there is no maximum number."""
     feedback: bool = False
@@ -73,6 +73,10 @@ class CappedAssignment(Assignment):
         aim = self.target_success if view.aim is None else view.aim
         return float(-np.expm1(np.log1p(-aim) * widened))
 
+    def _is_short(self, planned: float, aim: float) -> bool:
+        """Tell whether a plan falls short of the target, or of what outcomes have lowered it to."""
+        return planned < min(self.target_success, aim) * (1 - 1e-9)
+
     def _target_of_region(self, aim: float) -> float:
         return region_target(aim, capped=self._caps)
 
@@ -90,8 +94,8 @@ class CappedAssignment(Assignment):
             return everyone
         rounds = [self._rounds(task, view) for task in tasks]
         if not view.trusted:
-            share = inside.shares(aim)
-            planned = inside.thinned_success(share)
+            share = inside.shares(aim, view.workers_per_task)
+            planned = inside.thinned_success(share, view.workers_per_task)
             return [
                 Recipients(float(planned[i]), shares=_thinned(float(share[i]), rounds[i], aim))
                 for i in range(len(tasks))

@@ -206,7 +206,8 @@ def gamma_normal_moments(value: Array, noise: Array, shape: float, rate: Array) 
     """Return mean and variance of X ~ Gamma(shape, rate), given X + normal noise of this variance.
 
     With z = rate·√V - value/√V the mean is √V·k·D_{-k-1}(z)/D_{-k}(z), D the parabolic cylinder function, and the
-    recurrence of D gives the variance k·V + (value - rate·V)·T - T². Far out both are series.
+    recurrence of D gives the variance k·V + (value - rate·V)·T - T². Far above nothing both are those of the normal law
+    about the mode, x² - (value - rate·V)·x = (k - 1)·V; far below, series.
     """
     from scipy.special import pbdv
 
@@ -216,11 +217,13 @@ def gamma_normal_moments(value: Array, noise: Array, shape: float, rate: Array) 
     mean = deviation * shape * pbdv(-shape - 1, middle)[0] / pbdv(-shape, middle)[0]
     variance = shape * noise + (value - rate * noise) * mean - mean**2
     high, low = z < _FAR_BELOW, z > _FAR_ABOVE
-    sure = np.where(high, value, 1.0)
-    mean = np.where(high, value - rate * noise + (shape - 1) * noise / sure, mean)
+    likely = np.where(high, value - rate * noise, 1.0 + noise)
+    mode = (likely + np.sqrt(np.maximum(likely**2 + 4 * (shape - 1) * noise, 0.0))) / 2
+    mean = np.where(high, mode, mean)
     far = np.where(low, z, 1.0)
     mean = np.where(low, deviation * (shape / far) * (1 - (shape + 1) / far**2), mean)
-    variance = np.where(high, noise, np.where(low, mean**2 / shape, variance))
+    near = noise / (1 + (shape - 1) * noise / np.maximum(mode, 1e-300) ** 2)
+    variance = np.where(high, near, np.where(low, mean**2 / shape, variance))
     return mean, np.maximum(variance, 1e-9 * mean**2)
 
 

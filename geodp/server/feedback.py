@@ -26,12 +26,14 @@ class Feedback:
     tasks: int = 0
     """Tasks decided before that."""
     z: float = field(init=False)
+    _own: float = field(init=False)
+    """z of the target itself: bounds never keep the aim from it."""
 
     def __post_init__(self) -> None:
-        self.z = math.log(-math.log1p(-self.target))
+        self.z = self._own = math.log(-math.log1p(-self.target))
 
     def hear(self, *, taken: bool) -> None:
-        """Learn the outcome of one task."""
+        """Learn the final outcome of one task."""
         self.decided += 1
         self.taken += taken
 
@@ -41,6 +43,7 @@ class Feedback:
             self.tasks += self.decided
             gain = _GAIN / math.sqrt(1 + self.tasks / _SETTLING)
             self.z += gain * (self.target - self.taken / self.decided)
-            self.z = min(max(self.z, math.log(_LEAST)), math.log(_MOST))
+            least, most = min(math.log(_LEAST), self._own), max(math.log(_MOST), self._own)
+            self.z = min(max(self.z, least), most)
             self.taken = self.decided = 0
         return -math.expm1(-math.exp(self.z))

@@ -81,22 +81,47 @@ class PeopleInside:
         planned = np.where(reached, self.success(high, needed), everyone)
         return np.where(reached, high, 0).astype(np.int64), planned
 
-    def shares(self, target: float) -> Array:
+    def shares(self, target: float, needed: int = 1) -> Array:
         """Return q of phones that thin out: enough acceptors for the target although their number stays uncertain.
 
-        1 - (1 + ρ q μ p)^(-1/ρ) = E for ρ = V/μ², so q = need/(μ p), need = ((1 - E)^-ρ - 1)/ρ.
+        1 - (1 + ρ q μ p)^(-1/ρ) = E for ρ = V/μ², so q = need/(μ p), need = ((1 - E)^-ρ - 1)/ρ. Several acceptors are
+        found by bisection; 1 where not even everyone plans the target.
         """
-        ratio = self.variance / np.maximum(self.mean, 1e-300) ** 2
+        if needed > 1:
+            return self._shares_of_several(target, needed)
         loss = -math.log1p(-target)
+        ratio = self._spread
         need = np.where(ratio > 1e-9, np.expm1(np.minimum(ratio * loss, 700.0)) / np.maximum(ratio, 1e-300), loss)
         return np.minimum(1.0, need / np.maximum(self.acceptors, 1e-300))
 
-    def thinned_success(self, share: Array) -> Array:
-        """Return the success that is planned when everyone inside takes part with this chance."""
-        ratio = self.variance / np.maximum(self.mean, 1e-300) ** 2
-        willing = share * self.acceptors
+    def _shares_of_several(self, target: float, needed: int) -> Array:
+        low, high = np.zeros(self.mean.size), np.ones(self.mean.size)
+        for _ in range(40):
+            middle = (low + high) / 2
+            enough = self.thinned_success(middle, needed) >= target
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        return high
+
+    @property
+    def _spread(self) -> Array:
+        """ρ = V/μ²."""
+        return np.asarray(self.variance / np.maximum(self.mean, 1e-150) ** 2)
+
+    def thinned_success(self, share: Array, needed: int = 1) -> Array:
+        """Return the success that is planned when everyone inside takes part with this chance.
+
+        Acceptors are Poisson about a gamma law: negative binomial, P(j) by its recurrence.
+        """
+        ratio, willing = self._spread, share * self.acceptors
         exponent = np.where(ratio > 1e-9, np.log1p(ratio * willing) / np.maximum(ratio, 1e-300), willing)
-        return -np.expm1(-exponent)
+        if needed == 1:
+            return -np.expm1(-exponent)
+        term = np.exp(-exponent)
+        total = term
+        for hits in range(1, needed):
+            term = term * willing * (1 + (hits - 1) * ratio) / (1 + ratio * willing) / hits
+            total = total + term
+        return np.asarray(np.maximum(1 - total, 0.0))
 
 
 def _fewer(number: Array, probability: Array, needed: int) -> Array:
@@ -116,7 +141,8 @@ def _fewer(number: Array, probability: Array, needed: int) -> Array:
 def gamma_quantiles(mean: Array, variance: Array) -> Array:
     """Return 64 mid-quantiles of gamma laws with these moments, one row each, from a table over their shapes."""
     mean = np.asarray(mean, dtype=np.float64)
-    shape = mean**2 / np.maximum(variance, mean**2 / _SHAPES[-1])
+    least = np.maximum(mean**2 / _SHAPES[-1], 1e-300)  # where nobody is believed to be inside, any law will do
+    shape = mean**2 / np.maximum(variance, least)
     place = np.interp(np.log(np.maximum(shape, _SHAPES[0])), np.log(_SHAPES), np.arange(_SHAPES.size))
     row = np.minimum(place.astype(np.int64), _SHAPES.size - 2)
     share, table = (place - row)[:, None], _quantile_table()

@@ -113,8 +113,8 @@ class Server:
         self._named.answered(answer)
         if answer.winners:
             self.budget.pay(record["reward"])
-        if self._feedback is not None:
-            self._feedback.hear(taken=bool(answer.winners))
+            if self._feedback is not None:
+                self._feedback.hear(taken=True)
 
     def hear_completion(self, task: int, rounded_s: float) -> None:
         """Learn, coarsely, when a task was done."""
@@ -127,6 +127,8 @@ class Server:
         record = self._latest.get(task)
         if record is not None and not record["winners"]:
             self.budget.give_back(record["reward"])
+            if self._feedback is not None and record["unreachable"] == Reason.NONE:
+                self._feedback.hear(taken=False)  # the last word: a task that is offered again has none yet
 
     def _held(self, batch: list[Task]) -> float:
         return float(sum(self._latest[task.task]["reward"] for task in batch))

@@ -104,7 +104,9 @@ def test_the_old_name_of_a_family_answers_with_the_new_one(old: str, new: str) -
 )
 def test_dpt_without_a_variant_says_what_it_means_now(tmp_path: Path, item: str, said: int) -> None:
     path = tmp_path / "town.yaml"
-    path.write_text(f"region: {{west: 10, south: 50, east: 10.1, north: 50.1}}\npublish: [{item}]\n")
+    path.write_text(
+        f"geodp: 1\nname: town\nregion: {{west: 10, south: 50, east: 10.1, north: 50.1}}\npublish: [{item}]\n"
+    )
     with gather_notices() as notices:
         geodp.load_scenario(path)
     assert sum("kind: dpt means noisy prefix trees" in text for text in notices) == said

@@ -90,7 +90,7 @@ class Geocast(CappedAssignment):
         asked = self._recipients(tasks, view, inside, np.array([each.success for each in grown]), aim)
         density = release.density(x_m, y_m).tolist()
         return [
-            self._offer(task, reward, region, recipients, each, view.asked.get(task.task, ()))
+            self._offer(task, reward, region, recipients, each, view.asked.get(task.task, ()), aim)
             for task, region, recipients, each in zip(tasks, grown, asked, density, strict=True)
         ]
 
@@ -131,10 +131,11 @@ class Geocast(CappedAssignment):
         recipients: Recipients,
         density: float,
         before: tuple[Rectangle, ...],
+        aim: float,
     ) -> Offer:
         if grown.success <= 0 and not before:
             return Offer.refused(task, Reason.BEYOND_REACH)
-        notes = [Note.SHORT_OF_TARGET] if recipients.planned < self.target_success * (1 - 1e-9) else []
+        notes = [Note.SHORT_OF_TARGET] if self._is_short(recipients.planned, aim) else []
         if grown.noise_variance > max(grown.workers, 0.0) ** 2:
             notes.append(Note.MOSTLY_NOISE)
         return Offer(

@@ -136,9 +136,9 @@ class RewardRadius(CappedAssignment):
         found = discs(reward)
         inside = PeopleInside(found.mean, found.variance, found.acceptors)
         asked = self._recipients(tasks, view, inside, found.success, aim)
-        return [self._offer_disc(task, float(reward[i]), found, i, asked[i]) for i, task in enumerate(tasks)]
+        return [self._offer_disc(task, float(reward[i]), found, i, asked[i], aim) for i, task in enumerate(tasks)]
 
-    def _offer_disc(self, task: Task, reward: float, found: Discs, i: int, asked: Recipients) -> Offer:
+    def _offer_disc(self, task: Task, reward: float, found: Discs, i: int, asked: Recipients, aim: float) -> Offer:
         if found.success[i] <= 0:  # nobody can be expected within reach: the reward stays in the purse
             return Offer(
                 task=task.task,
@@ -148,7 +148,7 @@ class RewardRadius(CappedAssignment):
                 uncapped_radius_m=float("inf"),
                 unreachable=Reason.NO_RADIUS,
             )
-        notes = [Note.SHORT_OF_TARGET] if asked.planned < self.target_success * (1 - 1e-9) else []
+        notes = [Note.SHORT_OF_TARGET] if self._is_short(asked.planned, aim) else []
         if found.mean[i] < 1:
             notes.append(Note.UNDER_ONE_WORKER)
         return Offer(
@@ -178,7 +178,10 @@ class RewardRadius(CappedAssignment):
         reward = np.where(offered, reward, 0.0)  # what an unreachable task would have got stays in the purse
         success = np.where(offered, self._success(view.acceptance, reward, radius_m, density), 0.0)
         workers = density * np.pi * radius_m**2
-        caps = (self.max_recipients,) if isinstance(self.max_recipients, int) else ()
+        caps: tuple[int, ...] = ()
+        if isinstance(self.max_recipients, int) and view.trusted:  # without a curator nobody can count
+            caps = (self.max_recipients,)
+            success = _capped_success(success, workers, self.max_recipients)
         return [
             Offer(
                 task=task.task,
@@ -233,6 +236,12 @@ class RewardRadius(CappedAssignment):
         if self.model == "poisson":
             return -np.expm1(-density * acceptance.reach_m2(reward, radius_m))
         return printed_success(acceptance, reward, radius_m, density)
+
+
+def _capped_success(success: Array, workers: Array, cap: int) -> Array:
+    """Return the success of circles of which at most so many workers are asked, if as many are inside as expected."""
+    share = np.minimum(1.0, cap / np.maximum(workers, 1e-300))
+    return np.asarray(-np.expm1(np.log1p(-np.minimum(success, 1 - 1e-15)) * share))
 
 
 def _notes(asked_m: float, workers: float, offered: bool) -> tuple[str, ...]:
