@@ -250,7 +250,9 @@ def find_meant(
     if thinned.any():
         rows = np.flatnonzero(thinned[index])
         draw = streams.uniform("phone.take_part", worker[rows], task[index[rows]])
-        number[rows] = _rounds_of_draws(draw, index[rows], [offer.shares for offer in offers])
+        round_of = _rounds_of_draws(draw, index[rows], [offer.shares for offer in offers])
+        fresh = _never_asked(task[index[rows]], worker[rows], asked_before or {})
+        number[rows] = np.where(fresh, round_of, NEVER)
     keep = (number != NEVER) | thinned[index]
     return Meant(list(tasks), list(offers), index[keep], worker[keep], number[keep], inside)
 
