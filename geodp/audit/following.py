@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ _COINS, _FALSE_ALARM = 100, 1e-9
 _REDRAWN, _UNTOUCHED = 32, 3
 """Releases with noise drawn anew, until all that differs has changed (a fair bit stays as it is in all of them once in
 4e9 times); fewer, where nothing is there to draw anew."""
+_APART, _DRAWN, _CHOSEN, _PAID = (frozenset({sort}) for sort in ("numbers", "uniforms", "choices", "paid"))
 Released = Sequence[npt.ArrayLike]
 Mask = npt.NDArray[np.bool_]
 
@@ -138,32 +140,59 @@ def is_hidden_apart(
     source
         Noise to draw anew whatever hides nothing.
     """
+    redraw = partial(_redraw, release, overheard, retold, source)
     if again is None or not retold.finished:  # what differs is what is asked
-        return any(_redraw(release, overheard, retold, source, choices=False) is None for _ in range(_REDRAWN))
-    unmoved = _differences(told, again)
-    choices, touched = True, not all(retold.hid)
+        return any(redraw(_APART | _DRAWN) is None for _ in range(_REDRAWN))
+    differ = _differences(told, again)
+    if _moves_all(told, differ, lambda: redraw(_APART), touches=not all(retold.hid)):
+        return True
+    if not _moves_all(told, differ, lambda: _first(redraw, _APART | _DRAWN | _CHOSEN, _APART | _DRAWN)):
+        return False
+    # Uniforms and choices have a part in it: as noise, or because something is drawn from what was paid for, by a law
+    # that depends on data beside. In the second case what was paid for has a part in it, too.
+    return not retold.changes or not _moves_some(told, differ, lambda: redraw(_PAID))
+
+
+def _moves_all(told: Released, differ: list[Mask], redraw: Callable[[], Released | None], touches: bool = True) -> bool:
+    """Tell whether all that differs changes, sooner or later, when it is drawn anew (or something else is asked)."""
+    unmoved = differ
     for number in range(_REDRAWN):
-        anew = _redraw(release, overheard, retold, source, choices=choices)
-        if anew is None and choices:  # a choice decides what is asked next: keep it
-            choices = False
-            anew = _redraw(release, overheard, retold, source, choices=False)
+        anew = redraw()
         if anew is None:
             return True
         moved = _differences(told, anew)
-        touched = touched or any(mask.any() for mask in moved)
+        touches = touches or any(mask.any() for mask in moved)
         unmoved = [_still(mask, now) for mask, now in zip(unmoved, moved, strict=False)]
         if not any(mask.any() for mask in unmoved):
             return True
-        if not touched and number + 1 == _UNTOUCHED:
+        if not touches and number + 1 == _UNTOUCHED:
             return False
     return False
 
 
+def _moves_some(told: Released, differ: list[Mask], redraw: Callable[[], Released | None]) -> bool:
+    """Tell whether something of what differs changes when it is drawn anew (or something else is asked)."""
+    for _ in range(_UNTOUCHED):
+        anew = redraw()
+        if anew is None:
+            return True
+        left = [_still(mask, now) for mask, now in zip(differ, _differences(told, anew), strict=False)]
+        if sum(int(mask.sum()) for mask in left) < sum(int(mask.sum()) for mask in differ):
+            return True
+    return False
+
+
+def _first(redraw: Callable[[frozenset[str]], Released | None], *sorts: frozenset[str]) -> Released | None:
+    """Draw the first sorts anew that leave the questions as they were: a choice may decide what is asked next."""
+    found = (redraw(sort) for sort in sorts)
+    return next((told for told in found if told is not None), None)
+
+
 def _redraw(
-    release: Callable[[Noise], Released], overheard: Overheard, retold: Retold, source: Noise, *, choices: bool
+    release: Callable[[Noise], Released], overheard: Overheard, retold: Retold, source: Noise, anew: frozenset[str]
 ) -> Released | None:
-    """Release once more with noise anew wherever it hides nothing (None: something else was asked, or it failed)."""
-    noise = Redrawn(overheard, source, retold.hid, choices=choices)
+    """Release once more with some answers anew (None: something else was asked, or it failed)."""
+    noise = Redrawn(overheard, source, retold.hid, anew=anew)
     try:
         told = release(noise)
     except Exception:  # noqa: BLE001 - it did not fail before

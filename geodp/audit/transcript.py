@@ -259,48 +259,50 @@ class Retold(_Followed):
 
 
 class Redrawn(Retold):
-    """Gives the answers of an earlier run again, and draws anew whatever hides nothing: uniforms, noise on zeros.
+    """Gives the answers of an earlier run again, on the same input, and draws some anew: what then changes, they made.
 
-    On the same input as before. What comes out otherwise than before is made with noise that was drawn apart.
+    `anew` says which: `numbers` (noise on zeros), `uniforms` and `choices` hide nothing on either input; `paid` are the
+    answers to all questions that hide something.
     """
 
-    def __init__(self, first: Overheard, source: Noise, hid: Sequence[bool], *, choices: bool) -> None:
+    def __init__(self, first: Overheard, source: Noise, hid: Sequence[bool], *, anew: frozenset[str]) -> None:
         super().__init__(first)
         self._source = source
         self._hid_before = hid
-        self._choices = choices
-        """Whether choices are drawn anew, too, whose laws are the same on both inputs."""
+        self._anew = anew
 
     def laplace_answer(self, values: npt.NDArray[Any], scale: npt.ArrayLike, taken_with: float = 1.0) -> Array:
         """Answer as before, or anew."""
         told = super().laplace_answer(values, scale, taken_with)
-        return Overheard(self._source).laplace_answer(values, scale) if self._is_free() else told
+        return Overheard(self._source).laplace_answer(values, scale) if self._is_anew("numbers") else told
 
     def geometric_answer(self, values: Integers, scale: float) -> Integers:
         """Answer as before, or anew."""
         told = super().geometric_answer(values, scale)
-        return Overheard(self._source).geometric_answer(values, scale) if self._is_free() else told
+        return Overheard(self._source).geometric_answer(values, scale) if self._is_anew("numbers") else told
 
     def planar_answer(self, column: Array, row: Array, *, epsilon_per_m: float, cell_m: float) -> tuple[Array, Array]:
         """Answer as before, or anew."""
         told = super().planar_answer(column, row, epsilon_per_m=epsilon_per_m, cell_m=cell_m)
-        anew = Overheard(self._source)
-        return anew.planar_answer(column, row, epsilon_per_m=epsilon_per_m, cell_m=cell_m) if self._is_free() else told
+        if not self._is_anew("numbers"):
+            return told
+        return Overheard(self._source).planar_answer(column, row, epsilon_per_m=epsilon_per_m, cell_m=cell_m)
 
     def choose(self, logits: npt.ArrayLike, size: int | None = None) -> Integers:
         """Choose as before, or anew."""
         told = super().choose(logits, size)
-        return self._source.choose(logits, size) if self._choices and self._is_free() else told
+        return self._source.choose(logits, size) if self._is_anew("choices") else told
 
     def uniform(self, size: int) -> Array:
         """Draw the same numbers, or others."""
         told = super().uniform(size)
-        return self._source.uniform(size) if self._is_free() else told
+        return self._source.uniform(size) if self._is_anew("uniforms") else told
 
-    def _is_free(self) -> bool:
-        """Tell whether the question that was asked last hides nothing on either input."""
+    def _is_anew(self, sort: str) -> bool:
+        """Tell whether the question that was asked last is answered anew."""
         last = len(self.hid) - 1
-        return last < len(self._hid_before) and not self._hid_before[last]
+        hides = last >= len(self._hid_before) or self._hid_before[last]
+        return ("paid" if hides else sort) in self._anew
 
 
 def _laws_by_bag(groups: Sequence[tuple[Array, Integers]], bag: Integers) -> dict[int, Counter[bytes]]:

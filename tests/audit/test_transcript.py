@@ -208,6 +208,26 @@ def test_what_is_read_unpaid_beside_noise_that_is_drawn_apart_is_told_apart(rele
     assert spent(leaks_by_its_length) == math.inf
 
 
+def _drawn_from_what_was_paid_for(noise: Noise, people: int, width: float) -> list[np.ndarray]:
+    """Draw synthetic places: as many as were counted, each by a uniform, as wide as the data are."""
+    number = laplace_counts(np.array([people + 20]), epsilon=1.0, sensitivity=1.0, noise=noise)[0]
+    return [width * number * noise.uniform(4)]
+
+
+def test_what_is_drawn_from_paid_answers_by_a_law_that_reads_data_is_told_apart() -> None:
+    assert spent(partial(_drawn_from_what_was_paid_for, width=1.0)) == pytest.approx(1.0)
+    assert spent(lambda noise, people: _drawn_from_what_was_paid_for(noise, people, 100.0 * people)) == math.inf
+
+
+@pytest.mark.parametrize("apart", APART[:6])
+def test_noise_that_is_drawn_apart_beside_paid_answers_is_not_followed(apart: Release) -> None:
+    def release(noise: Noise, people: int) -> list[np.ndarray]:
+        return [laplace_counts(np.array([people]), epsilon=1.0, sensitivity=1.0, noise=noise), *apart(noise, people)]
+
+    with pytest.raises(GeodpError, match="drawn apart"):
+        spent(release)
+
+
 def test_noise_that_is_the_same_in_every_run_hides_nothing() -> None:
     assert spent(lambda noise, people: [people + np.random.default_rng(1).laplace(0.0, 1.0, 2)]) == math.inf
 
