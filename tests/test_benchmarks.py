@@ -3,10 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from geodp import plugin
+from geodp.privacy.noise import SimulatedNoise
 from tests.benchmarks import __main__ as command
 from tests.benchmarks import _history as history
+from tests.benchmarks import _ranges as ranges
 from tests.benchmarks import engine
 from tests.benchmarks._figure import Figure
 
@@ -96,3 +100,22 @@ def test_the_history_is_kept_with_ratios_and_yardsticks() -> None:
         ratios = [key for key in release.measured if "_ratio_" in key]
         assert ratios
         assert len(ratios) <= sum(key.startswith("yardstick_") for key in release.measured)
+
+
+def test_rectangles_know_who_is_inside_and_read_releases_evenly() -> None:
+    """Against a count of each by itself; exact counts on small cells miss a rectangle by its rim alone."""
+    people = ranges.generated(ranges.SAN_FRANCISCO, 9, count=3000)
+    asked = ranges.Rectangles.draw(people)
+    edges = zip(asked.west, asked.south, asked.east, asked.north, strict=True)
+    inside = [(people.x_m >= w) & (people.x_m < e) & (people.y_m >= s) & (people.y_m < n) for w, s, e, n in edges]
+    assert asked.true.tolist() == [float(np.count_nonzero(each)) for each in inside]
+    exact = plugin("no_privacy", cell_m=50).release(people, SimulatedNoise(np.random.default_rng(0)))
+    assert asked.answer(exact) == pytest.approx(asked.true, abs=12)
+    assert np.mean(np.abs(asked.answer(exact) - asked.true)) < 1.5
+
+
+def test_sets_that_judge_are_not_those_that_defaults_were_chosen_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GEODP_DATA", raising=False)
+    assert not set(ranges.CHOSEN_ON) & set(ranges.JUDGED_ON)
+    assert ranges.JUDGED_ON["geolife"]() is None, "real sets are left out where there are none"
+    assert {"privtree", "hierarchical_grid", "dawa", "adaptive_grid"} <= set(ranges.KINDS)

@@ -88,6 +88,8 @@ def _type(annotation: Any) -> str:
     origin = typing.get_origin(annotation)
     if origin in (typing.Union, UnionType):
         return " | ".join(_type(part) for part in typing.get_args(annotation))
+    if origin is Annotated:
+        return _type(typing.get_args(annotation)[0])
     if origin is typing.Literal:
         return " | ".join(str(value) for value in typing.get_args(annotation))
     if origin in (list, tuple):

@@ -54,6 +54,7 @@ def test_list_prints_options_units_defaults_guarantee_and_reference() -> None:
     for words in (
         "contour",
         "epsilon: number = 0.3",
+        "sigma_cells: number | auto = auto",
         "[metres]",
         "Guarantee: ε-differential privacy",
         "Reference: Zhu",

@@ -18,7 +18,10 @@ _NEVER = -1e9  # logit of a line outside the box
 
 
 class KdTree(TreeMechanism):
-    """Noisy counts on every level of a tree that is cut at noisy medians, so that crowded places get small cells.
+    """Noisy counts on every level of a tree that is cut at noisy medians (not recommended: `adaptive_grid` errs less).
+
+    In the benchmark of range queries (seven sets of positions, ε of 0.1, 0.4 and 1) its errors are 1.9 times those of
+    `adaptive_grid` on average, 2.3 times on the four real sets, and larger on every set (1.07 to 3.9 times).
 
     Guarantee
     ---------
