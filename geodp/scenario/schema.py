@@ -96,8 +96,8 @@ class Scenario(Model):
     """What is published at the end of the run."""
     attacks: tuple[Annotated[SerializeAsAny[Attack], Slot("attack")], ...] = Field(default=(), max_length=100)
     """What an adversary tries."""
-    yardstick: bool | None = None
-    """Whether to measure what somebody who knew everything would do with each task. null: up to 200,000 workers and
+    yardstick: bool | Literal["auto"] = "auto"
+    """Whether to measure what somebody who knew everything would do with each task. `auto`: up to 200,000 workers and
     20,000 tasks, since it looks through everyone once more."""
     map: MapSection = Field(default_factory=MapSection)
     """How the run is drawn."""

@@ -447,7 +447,7 @@ def _budgets(scenario: Scenario) -> dict[Account, float | Allowance]:
 def _yardstick(scenario: Scenario, answers: Answers, workers: int, tasks: int) -> Yardstick | None:
     """Return the yardstick, where it is asked for or the run is small enough to have one anyway."""
     small = workers <= MOST_WORKERS and tasks <= MOST_TASKS
-    if not (small if scenario.yardstick is None else scenario.yardstick):
+    if not (small if scenario.yardstick == "auto" else scenario.yardstick):
         return None
     target = getattr(scenario.server.assignment, "target_success", DEFAULT_TARGET)
     return Yardstick(answers, target, scenario.tasks.workers_per_task)

@@ -269,3 +269,27 @@ def test_a_source_without_anyone_in_the_region_is_an_error(tmp_path: Path) -> No
             tmp_path / "run",
         )
     assert not (tmp_path / "run").exists()
+
+
+def test_a_server_that_misjudges_willingness_plans_alike_and_asks_otherwise(tmp_path: Path) -> None:
+    """Minds are those of the world: whoever is asked by two servers, as far away and for as much, answers alike."""
+    geocast = {"server.assignment": {"kind": "geocast"}, "curator.mechanism": {"kind": "no_privacy"}}
+    geocast |= {"workers.mobility": {"kind": "static"}}
+    runs = {}
+    for ceiling in (0.125, 0.25, 0.5):
+        believed = {"kind": "tanh_reward", "ceiling": ceiling, "max_travel_m": 2000}
+        runs[ceiling] = made(tmp_path, {**geocast, "server.assumed_acceptance": believed}, f"run{ceiling}")
+    asked = {ceiling: run.metrics["notified_workers"] or 0.0 for ceiling, run in runs.items()}
+    assert asked[0.125] > 1.5 * asked[0.25] > 2 * asked[0.5]
+    assert all(run.metrics["planned_success"] == pytest.approx(0.9, abs=0.02) for run in runs.values())
+    gap = {ceiling: run.metrics["success_gap"] or 0.0 for ceiling, run in runs.items()}
+    assert gap[0.125] > gap[0.5]
+    answers = [run.answers.set_index(["task", "worker"]) for run in (runs[0.125], runs[0.5])]
+    both = answers[0].join(answers[1].add_suffix("_other"), how="inner")
+    paid = [
+        run.offers.set_index("task")["reward"].reindex(both.index.get_level_values("task")) for run in runs.values()
+    ]
+    alike = (both["value"] == both["value_other"]).to_numpy() & np.isclose(paid[0], paid[-1])
+    minds = both[alike & (both[["reason", "reason_other"]] != "busy").all(axis=1).to_numpy()]
+    assert len(minds) > 50
+    assert (minds["kind"].astype(str) == minds["kind_other"].astype(str)).all()
