@@ -3,7 +3,7 @@
 The figures behind docs/choosing.md. Of every combination: how many people are asked against the oracle without a
 maximum number of recipients, when the target is moved until the true mean success is 0.9 (`uncapped`: what a release is
 worth), and with the default cap at the target 0.9 (`capped`), and how far a winner travels against the nearest
-(`way`). Nothing was chosen on these seeds (41 to 43), nor on the real positions, which are read where `GEODP_DATA` has
+(`way`). Nothing was chosen on these seeds (41 and 42), nor on the real positions, which are read where `GEODP_DATA` has
 them: the last check-ins of Gowalla users in New York.
 """
 
@@ -23,7 +23,7 @@ from geodp.server.assignment import Assignment
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._planning_worlds import TARGET, WORLDS, PlanningWorld, Realised, plan
 
-SEEDS = (41, 42, 43)
+SEEDS = (41, 42)
 EPSILONS = (0.1, 0.4, 1.0)
 KINDS = (
     "adaptive_grid",
@@ -39,7 +39,7 @@ KINDS = (
 ASSIGNMENTS = ("geocast", "reward_radius")
 TASKS = 150
 NEW_YORK = Region(-74.03, 40.68, -73.90, 40.82)
-_LOOKS = 8  # halvings of the target, on the scale ln(-ln(1 - target))
+_LOOKS = 5  # halvings of the target, on the scale ln(-ln(1 - target))
 
 
 def measure() -> Iterator[Figure]:
