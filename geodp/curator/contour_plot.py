@@ -32,7 +32,8 @@ class ContourPlot(Mechanism):
     sigma_cells: Annotated[float, Field(ge=0, le=20)] | Literal["auto"] = "auto"
     """Width of the Gaussian smoothing, in cells; 0 = none, the book's plots are those of 1. `auto`: of 0 to 16 cells
     the width whose surface is nearest to the true counts, by an unbiased estimate from the noisy counts of every
-    release. Post-processing: costs nothing."""
+    release. Squares of all cells count, so crowded places decide: who plans by the surface alone (`planning: plain`)
+    asks more people in thin ones than with a wider smoothing. Post-processing: costs nothing."""
     levels: int | tuple[float, ...] = Field(default=8)
     """Contour levels: how many (quantiles of the positive values), or a list in workers per km²."""
     density: Literal["bilinear", "between_lines"] = "bilinear"
