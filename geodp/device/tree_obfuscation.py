@@ -71,7 +71,7 @@ class TreeObfuscation(Device):
         if not isinstance(noise, SimulatedNoise):
             raise UsageError("tree_obfuscation draws from a numpy Generator or from SimulatedNoise")
         x, y = check_places(x_m, y_m, region)
-        law = self.channel(region)
+        law = self.law(region)
         leaf = obfuscated_leaves(law.tree, law.level_law, law.tree.locate(x.ravel(), y.ravel()), noise.rng)
         east, north = law.tree.centres(leaf)
         return east.reshape(x.shape), north.reshape(x.shape)
@@ -80,8 +80,12 @@ class TreeObfuscation(Device):
         """Promise ε per metre along the tree for one report."""
         return Guarantee.per_metre(self.epsilon_per_m, metric=_METRIC)
 
-    def channel(self, region: Region | None = None) -> TreeChannel:
-        """Return the public law of a report; it needs a region, over which the tree stands."""
+    def channel(self, region: Region | None = None) -> TreeChannel | None:
+        """Return the public law of a report; without a region there is no tree, hence no law."""
+        return None if region is None else self.law(region)
+
+    def law(self, region: Region | None) -> TreeChannel:
+        """Return the law of a report in a region, over which the tree stands."""
         if region is None:
             raise UsageError("tree_obfuscation needs a region: its tree stands over it. Nothing was reported.")
         return TreeChannel(self.epsilon_per_m, self.leaf_m, region.box_m)

@@ -68,6 +68,7 @@ class Trust(StrEnum):
     NOBODY_PROTECTED = "none"
 
 
+_CROW = "as the crow flies"
 _HIDDEN = {
     Unit.SNAPSHOT: "one worker's position at one instant",
     Unit.USER: "one person's whole record",
@@ -130,7 +131,7 @@ class Guarantee:
         if not self.holds and not self.why_not:
             raise ValueError("a guarantee that does not hold must say why not")
         if self.unit is Unit.POINT and not self.metric:
-            object.__setattr__(self, "metric", "as the crow flies")
+            object.__setattr__(self, "metric", _CROW)
 
     @classmethod
     def none(cls, why: str) -> Guarantee:
@@ -219,14 +220,15 @@ class Guarantee:
             return ""
         total = self.repeated(count)
         bound = f"change the odds by a factor of at most {total._metric_bound()}"
+        apart = "d metres" if self.metric == _CROW else "d metres in that metric"
         cost = f"{whose} together cost ε = {total.epsilon:.6g} per metre"
         if self.memoised:
             return (
                 f"{cost}. Answers are repeated in a cell, so returning shows: nothing is promised about tracks that "
                 "return to their cells in different patterns; tracks that return alike, and are nowhere further "
-                f"apart than d metres at the first report in a cell, {bound}."
+                f"apart than {apart} at the first report in a cell, {bound}."
             )
-        return f"{cost}: tracks that are nowhere further apart than d metres {bound}."
+        return f"{cost}: tracks that are nowhere further apart than {apart} {bound}."
 
     def sentence(self) -> str:
         """Say the promise in one sentence that a lawyer could read."""

@@ -190,7 +190,7 @@ def _report_noise(scenario: Scenario) -> list[tuple[str, str]]:
     device = scenario.device.mechanism
     if not scenario.phones_report or device.guarantee().unit is Unit.NOTHING:
         return []
-    channel = device.channel()
+    channel = device.channel() or device.channel(scenario.area)  # before clamping, where there is such a law
     if channel is None:
         return [("noise", f"not stated by {device.kind}")]
     return [("noise", f"reports lie {math.sqrt(2 * channel.variance_m2):,.0f} m from the truth (root mean square)")]

@@ -14,7 +14,7 @@ from geodp.public.guarantee import Unit
 
 REGION = Region(10.0, 50.0, 10.02, 50.01)
 PHONE = TreeObfuscation(epsilon_per_m=0.002, leaf_m=200.0)
-LAW = PHONE.channel(REGION)
+LAW = PHONE.law(REGION)
 
 
 @pytest.mark.parametrize("leaf", [0, 27, 63])
@@ -35,9 +35,12 @@ def test_the_promise_is_in_the_metric_of_the_tree_and_says_so() -> None:
     assert (promise.unit, promise.epsilon) == (Unit.POINT, 0.002)
     assert "along the public tree" in promise.sentence()
     assert "exp(0.002·d)" in promise.sentence()
+    assert "nowhere further apart than d metres in that metric" in promise.together(3, "All")
 
 
 def test_it_is_for_simulation_and_needs_a_region() -> None:
+    assert PHONE.channel() is None
+    assert PHONE.channel(REGION) == LAW
     with pytest.raises(UsageError, match="needs a region"):
         PHONE.report([0.0], [0.0], rng=np.random.default_rng(0))
     pytest.importorskip("opendp")

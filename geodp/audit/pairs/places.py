@@ -61,7 +61,7 @@ def chosen_grid_points(device: PlanarGeometric) -> list[AnyCase]:
 def chosen_leaves(device: TreeObfuscation) -> list[AnyCase]:
     """Return pairs that meet at each level of the tree, from a corner and from beside the first cut."""
     region = _box(10 / device.epsilon_per_m)
-    tree = device.channel(region).tree
+    tree = device.law(region).tree
     side, found = tree.grid.columns, list[AnyCase]()
     for name, start in {"corner": 0, "beside the first cut": side * (side // 2) + side // 2 - 1}.items():
         for level in range(1, tree.levels + 1):
@@ -73,7 +73,7 @@ def chosen_leaves(device: TreeObfuscation) -> list[AnyCase]:
 
 def _leaf_case(device: TreeObfuscation, name: str, here: Place, there: Place, region: Region) -> AuditCase:
     """Return two leaves to sample: the event is that a report is nearer to the first by all their distance."""
-    law = device.channel(region)
+    law = device.law(region)
     leaves = tuple(int(law.tree.locate(*place)) for place in (here, there))
 
     def draw(noise: Noise, present: bool, samples: int) -> Array:
@@ -93,7 +93,7 @@ def _leaf_case(device: TreeObfuscation, name: str, here: Place, there: Place, re
 
 def _leaf_laws(device: TreeObfuscation, here: Place, there: Place, region: Region) -> tuple[Array, Array]:
     """Return the exact probability of every leaf on either place."""
-    law = device.channel(region)
+    law = device.law(region)
     first, second = (law.law_of(int(law.tree.locate(*place))) for place in (here, there))
     return first, second
 
@@ -102,7 +102,7 @@ def _leaf_laws(device: TreeObfuscation, here: Place, there: Place, region: Regio
 def random_leaves(device: TreeObfuscation, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
     """Return random places, a hair, a step or a town apart, with the exact laws of their reports."""
     region, found = _box(_HALF_SIDE_M), list[CheckedCase]()
-    tree = device.channel(region).tree
+    tree = device.law(region).tree
     for number in range(count):
         x, y = rng.uniform(-_HALF_SIDE_M, _HALF_SIDE_M, 2)
         away = rng.normal(0.0, float(rng.choice([0.01, 50.0, 2000.0])), 2)
