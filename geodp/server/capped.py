@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from geodp.geometry import Array
 from geodp.public.messages import Task
@@ -34,14 +34,14 @@ class CappedAssignment(Assignment):
     target_success: float = Field(0.9, gt=0, lt=1)
     """Probability that enough workers accept a task, to be reached by every offer (the book's E_ASP, the EU of To et
     al.)."""
-    max_recipients: Annotated[int, Field(ge=1)] | Literal["auto"] | None = Field("auto", union_mode="left_to_right")
+    max_recipients: int | Literal["auto"] | None = Field("auto", union_mode="left_to_right")
     """Maximum number of idle people asked about a task: `auto` is the least number that plans the target, where
     planning is noise-aware (elsewhere none); null is everyone inside. Without a curator phones thin out instead."""
     recipients: Literal["random", "nearest"] = "random"
     """Who is asked of the people inside: by a secret draw, or the nearest first. `nearest` shortens ways and costs
     privacy without a finite bound: a winner proves that fewer than the maximum number of others are nearer, about
     ln(N/K) nats more about her place, and one more person can make what was seen impossible."""
-    rounds: Annotated[int, Field(ge=1)] | Literal["auto"] = Field("auto", union_mode="left_to_right")
+    rounds: int | Literal["auto"] = Field("auto", union_mode="left_to_right")
     """In how many rounds they are asked, along one order and nobody twice: `auto` is up to three, as patience allows.
     Everyone inside is asked at once where there is no maximum number."""
     feedback: bool = False
@@ -49,6 +49,13 @@ class CappedAssignment(Assignment):
     density_change_per_hour: float = Field(0.1, ge=0)
     """By what share of its square a density is taken to change per hour (its variance over its squared mean), as long
     as fewer than two releases show it."""
+
+    @field_validator("max_recipients", "rounds")
+    @classmethod
+    def _at_least_one(cls, value: int | str | None) -> int | str | None:
+        if isinstance(value, int) and value < 1:
+            raise ValueError(f"must be at least 1, or auto; got {value}")
+        return value
 
     def idle_fields(self) -> dict[str, str]:
         """Return what a maximum number of recipients would need."""
