@@ -127,6 +127,12 @@ def run_into(
     seal_run(folder)
 
 
+def run_on_world(folder: Path, scenario: Scenario, world: World) -> RunFolder:
+    """Run a resolved scenario on a world that was built before, into an empty folder; no numbers, summary or map."""
+    _run_one(scenario, world, folder, lambda _phase, _share: None, world_s=0.0, noticed=())
+    return RunFolder(folder, trust_plugins=True)
+
+
 def _run_arms(scenario: Scenario, folder: Path, say: Progress, finish: Callable[[Path, Progress], None]) -> None:
     """Run a plain scenario, or every arm of a comparison on one world, and then compare them."""
     from geodp.runs.compare import compare_runs, comparison_csv
