@@ -32,7 +32,7 @@ MOST_SUCCESS = 1 - 5 * WITHIN
 """The highest success that can be priced: above it the tolerance would be all there is."""
 MOST_RUNS = 16
 """Runs of one calibration; three or four are usual."""
-_NARROW = 0.002  # of ln(-ln(1 - target)): 0.0005 of success at 0.9, so what lies between is a jump
+_NARROW = 0.01  # of ln(-ln(1 - target)): 0.0023 of success at 0.9, so what lies between is a jump
 _SLOPES = (0.25, 2.0)  # of success on target, both on that scale; 1 where the server is right about people
 
 COLUMNS = {
@@ -73,23 +73,20 @@ class Calibrated:
     success: float
     """The mean expected success that was wanted."""
     found: Planned | None
-    """The run that has it (None: no target reaches it)."""
+    """The run that has it, or the mixture of two that has it (None: no target reaches it)."""
     first: Planned
     """The run whose target is the success that was wanted."""
     last: Planned
     """The run that was tried last: where no target is enough, that of the highest."""
     runs: int
     """How many runs it took."""
+    mixed: bool = False
+    """Whether success jumps over what is wanted, so that two targets are mixed: some tasks get one, some the other."""
 
     @property
     def cost(self) -> float:
         """Workers asked per task; infinite where no target reaches the success."""
         return math.inf if self.found is None else self.found.asked
-
-    @property
-    def exact(self) -> bool:
-        """Whether the success was met; else it jumps over what was wanted, and the higher side is priced."""
-        return self.found is not None and abs(self.found.success - self.success) <= WITHIN
 
     def columns(self) -> dict[str, float | None]:
         """Return the numbers by the names of `COLUMNS`; cost and target are None where no target is enough."""
@@ -107,8 +104,10 @@ class Calibrated:
 def calibrate(plan: Callable[[float], Planned], success: float) -> Calibrated:
     """Find the target whose run has a mean expected success of `success` ± 0.002, between 0.05 and 0.9999.
 
-    Regula falsi on the scale ln(-ln(1 - target)), on which success is nearly a straight line of the target; where it
-    jumps over what is wanted, the higher side is taken; where even the lowest target succeeds more often, that one.
+    Regula falsi on the scale ln(-ln(1 - target)), on which success is nearly a straight line of the target. Where it
+    jumps over what is wanted (people are asked in whole numbers), both sides are mixed in the proportion that meets it:
+    what a server would come to that draws one of two targets for every task. Where even the lowest target succeeds more
+    often than wanted, that one is priced.
 
     Parameters
     ----------
@@ -133,7 +132,7 @@ def calibrate(plan: Callable[[float], Planned], success: float) -> Calibrated:
         if bracket.narrow:
             break
         at = bracket.following()
-    return Calibrated(success, None if bracket.above is None else bracket.above[1], first or made, made, runs)
+    return Calibrated(success, bracket.mixture(), first or made, made, runs, mixed=True)
 
 
 def _scale(share: float) -> float:
@@ -173,6 +172,26 @@ class _Bracket:
     def narrow(self) -> bool:
         """Whether nothing but a jump can lie between."""
         return self.below is not None and self.above is not None and self.above[0] - self.below[0] < _NARROW
+
+    def mixture(self) -> Planned | None:
+        """Return what a draw between both sides comes to that meets what is wanted (None: one side is not there)."""
+        if self.below is None or self.above is None:
+            return None
+        low, high = self.below[1], self.above[1]
+        share = (self.success - low.success) / (high.success - low.success)
+
+        def mix(one: float | None, other: float | None) -> float | None:
+            return None if one is None or other is None else one + share * (other - one)
+
+        return Planned(
+            target=low.target + share * (high.target - low.target),
+            success=self.success,
+            asked=low.asked + share * (high.asked - low.asked),
+            taken=low.taken + share * (high.taken - low.taken),
+            travel_m=mix(low.travel_m, high.travel_m),
+            reward=mix(low.reward, high.reward),
+            tasks=high.tasks,
+        )
 
     def following(self) -> float:
         """Return the next place to try."""
@@ -273,7 +292,7 @@ def price_job(job: Job) -> Outcome:
 def _price(job: Job) -> dict[str, Any]:
     found = calibrate_scenario(job_scenario(job), job["seed"], job["at_success"])
     sizes = {"fixed_success": found.first.success, "fixed_cost": found.first.asked, "fixed_taken": found.first.taken}
-    sizes |= {"tasks": found.first.tasks, "runs": found.runs, "exact": float(found.exact)}
+    sizes |= {"tasks": found.first.tasks, "runs": found.runs, "mixed": float(found.mixed)}
     return {"metrics": found.columns() | sizes, "notices": []}
 
 

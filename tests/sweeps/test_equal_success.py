@@ -60,8 +60,8 @@ def test_the_target_is_found_in_a_few_runs_where_success_is_a_smooth_law_of_it(
     if law(HIGHEST) < success - WITHIN:
         assert found.cost == math.inf
         return
-    assert found.exact
-    assert abs(law(found.found.target) - success) <= WITHIN if found.found is not None else False
+    assert found.found is not None
+    assert abs(law(found.found.target) - success) <= WITHIN
     assert found.runs <= 8
     assert found.cost == pytest.approx(10 * hazard(success), rel=0.03)
 
@@ -89,16 +89,17 @@ def test_where_even_the_lowest_target_asks_too_many_that_is_the_price() -> None:
     assert found.found is not None
     assert found.found.target == pytest.approx(LOWEST)
     assert found.cost == pytest.approx(10 * hazard(0.95 + 0.04 * LOWEST))
-    assert not found.exact
+    assert not found.mixed
 
 
-def test_where_success_jumps_over_what_is_wanted_the_higher_side_is_priced() -> None:
+def test_where_success_jumps_over_what_is_wanted_both_sides_are_mixed() -> None:
     found = calibrate(planned(lambda target: 0.95 if target > 0.83 else 0.8), 0.9)
-    assert found.cost == pytest.approx(10 * hazard(0.95))
+    assert found.mixed
+    assert found.cost == pytest.approx(10 * (hazard(0.8) + 2 / 3 * (hazard(0.95) - hazard(0.8))))
     assert found.found is not None
-    assert 0.83 < found.found.target < 0.832
-    assert not found.exact
-    assert found.runs <= MOST_RUNS
+    assert found.found.success == 0.9
+    assert found.found.target == pytest.approx(0.83, abs=0.01)
+    assert found.runs <= 12
 
 
 def test_a_law_that_trembles_is_met_all_the_same() -> None:
@@ -107,28 +108,29 @@ def test_a_law_that_trembles_is_met_all_the_same() -> None:
         tremble = np.random.default_rng(seed).uniform(-0.004, 0.004, size=100_000)
         found = calibrate(planned(lambda target, by=tremble: 0.9 * target + 0.06 + by[int(target * 99_999)]), 0.9)  # type: ignore[misc]
         assert found.found is not None
-        assert 0.9 - WITHIN <= found.found.success <= 0.9 + 0.004 + WITHIN
+        assert abs(found.found.success - 0.9) <= WITHIN
+        assert abs(found.cost - 10 * hazard(0.9)) <= 10 * 0.03  # 0.002 of success, and what a mixture bends
         assert found.runs <= MOST_RUNS
 
 
-def test_a_small_run_is_calibrated_on_what_its_folder_says(tmp_path: Path) -> None:
+def test_a_small_run_is_measured_by_what_its_folder_says(tmp_path: Path) -> None:
     scenario = small(TINY)
     found = calibrate_scenario(scenario, 3, 0.6)
     assert found.found is not None
-    assert found.exact
+    assert abs(found.found.success - 0.6) <= WITHIN
+    last = found.last
+    assert last != found.first
     # The same run by the usual way, and its numbers worked out anew.
-    run_into(tmp_path, with_target(scenario, found.found.target).model_copy(update={"seed": 3}), draw_map=False,
-             summarise=False)  # fmt: skip
+    same = with_target(scenario, last.target).model_copy(update={"seed": 3})
+    run_into(tmp_path, same, draw_map=False, summarise=False)
     run = RunFolder(tmp_path)
-    fate, truth = find_decided_tasks(run), run.offer_truth["expected_success"]
-    assert found.found.tasks == len(fate)
-    expected = sum(truth.get(task, 0.0) for task in fate.index) / len(fate)
-    assert found.found.success == pytest.approx(expected, abs=1e-12)
-    asked = NotifiedWorkers().per_task(run)
-    assert found.cost == pytest.approx(sum(asked.get(task, 0.0) for task in fate.index) / len(fate))
-    assert found.found.taken == run.metrics["success_rate"]
-    assert found.found.travel_m == pytest.approx(run.metrics["travel_distance_m"])
-    assert found.found.reward == pytest.approx(run.metrics["reward_per_completed"])
+    fate, truth, asked = find_decided_tasks(run), run.offer_truth["expected_success"], NotifiedWorkers().per_task(run)
+    assert last.tasks == len(fate)
+    assert last.success == pytest.approx(sum(truth.get(task, 0.0) for task in fate.index) / len(fate), abs=1e-12)
+    assert last.asked == pytest.approx(sum(asked.get(task, 0.0) for task in fate.index) / len(fate))
+    assert last.taken == run.metrics["success_rate"]
+    assert last.travel_m == pytest.approx(run.metrics["travel_distance_m"])
+    assert last.reward == pytest.approx(run.metrics["reward_per_completed"])
 
 
 def test_a_task_without_an_offer_counts_as_a_failure_that_asked_nobody(tmp_path: Path) -> None:
@@ -138,7 +140,7 @@ def test_a_task_without_an_offer_counts_as_a_failure_that_asked_nobody(tmp_path:
     run = RunFolder(tmp_path)
     fate = find_decided_tasks(run)
     without = fate.index.difference(run.offer_truth.index)
-    assert 5 <= without.size < len(fate) - 5
+    assert 3 <= without.size < len(fate) - 5
     made = equal_success._planned(run, 0.9)
     offered = run.offer_truth["expected_success"].reindex(fate.index).dropna()
     assert made.success == pytest.approx(offered.sum() / (offered.size + without.size))
@@ -176,7 +178,7 @@ def test_a_job_gives_the_same_numbers_as_the_library(tmp_path: Path) -> None:
 
 
 def test_a_success_out_of_reach_is_an_infinite_row_of_the_table(tmp_path: Path) -> None:
-    path = small_file(tmp_path, TINY | {"workers.source.count": 250})
+    path = small_file(tmp_path, TINY | {"workers.source.count": 100})
     table = geodp.cost_at_success(path, 0.9, seeds=1, workers=1)
     assert table["cost_at_success"].tolist() == [math.inf]
     assert pd.isna(table["target_at_success"].iloc[0])
