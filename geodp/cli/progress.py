@@ -73,7 +73,7 @@ def show_prices(*, quiet: bool) -> Iterator[Callable[[PriceProgress], None] | No
     def tell(progress: PriceProgress) -> None:
         one = progress.finished
         if one is not None:
-            ratio = "not reached" if one.missed else one.ratio.text(lambda value: f"{value:.3g}")
+            ratio = "not reached" if one.missed else one.ratio.text(lambda value: f"{value:.3f}")
             count = f"{progress.done} of about {max(progress.total, progress.done)} calibrations{left(progress)}"
             console.print(f"epsilon {one.value:.4g}: {ratio}  ({count})", markup=False, highlight=False)
         elif progress.seconds and len(progress.seconds) == 2 * progress.workers:

@@ -198,7 +198,7 @@ def _tasks(advice: PriceAdvice) -> str:
 def _ratio(one: Priced) -> str:
     if one.missed:
         return f"infinite (on {one.missed} of {len(one.costs)} seeds)"
-    return one.ratio.text(lambda value: f"{value:.2f}" if value < 10 else f"{value:.3g}")
+    return one.ratio.text(lambda value: f"{value:.3f}" if value < 10 else f"{value:.3g}")
 
 
 def _plain(measured: Measured) -> str:
