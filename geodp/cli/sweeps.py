@@ -90,7 +90,7 @@ def advise(
     """
     if (within is None) == (target is None):
         raise UsageError("give either --within SHARE (a price at equal success, e.g. 0.1) or --target METRIC>=NUMBER")
-    common = {"low": low, "high": high, "seeds": seeds, "first_seed": seed, "workers": workers}
+    common: dict[str, Any] = {"low": low, "high": high, "seeds": seeds, "first_seed": seed, "workers": workers}
     common |= {"overrides": overrides(settings), "public_data": public_data}
     if precision is not None:
         common["precision"] = precision
@@ -111,7 +111,9 @@ def _advise_on_target(
     from geodp.sweeps.advice_text import advice_text, advice_values
     from geodp.sweeps.advise import advise as find
 
-    advice = find(file, target, **({} if vary is None else {"vary": vary}), **options)
+    if vary is not None:
+        options = options | {"vary": vary}
+    advice = find(file, target, **options)
     say(advice_text(advice))
     write_json(json_file, advice_values(advice))
     return advice.answer is not None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from geodp.metrics.intervals import Measured
 from geodp.sweeps.advise_within import LEAST_TASKS
-from geodp.sweeps.equal_success import WITHIN
+from geodp.sweeps.equal_success import COLUMNS, WITHIN
 from geodp.sweeps.trend import ERROR
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ _TABLE = ("cost_at_success", "taken_at_success", "travel_at_success_m", "reward_
 
 def _price_table(advice: PriceAdvice) -> list[str]:
     fixed = f"(target {advice.success:g}: success, asked)"
-    rows = [("epsilon", "cost ratio", "workers asked", "success", "metres", "reward", fixed, "")]
+    rows: list[tuple[str, ...]] = [("epsilon", "cost ratio", "workers asked", "success", "metres", "reward", fixed, "")]
     for one in (*advice.tried, advice.reference.priced):
         exact = one is advice.reference.priced
         values = ["–" if one.missed else _plain(one.average(key)) for key in _TABLE]
@@ -231,8 +231,7 @@ def price_values(advice: PriceAdvice) -> dict[str, Any]:
 def _price_row(one: Priced | None) -> dict[str, Any] | None:
     if one is None:
         return None
-    keys = ("cost_at_success", "expected_at_success", "taken_at_success", "target_at_success", "travel_at_success_m")
-    keys += ("reward_at_success", "fixed_success", "fixed_cost")
+    keys = (*COLUMNS, "fixed_success", "fixed_cost")
     finite = one.ratio.value is not None and math.isfinite(one.ratio.value)
     return {
         "value": one.value if math.isfinite(one.value) else None,

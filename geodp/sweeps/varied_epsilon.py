@@ -100,10 +100,8 @@ class VariedEpsilon(VariedField):
                 set_path(raw, "device.memoise_m", None)
             return self._built(raw), "device.mechanism none: exact reports"
         given = build_scenario(raw, source=str(self.file), folder=self.file.resolve().parent, trust_plugins=True)
-        mechanism = given.resolved().curator.mechanism if given.curator is not None else None
-        cell_m = getattr(getattr(mechanism, "cells", mechanism), "cell_m", None)
-        stated = {} if _cell_of(given) is None else {"cell_m": cell_m}
-        set_path(raw, "curator.mechanism", {"kind": "no_privacy", **stated})
+        cell_m = _cell_of(given)
+        set_path(raw, "curator.mechanism", {"kind": "no_privacy"} | ({} if cell_m is None else {"cell_m": cell_m}))
         if value := (raw.get("curator") or {}).get("budget"):
             set_path(raw, "curator.budget", {key: own for key, own in value.items() if key == "when_spent"})
         made = self._built(raw)
