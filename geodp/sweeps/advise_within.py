@@ -154,7 +154,7 @@ def advise_within(
     Examples
     --------
     >>> import geodp
-    >>> small = {"duration_s": 600, "workers.source.count": 1000}
+    >>> small = {"duration_s": 300, "workers.source.count": 2000}
     >>> advice = geodp.advise_within(
     ...     "scenarios/quickstart.yaml", 1.0, low=3.0, high=6.0, success=0.6, precision=0.5, workers=1, overrides=small
     ... )

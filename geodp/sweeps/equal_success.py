@@ -230,12 +230,12 @@ def calibrate_scenario(scenario: Scenario, seed: int, success: float) -> Calibra
 
     def plan(target: float) -> Planned:
         with scratch_folder() as folder:
-            return _planned(run_on_world(folder, with_target(seeded, target).resolved(), world), target)
+            return measure_plan(run_on_world(folder, with_target(seeded, target).resolved(), world), target)
 
     return calibrate(plan, success)
 
 
-def _planned(run: RunFolder, target: float) -> Planned:
+def measure_plan(run: RunFolder, target: float) -> Planned:
     """Measure a run, and of it only what a price needs."""
     from geodp.metrics.effort import NotifiedWorkers, RewardPerCompleted, TravelDistance
     from geodp.metrics.intervals import mean

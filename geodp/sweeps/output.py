@@ -108,7 +108,7 @@ def summary_table(runs: pd.DataFrame, sweep: LoadedSweep) -> pd.DataFrame:
     for cell, own in good.groupby("cell", sort=True):
         by_seed = own.set_index("seed")
         for key in metrics:
-            values, gaps = by_seed[key].dropna(), _paired_gaps(by_seed[key], base[key])
+            values, gaps = by_seed[key].dropna(), paired_gaps(by_seed[key], base[key])
             average, gap = mean(values), mean(gaps)
             row: dict[str, Any] = {"cell": cell, "metric": key} | {path: own[path].iloc[0] for path in sweep.varied}
             row |= dict(zip(_VALUE, (average.value, average.low, average.high), strict=True))
@@ -118,7 +118,7 @@ def summary_table(runs: pd.DataFrame, sweep: LoadedSweep) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys([*_VALUE, *_GAP], "float64"))
 
 
-def _paired_gaps(own: pd.Series[Any], base: pd.Series[Any]) -> pd.Series[Any]:
+def paired_gaps(own: pd.Series[Any], base: pd.Series[Any]) -> pd.Series[Any]:
     """Return the differences seed by seed; two infinite ones differ by nobody knows what, and not by nothing."""
     both = pd.concat([own, base], axis=1, keys=["own", "base"]).dropna()
     gaps: pd.Series[Any] = both["own"] - both["base"]

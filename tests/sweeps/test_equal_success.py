@@ -15,7 +15,6 @@ from geodp.metrics.effort import NotifiedWorkers
 from geodp.metrics.protocol import find_decided_tasks
 from geodp.run_folder.folder import RunFolder
 from geodp.runs.run import run_into
-from geodp.sweeps import equal_success
 from geodp.sweeps.equal_success import (
     COLUMNS,
     HIGHEST,
@@ -26,6 +25,7 @@ from geodp.sweeps.equal_success import (
     Planned,
     calibrate,
     calibrate_scenario,
+    measure_plan,
     price_job,
     price_jobs,
     with_target,
@@ -142,7 +142,7 @@ def test_a_task_without_an_offer_counts_as_a_failure_that_asked_nobody(tmp_path:
     fate = find_decided_tasks(run)
     without = fate.index.difference(run.offer_truth.index)
     assert 3 <= without.size < len(fate) - 5
-    made = equal_success._planned(run, 0.9)
+    made = measure_plan(run, 0.9)
     offered = run.offer_truth["expected_success"].reindex(fate.index).dropna()
     assert made.success == pytest.approx(offered.sum() / (offered.size + without.size))
 

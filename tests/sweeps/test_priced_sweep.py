@@ -11,7 +11,7 @@ import geodp
 from geodp.errors import ScenarioError
 from geodp.metrics.intervals import mean
 from geodp.sweeps.equal_success import COLUMNS, calibrate_scenario
-from geodp.sweeps.output import _paired_gaps, with_infinite_costs
+from geodp.sweeps.output import paired_gaps, with_infinite_costs
 from geodp.sweeps.sweep import sweep_jobs
 from geodp.sweeps.sweep_file import load_sweep
 from tests.sweeps.small_sweep import sweep_file
@@ -53,7 +53,7 @@ def test_a_success_out_of_reach_is_an_infinite_cost_that_no_mean_passes_over() -
     assert costs.tolist()[:4] == [4.0, math.inf, 5.0, math.inf]
     assert math.isnan(costs[4])  # a run that failed has no price at all
     assert mean(costs[:2]).value is None
-    gaps = _paired_gaps(costs[:2].reset_index(drop=True), costs[2:4].reset_index(drop=True))
+    gaps = paired_gaps(costs[:2].reset_index(drop=True), costs[2:4].reset_index(drop=True))
     assert gaps.tolist() == [-1.0, math.inf]
     assert mean(gaps).value is None
 
