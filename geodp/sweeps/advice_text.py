@@ -157,6 +157,11 @@ def _price_answer(advice: PriceAdvice) -> list[str]:
     else:
         step = advice.next_step
         lines.append(f"Next step down, {step.value:.4g}: {_ratio(step)}, which may be above {1 + advice.within:g}.")
+    ways, rewards = (
+        f"{_plain(one.average(key))} instead of {_plain(base.average(key))}"
+        for key in ("travel_at_success_m", "reward_at_success")
+    )
+    lines.append(f"Whoever takes a task travels {ways} m, for a reward of {rewards}.")
     return [*lines, *_spent(advice)]
 
 

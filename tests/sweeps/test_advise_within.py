@@ -13,6 +13,7 @@ import pytest
 import geodp
 from geodp.errors import GeodpError, OutputError, ScenarioError, UsageError
 from geodp.metrics.intervals import Measured
+from geodp.scenario.file import read_yaml
 from geodp.sweeps.advice_text import price_text, price_values
 from geodp.sweeps.advise_within import LEAST_TASKS, PriceAdvice, PriceSearch
 from geodp.sweeps.equal_success import calibrate_scenario
@@ -89,6 +90,7 @@ def test_the_smallest_epsilon_that_is_within_is_closed_in_on() -> None:
         f"{EPSILON} = {found.answer.value:.4g} is the smallest value found whose price is within 10 %"
     )
     assert "no_privacy, cell_m 500" in text
+    assert "Whoever takes a task travels 250 instead of 250 m, for a reward of 5.00 instead of 5.00." in text
     assert "Take care" not in text
     assert "Not monotone" not in text
     values = price_values(found)
@@ -199,8 +201,6 @@ def test_the_budget_follows_epsilon_and_the_reference_has_none(tmp_path: Path) -
     changes = TINY | {"curator.budget": {"epsilon": 0.5, "when_spent": "fail"}, "curator.release_every_s": 200}
     path = small_file(tmp_path, changes)
     base = geodp.load_scenario(path, {"curator.budget.epsilon": 5.0})
-    from geodp.scenario.file import read_yaml
-
     epsilon = VariedEpsilon(read_yaml(path), path, EPSILON, base)
     spent = epsilon.spent(2.0)
     assert spent is not None
@@ -218,14 +218,46 @@ def test_phones_that_report_by_themselves_are_held_against_exact_reports(tmp_pat
     path = small_file(tmp_path, raw | changes)
     base = geodp.load_scenario(path)
     assert find_epsilon(base, None) == "device.mechanism.epsilon_per_m"
-    from geodp.scenario.file import read_yaml
-
     epsilon = VariedEpsilon(read_yaml(path), path, "device.mechanism.epsilon_per_m", base)
     scenario, name = epsilon.reference()
     assert scenario.device.mechanism.kind == "none"
     assert name == "device.mechanism none: exact reports"
     noisy, exact = (calibrate_scenario(one, 0, 0.5) for one in (base, scenario))
     assert noisy.cost > exact.cost > 1
+
+
+@pytest.mark.parametrize("assignment", ["geocast", "reward_radius"])
+@pytest.mark.parametrize(
+    ("mechanism", "cell_m"),
+    [
+        ({"kind": "contour", "cell_m": 400}, "400"),
+        ({"kind": "contour"}, None),  # the guideline's, for exact counts
+        ({"kind": "uniform_grid", "cell_m": 600}, "600"),
+        ({"kind": "adaptive_grid"}, None),
+        ({"kind": "quadtree"}, None),
+        ({"kind": "kd_tree"}, None),
+        ({"kind": "dpcube"}, None),
+        ({"kind": "kalman_counts", "cells": {"kind": "uniform_grid", "cell_m": 700}}, "700"),
+    ],
+)
+def test_any_mechanism_and_assignment_can_be_asked(
+    tmp_path: Path, mechanism: dict[str, Any], cell_m: str | None, assignment: str
+) -> None:
+    raw = {key: value for key, value in TINIER.items() if not key.startswith("curator.mechanism")}
+    path = small_file(tmp_path, raw | {"curator.mechanism": mechanism, "server.assignment": {"kind": assignment}})
+    base = geodp.load_scenario(path)
+    assert find_epsilon(base, None) == EPSILON
+    epsilon = VariedEpsilon(read_yaml(path), path, EPSILON, base)
+    made = epsilon.scenario(2.5)
+    assert made.curator is not None
+    assert made.curator.mechanism.guarantee().epsilon == 2.5
+    reference, name = epsilon.reference()
+    assert reference.curator is not None
+    assert reference.curator.mechanism.kind == "no_privacy"
+    assert reference.server == base.server
+    assert reference.workers == base.workers
+    number = name.removeprefix("no_privacy, cell_m ")
+    assert number == cell_m if cell_m is not None else 100 < float(number) < 5000
 
 
 @pytest.mark.parametrize(
