@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from geodp.runs.run import run
     from geodp.scenario.schema import Scenario, load_scenario
     from geodp.sweeps.advise import advise
+    from geodp.sweeps.advise_within import advise_within
+    from geodp.sweeps.equal_success import cost_at_success
     from geodp.sweeps.sweep import open_sweep, sweep
 
 __all__ = [
@@ -21,6 +23,8 @@ __all__ = [
     "Scenario",
     "__version__",
     "advise",
+    "advise_within",
+    "cost_at_success",
     "load_scenario",
     "open_run",
     "open_sweep",
@@ -34,6 +38,8 @@ _HOMES = {
     "GeodpError": "geodp.errors",
     "Scenario": "geodp.scenario.schema",
     "advise": "geodp.sweeps.advise",
+    "advise_within": "geodp.sweeps.advise_within",
+    "cost_at_success": "geodp.sweeps.equal_success",
     "load_scenario": "geodp.scenario.schema",
     "open_run": "geodp.runs.result",
     "open_sweep": "geodp.sweeps.sweep",

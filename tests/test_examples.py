@@ -19,7 +19,7 @@ from geodp.model import Model
 from geodp.privacy.audit_case import AuditCase
 
 ROOT = Path(__file__).parent.parent
-SLOW = {"advise", "sweep"}
+SLOW = {"advise", "advise_within", "cost_at_success", "sweep"}
 
 
 def public_names() -> dict[str, Any]:

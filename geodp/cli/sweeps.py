@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from geodp.cli.console import JsonFile, Plugins, Processes, Settings, flags, overrides, say, write_json
-from geodp.cli.progress import duration, show_sweep
+from geodp.cli.progress import duration, show_prices, show_sweep
+from geodp.errors import UsageError
 
 if TYPE_CHECKING:
     from geodp.sweeps.sweep import SweepResult
@@ -53,40 +54,85 @@ def sweep(
 
 def advise(
     file: Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (YAML).")],
-    target: Annotated[str, typer.Option(metavar="TARGET", help='A bound on a metric, e.g. "success_rate>=0.9".')],
-    vary: Annotated[str, typer.Option(metavar="PATH", help="The number to find, e.g. curator.mechanism.epsilon.")],
+    within: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="May ask so many more workers than exact counts, e.g. 0.1.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="TARGET", help='Instead: a bound on a metric, e.g. "travel_distance_m<=400".')
+    ] = None,
+    vary: Annotated[
+        str | None, typer.Option(metavar="PATH", help="The number to find [default: the mechanism's epsilon].")
+    ] = None,
+    success: Annotated[
+        float | None, typer.Option(help="Expected success at which prices are compared [default: the target_success].")
+    ] = None,
     low: Annotated[float | None, typer.Option(help="Lower end of the range [default: a tenth of what it is].")] = None,
     high: Annotated[float | None, typer.Option(help="Upper end [default: ten times what it is].")] = None,
     seeds: Annotated[int, typer.Option(min=2, help="Runs of each value.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
-    precision: Annotated[float, typer.Option(help="Largest relative step between the answer and the next.")] = 0.05,
+    precision: Annotated[
+        float | None, typer.Option(help="Largest relative step between answer and next [default: 0.05; within: 0.15].")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for results and plot, with --within [default: runs/NAME-advice].")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the results in the folder.")] = False,
     workers: Processes = None,
     settings: Settings = None,
     public_data: Annotated[bool, typer.Option("--public-data", help="The scenario's data files are public.")] = False,
     json_file: JsonFile = None,
     _plugins: Plugins = None,
 ) -> None:
-    """Find the smallest (or largest) value of one number that meets a target with confidence; exit code 1 if none."""
-    from geodp.sweeps.advise import advice_text, advice_values
+    """Find the smallest epsilon whose price is within a share of exact counts; exit code 1 if there is none.
+
+    Prices are compared at equal success. With --target: the smallest (or largest) value of one number that meets a
+    bound on a metric with confidence.
+    """
+    if (within is None) == (target is None):
+        raise UsageError("give either --within SHARE (a price at equal success, e.g. 0.1) or --target METRIC>=NUMBER")
+    common: dict[str, Any] = {"low": low, "high": high, "seeds": seeds, "first_seed": seed, "workers": workers}
+    common |= {"overrides": overrides(settings), "public_data": public_data}
+    if precision is not None:
+        common["precision"] = precision
+    if within is not None:
+        found = _advise_within(file, within, vary, out, {"success": success, "fresh": fresh} | common, json_file)
+    else:
+        given = [name for name, value in (("--success", success), ("--out", out), ("--fresh", fresh or None)) if value]
+        if given:
+            raise UsageError(f"{given[0]} goes with --within, not with --target")
+        found = _advise_on_target(file, str(target), vary, common, json_file)
+    if not found:
+        raise typer.Exit(1)
+
+
+def _advise_on_target(
+    file: Path, target: str, vary: str | None, options: dict[str, Any], json_file: Path | None
+) -> bool:
+    from geodp.sweeps.advice_text import advice_text, advice_values
     from geodp.sweeps.advise import advise as find
 
-    advice = find(
-        file,
-        target,
-        vary,
-        low=low,
-        high=high,
-        seeds=seeds,
-        first_seed=seed,
-        precision=precision,
-        workers=workers,
-        overrides=overrides(settings),
-        public_data=public_data,
-    )
+    if vary is not None:
+        options = options | {"vary": vary}
+    advice = find(file, target, **options)
     say(advice_text(advice))
     write_json(json_file, advice_values(advice))
-    if advice.answer is None:
-        raise typer.Exit(1)
+    return advice.answer is not None
+
+
+def _advise_within(
+    file: Path, within: float, vary: str | None, out: Path | None, options: dict[str, Any], json_file: Path | None
+) -> bool:
+    from geodp.scenario.schema import load_scenario
+    from geodp.sweeps.advice_text import price_text, price_values
+    from geodp.sweeps.advise_within import advise_within
+
+    if out is None:
+        out = Path("runs") / f"{load_scenario(file, options['overrides']).name}-advice"
+    with show_prices(quiet="--quiet" in flags) as show:
+        advice = advise_within(file, within, vary, out=out, on_progress=show, **options)
+    say(price_text(advice), f"plot: {out / 'figures' / 'price_by_epsilon.png'}")
+    write_json(json_file, price_values(advice))
+    return advice.answer is not None
 
 
 def _dry_run_text(file: Path, out: Path | None, workers: int | None) -> str:

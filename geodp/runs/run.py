@@ -127,6 +127,43 @@ def run_into(
     seal_run(folder)
 
 
+def run_on_world(folder: Path, scenario: Scenario, world: World) -> RunFolder:
+    """Run a resolved scenario on a world that was built before, for the metrics of tasks and effort alone.
+
+    The same events as in a whole run. What the map, other metrics and the reader of a folder need (releases, counts,
+    paths, ledgers, publications) is not written.
+    """
+    streams = Streams(scenario.seed)
+    (folder / "truth").mkdir(mode=0o700)
+    log = EventLog(folder / "events.parquet")
+    try:
+        with gather_notices():  # a whole run says what was dropped or guessed
+            engine = Engine(
+                scenario,
+                world,
+                streams,
+                log,
+                on_release=_ignore,
+                on_sample=_ignore,
+                on_progress=_ignore,
+                samples=0,
+            )
+            if scenario.publish:  # what it spends may leave less for releases
+                book_publications(scenario, records_of(scenario, world, streams), engine.ledger)
+            engine.run()
+    finally:
+        log.close()
+    _write_server_view(engine, folder)
+    write_simulated(_offer_truths(engine), folder / "truth" / "offers.parquet")
+    write_scenario(scenario, folder / "scenario.yaml")
+    write_json(folder / MANIFEST, {"kind": "run", "geodp": __version__, "seed": scenario.seed})
+    return RunFolder(folder, trust_plugins=True)
+
+
+def _ignore(*_: object) -> None:
+    """Take what nobody keeps."""
+
+
 def _run_arms(scenario: Scenario, folder: Path, say: Progress, finish: Callable[[Path, Progress], None]) -> None:
     """Run a plain scenario, or every arm of a comparison on one world, and then compare them."""
     from geodp.runs.compare import compare_runs, comparison_csv

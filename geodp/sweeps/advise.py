@@ -3,6 +3,11 @@
 A coarse look over the range, then bisection, on the same seeds everywhere: all values meet the same worlds and the same
 luck, so that they differ by the number alone. A value meets the target when the whole 95 % interval of the mean over
 the seeds does.
+
+There is a smallest or largest value that is enough only where the metric is monotone in what varies. Paired differences
+between all values tried decide that (`trend`), and an answer is refused where it both rises and falls. It is refused,
+too, where success at a fixed target falls as epsilon grows: there noise is rewarded, because a server that knows less
+asks more people, and the answer would be the noisiest value. That question is one for `advise_within`.
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ from geodp.scenario.file import build_scenario, dump, read_yaml, set_path
 from geodp.scenario.schema import Scenario, load_scenario
 from geodp.sweeps.executors import LocalExecutor, make_jobs, run_job
 from geodp.sweeps.sweep_file import value_at
+from geodp.sweeps.trend import ERROR, Trend, find_trend
 
 _FORM = re.compile(r"\s*(?P<metric>[A-Za-z_]\w*)\s*(?P<sign>>=|<=|>|<|≥|≤)\s*(?P<value>\S+)\s*")
 
@@ -76,6 +82,8 @@ def unknown_metric(name: str, known: Iterable[str]) -> UsageError:
     return UsageError(f"--target: no metric called '{name}'.{hint}")
 
 
+SUCCESSES = ("success_rate", "expected_success", "planned_success")
+"""Metrics that noise may raise at a fixed target, because the server then asks more people."""
 LOOKS = 5
 """Places of the first, coarse look over the range."""
 WIDE = 4.0
@@ -106,11 +114,20 @@ class Advice:
     """None when no value of the range meets the target."""
     next_step: Tried | None
     """The nearest value tried beyond the answer that misses it; None when all meet it."""
-    monotone: bool
-    """Whether the values that meet the target lie together at one end of the range."""
+    trend: Trend
+    """Where the metric clearly rises or falls as the number grows."""
+    refused: str
+    """Why no answer can be given ('' when one can)."""
     seeds: list[int]
     private_files: list[Path]
     """Data files that nobody declared public."""
+    fixed_target: bool = False
+    """Whether it is a success at a fixed target that is asked for, while an epsilon varies."""
+
+    @property
+    def monotone(self) -> bool:
+        """Whether the metric does not both rise and fall as the number grows."""
+        return self.trend.monotone
 
     @property
     def releasable(self) -> bool:
@@ -128,7 +145,7 @@ class Advice:
 def advise(
     scenario: str | Path,
     target: str,
-    vary: str,
+    vary: str = "curator.mechanism.epsilon",
     *,
     low: float | None = None,
     high: float | None = None,
@@ -168,7 +185,8 @@ def advise(
     Returns
     -------
     Advice
-        The answer (None: no value of the range meets the target), and every value that was tried.
+        The answer (None: no value of the range meets the target, or it is refused, because the metric is not monotone
+        in what varies), where the metric goes, and every value that was tried.
 
     Raises
     ------
@@ -203,7 +221,8 @@ def advise(
     ends = field.ends(base, low, high)
     executor = LocalExecutor(min(workers or os.cpu_count() or 1, seeds), stay=True)
     numbers = list(range(first_seed, first_seed + seeds))
-    search = Search(wanted, field, executor, numbers, on_tried)
+    plans_on_target = "target_success" in type(base.server.assignment).model_fields
+    search = Search(wanted, field, executor, numbers, on_tried, plans_on_target=plans_on_target)
     try:
         return search.run(*ends, precision, [] if public_data else private_files(base))
     finally:
@@ -286,39 +305,79 @@ class Search:
         executor: LocalExecutor,
         seeds: list[int],
         on_tried: Callable[[Tried], None] | None,
+        *,
+        plans_on_target: bool = False,
     ) -> None:
+        varies_epsilon = field.path.rsplit(".", 1)[-1].startswith("epsilon")
+        self.fixed_target = plans_on_target and varies_epsilon and target.metric in SUCCESSES
         self.target, self.field, self.executor, self.seeds, self.on_tried = target, field, executor, seeds, on_tried
         self.known: dict[float, Tried] = {}
 
     def run(self, low: float, high: float, precision: float, private: list[Path]) -> Advice:
         """Look at spaced values first, then halve what lies between one that meets the target and one that does not."""
         looks = [self.tried(value) for value in self.field.spaced(low, high)]
-        smallest = self._smallest(looks)
+        trend = self._trend(looks)
+        smallest = self._smallest(looks, trend)
+        answer, beyond = (None, None) if self._refusal(looks, trend) else self._edge(looks, smallest, precision)
+        everything = sorted(self.known.values(), key=lambda one: one.value)
+        trend = self._trend(everything)
+        refused = self._refusal(everything, trend)
+        return Advice(
+            target=self.target,
+            path=self.field.path,
+            tried=everything,
+            smallest=smallest,
+            answer=None if refused else answer,
+            next_step=None if refused else beyond,
+            trend=trend,
+            refused=refused,
+            seeds=self.seeds,
+            private_files=private,
+            fixed_target=self.fixed_target,
+        )
+
+    def _edge(self, looks: list[Tried], smallest: bool, precision: float) -> tuple[Tried | None, Tried | None]:
+        """Return the value nearest to the hard end that meets the target, and the next one, which does not."""
         ordered = looks if smallest else looks[::-1]  # from the end that is hoped for to the end that surely meets
-        answer: Tried | None = None
-        beyond: Tried | None = None
-        if any(one.met for one in ordered):
-            last = max(place for place, one in enumerate(ordered) if one.met)
-            first = last
-            while first > 0 and ordered[first - 1].met:
-                first -= 1
-            answer = ordered[first]
-            beyond = ordered[first - 1] if first > 0 else None
-        while answer is not None and beyond is not None:
-            if self.field.near(answer.value, beyond.value, precision):
-                break
+        if not any(one.met for one in ordered):
+            return None, None
+        first = max(place for place, one in enumerate(ordered) if one.met)
+        while first > 0 and ordered[first - 1].met:
+            first -= 1
+        answer, beyond = ordered[first], ordered[first - 1] if first > 0 else None
+        while beyond is not None and not self.field.near(answer.value, beyond.value, precision):
             middle = self.tried(self.field.between(*sorted((answer.value, beyond.value))))
             if middle in (answer, beyond):
                 break
             answer, beyond = (middle, beyond) if middle.met else (answer, middle)
-        everything = sorted(self.known.values(), key=lambda one: one.value)
-        return Advice(
-            self.target, self.field.path, everything, smallest, answer, beyond, _together(everything, smallest),
-            self.seeds, private,
-        )  # fmt: skip
+        return answer, beyond
 
-    def _smallest(self, looks: list[Tried]) -> bool:
-        """Tell whether small values are the hard ones: by who meets the target, or else by where the metric goes."""
+    def _trend(self, tried: list[Tried]) -> Trend:
+        return find_trend([[one.by_seed[seed] for seed in self.seeds] for one in tried])
+
+    def _refusal(self, tried: list[Tried], trend: Trend) -> str:
+        """Say why there is no smallest or largest value that is enough ('' where there is one)."""
+        metric, path = self.target.metric, self.field.path
+        if self.fixed_target and trend.falls is not None:
+            return (
+                f"{metric} falls as {path} grows ({_between(tried, trend.falls)}): at a fixed target noise is "
+                "rewarded, because a server that knows less asks more people. The value that is enough would be the "
+                "noisiest one, at a price that this does not show. Ask for the price at equal success: "
+                f"geodp advise {self.field.file} --within 0.1"
+            )
+        if trend.monotone or trend.rises is None or trend.falls is None:
+            return ""
+        return (
+            f"{metric} is not monotone in {path}: it rises ({_between(tried, trend.rises)}) and falls "
+            f"({_between(tried, trend.falls)}), so no value is the smallest or largest that is enough. Look at all of "
+            f"them, or take a range in which it does one of both (--low, --high). Differences are paired by seed; a "
+            f"monotone metric would be refused in at most {ERROR:.0%} of cases."
+        )
+
+    def _smallest(self, looks: list[Tried], trend: Trend) -> bool:
+        """Tell whether small values are the hard ones: by where the metric goes, or else by who meets the target."""
+        if trend.monotone and (trend.rises or trend.falls):
+            return (trend.rises is not None) == self.target.at_least
         if looks[0].met != looks[-1].met:
             return looks[-1].met
         if not looks[0].met:
@@ -351,85 +410,6 @@ class Search:
         return tried
 
 
-def _together(tried: list[Tried], smallest: bool) -> bool:
-    """Tell whether what meets the target lies at one end: no miss after the first success, from the hard end on."""
-    met = [one.met for one in (tried if smallest else tried[::-1])]
-    return met == sorted(met)
-
-
-STAMP = (
-    "NOT RELEASABLE: the scenario reads {files}. Choosing a number on private data is itself a release that nobody has "
-    "paid for; keep this answer inside, or repeat it on synthetic or public data (--public-data if these are public)."
-)
-
-
-def advice_text(advice: Advice) -> str:
-    """Say the answer, what the next step would cost, and all that was tried."""
-    lines = [*_answer(advice), "", *(_line(one) for one in advice.tried), ""]
-    lines.append(
-        f"Each value: {len(advice.seeds)} seeds, the same for all. A value meets the target when the whole 95 % "
-        "interval of its mean does."
-    )
-    if not advice.monotone:
-        lines.append(
-            "Not monotone: values that meet the target and values that miss it take turns. Look at all of them."
-        )
-    if not advice.releasable:
-        lines.append(STAMP.format(files=", ".join(path.name for path in advice.private_files)))
-    return "\n".join(lines)
-
-
-def _answer(advice: Advice) -> list[str]:
-    low, high = advice.tried[0].value, advice.tried[-1].value
-    where = f"{advice.path} between {low:g} and {high:g}"
-    if advice.answer is None:
-        best = max(advice.tried, key=lambda one: advice.target.margin(one.mean))
-        return [f"No value of {where} meets {advice.target}.", f"Nearest: {best.value:g} gives {_number(best.mean)}."]
-    word, end = ("smallest", "low") if advice.smallest else ("largest", "high")
-    found = f"{advice.path} = {advice.answer.value:.4g}"
-    if advice.next_step is None:
-        return [
-            f"Every value of {where} that was tried meets {advice.target}.",
-            f"The {word}, {found}, gives {_number(advice.answer.mean)}; try a wider range with --{end}.",
-        ]
-    step, way = advice.next_step, "down" if advice.smallest else "up"
-    return [
-        f"{found} is the {word} value found that meets {advice.target}: {_number(advice.answer.mean)}.",
-        f"Next step {way}, {step.value:.4g}: {_number(step.mean)}, which misses it; "
-        f"paired difference {_number(advice.step_cost(), '+')}.",
-    ]
-
-
-def _line(one: Tried) -> str:
-    return f"  {one.value:>10.4g}  {_number(one.mean):<32} {'meets' if one.met else 'misses'}"
-
-
-def _number(measured: Measured, sign: str = "") -> str:
-    return measured.text(lambda value: f"{value:{sign}.4g}")
-
-
-def advice_values(advice: Advice) -> dict[str, Any]:
-    """Return the advice as plain values."""
-    cost = advice.step_cost()
-    return {
-        "target": str(advice.target),
-        "path": advice.path,
-        "found": advice.answer is not None,
-        "value": None if advice.answer is None else advice.answer.value,
-        "direction": "smallest" if advice.smallest else "largest",
-        "answer": _values(advice.answer),
-        "next_step": _values(advice.next_step),
-        "difference": cost.value,
-        "difference_low": cost.low,
-        "difference_high": cost.high,
-        "monotone": advice.monotone,
-        "releasable": advice.releasable,
-        "seeds": advice.seeds,
-        "tried": [_values(one) for one in advice.tried],
-    }
-
-
-def _values(one: Tried | None) -> dict[str, Any] | None:
-    if one is None:
-        return None
-    return {"value": one.value, "mean": one.mean.value, "low": one.mean.low, "high": one.mean.high, "meets": one.met}
+def _between(tried: list[Tried], pair: tuple[int, int]) -> str:
+    first, second = (tried[place] for place in pair)
+    return f"{first.mean.value:.4g} at {first.value:.4g}, {second.mean.value:.4g} at {second.value:.4g}"

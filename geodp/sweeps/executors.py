@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from geodp.scenario.schema import Scenario
 
 Job = dict[str, Any]
-"""`run_id, cell, seed, scenario` (plain values), `keep`, `folder` (where kept parts go, or None)."""
+"""`run_id, cell, seed, scenario` (plain values), `keep`, `folder` (where kept parts go, or None), `at_success`."""
 Outcome = dict[str, Any]
 """`run_id, cell, seed, status` (`ok` or `failed`), `error, metrics, notices, seconds`."""
 
@@ -51,12 +51,17 @@ _PARTS = {
 
 
 def make_jobs(
-    scenario: Scenario, cell: str, seeds: Iterable[int], keep: Iterable[str] = ("metrics",), folder: str | None = None
+    scenario: Scenario,
+    cell: str,
+    seeds: Iterable[int],
+    keep: Iterable[str] = ("metrics",),
+    folder: str | None = None,
+    at_success: float | None = None,
 ) -> list[Job]:
     """Return a job per seed.
 
-    The identity of a run is its resolved scenario, its seed, geodp's version and its data; how it is called and drawn
-    does not count.
+    The identity of a run is its resolved scenario, its seed, geodp's version and its data, and the success at which it
+    is priced; how it is called and drawn does not count.
     """
     from geodp.runs.run import checksums
     from geodp.scenario.file import dump
@@ -66,18 +71,24 @@ def make_jobs(
     facts = {key: value for key, value in plain.items() if key not in ("name", "about", "map", "seed")}
     jobs = []
     for seed in seeds:
-        text = json.dumps([__version__, seed, facts, digests], sort_keys=True)
+        priced = [] if at_success is None else [{"at_success": at_success}]
+        text = json.dumps([__version__, seed, facts, digests, *priced], sort_keys=True)
         identity = hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
         job = {"run_id": identity, "cell": cell, "seed": seed, "scenario": plain, "keep": list(keep)}
-        jobs.append(job | {"folder": folder})
+        jobs.append(job | {"folder": folder, "at_success": at_success})
     return jobs
 
 
 def run_job(job: Job) -> Outcome:
     """Run one scenario with one seed; an error becomes a failed outcome, never an exception."""
+    return attempt(job, _run_and_measure)
+
+
+def attempt(job: Job, make: Callable[[Job], dict[str, Any]]) -> Outcome:
+    """Return the outcome of a job whose `metrics` and `notices` are made by a function, whatever that raises."""
     started = time.perf_counter()
     try:
-        metrics, notices = _run_and_measure(job)
+        made = make(job)
     except GeodpError as error:
         outcome = make_failed_outcome(job, str(error))
     except Exception as error:  # noqa: BLE001 - whatever a run raises must not stop the others
@@ -87,17 +98,23 @@ def run_job(job: Job) -> Outcome:
         text = blamed(error) or f"{type(error).__name__}: {error} ({' '.join(place[1:2]).strip()})"
         outcome = make_failed_outcome(job, text)
     else:
-        outcome = make_failed_outcome(job, "") | {"status": "ok", "metrics": metrics, "notices": notices}
+        outcome = make_failed_outcome(job, "") | {"status": "ok"} | made
     return outcome | {"seconds": time.perf_counter() - started}
 
 
-def _run_and_measure(job: Job) -> tuple[dict[str, float | None], list[str]]:
+def job_scenario(job: Job) -> Scenario:
+    """Return the scenario of a job, checked."""
+    from geodp.scenario.file import build_scenario
+
+    return build_scenario(job["scenario"], source=job["cell"], folder=Path.cwd(), trust_plugins=True)
+
+
+def _run_and_measure(job: Job) -> dict[str, Any]:
     """Run it, and return its metrics and what was dropped, guessed or clipped on the way."""
     from geodp.run_folder.folder import RunFolder
     from geodp.runs.run import run_into
-    from geodp.scenario.file import build_scenario
 
-    scenario = build_scenario(job["scenario"], source=job["cell"], folder=Path.cwd(), trust_plugins=True)
+    scenario = job_scenario(job)
     keep = set(job["keep"])
     with scratch_folder() as scratch:
         run_into(
@@ -110,7 +127,18 @@ def _run_and_measure(job: Job) -> tuple[dict[str, float | None], list[str]]:
         metrics, notices = made.metrics, made.notices
         if job["folder"] is not None:
             _keep_parts(scratch, Path(job["folder"]) / job["run_id"], keep)
-    return metrics, notices
+    if job.get("at_success") is not None:
+        from geodp.sweeps.equal_success import calibrate_scenario
+
+        priced = calibrate_scenario(scenario, job["seed"], job["at_success"])
+        metrics = metrics | priced.columns()
+        if priced.found is None:
+            notices = [
+                *notices,
+                f"{job['cell']}: on some seeds no target reaches an expected success of {job['at_success']:g}; "
+                "cost_at_success is infinite there, and its mean is not drawn",
+            ]
+    return {"metrics": metrics, "notices": notices}
 
 
 def _keep_parts(run: Path, target: Path, keep: set[str]) -> None:

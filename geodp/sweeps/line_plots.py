@@ -14,6 +14,7 @@ from geodp.errors import UsageError
 from geodp.metrics import metric_of
 from geodp.metrics.intervals import mean
 from geodp.storage.files import write_whole
+from geodp.sweeps.equal_success import COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +138,7 @@ def save(figure: Any, stem: Path) -> list[Path]:
 def with_unit(key: str) -> str:
     """Return a metric's name with its unit."""
     cls = metric_of(key)
-    unit = "" if cls is None else cls.unit_of(key)
+    unit = COLUMNS.get(key, "") if cls is None else cls.unit_of(key)
     return f"{key} ({unit})" if unit else key
 
 

@@ -76,7 +76,15 @@ def runs_table(sweep: LoadedSweep, jobs: list[Job], store: SweepFolder) -> pd.Da
     frame = pd.DataFrame(rows, columns=[*OWN_COLUMNS, *sweep.varied, *metrics])
     for path in sweep.varied:
         frame[path] = _column(frame[path])
-    return frame.astype(dict.fromkeys(metrics, "float64"))
+    return with_infinite_costs(frame.astype(dict.fromkeys(metrics, "float64")))
+
+
+def with_infinite_costs(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return runs whose cost is infinite, not missing, where no target reached the success at which they are priced."""
+    if "cost_at_success" not in runs:
+        return runs
+    never = runs["cost_at_success"].isna() & runs["expected_at_success"].notna()
+    return runs.assign(cost_at_success=runs["cost_at_success"].mask(never, math.inf))
 
 
 def _column(values: pd.Series[Any]) -> pd.Series[Any]:
@@ -100,7 +108,7 @@ def summary_table(runs: pd.DataFrame, sweep: LoadedSweep) -> pd.DataFrame:
     for cell, own in good.groupby("cell", sort=True):
         by_seed = own.set_index("seed")
         for key in metrics:
-            values, gaps = by_seed[key].dropna(), (by_seed[key] - base[key]).dropna()
+            values, gaps = by_seed[key].dropna(), paired_gaps(by_seed[key], base[key])
             average, gap = mean(values), mean(gaps)
             row: dict[str, Any] = {"cell": cell, "metric": key} | {path: own[path].iloc[0] for path in sweep.varied}
             row |= dict(zip(_VALUE, (average.value, average.low, average.high), strict=True))
@@ -108,6 +116,13 @@ def summary_table(runs: pd.DataFrame, sweep: LoadedSweep) -> pd.DataFrame:
             rows.append(row | {"n": len(values), "pairs": len(gaps)})
     columns = ["cell", *sweep.varied, "metric", *_VALUE, "n", *_GAP, "pairs"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys([*_VALUE, *_GAP], "float64"))
+
+
+def paired_gaps(own: pd.Series[Any], base: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the differences seed by seed; two infinite ones differ by nobody knows what, and not by nothing."""
+    both = pd.concat([own, base], axis=1, keys=["own", "base"]).dropna()
+    gaps: pd.Series[Any] = both["own"] - both["base"]
+    return gaps.fillna(math.inf)
 
 
 def _write_parquet(frame: pd.DataFrame, path: Path) -> None:

@@ -58,7 +58,8 @@ def sweep_jobs(sweep: LoadedSweep, folder: Path) -> list[Job]:
     """Return all runs of a sweep: seed by seed, so that early results cover every cell."""
     keep, seeds = sweep.sweep.keep, sweep.sweep.seed_list()
     kept = str(folder.resolve() / "runs") if set(keep) - {"metrics"} else None
-    jobs = [job for cell in sweep.cells for job in make_jobs(cell.scenario, cell.name, seeds, keep, kept)]
+    priced = sweep.sweep.at_success
+    jobs = [job for cell in sweep.cells for job in make_jobs(cell.scenario, cell.name, seeds, keep, kept, priced)]
     return sorted(jobs, key=lambda job: (job["seed"], job["cell"]))
 
 

@@ -20,6 +20,7 @@ from geodp.scenario.file import build_scenario, current_path, dump, read_yaml, r
 from geodp.scenario.schema import Scenario
 from geodp.storage.files import is_regular
 from geodp.storage.names import require_name
+from geodp.sweeps.equal_success import COLUMNS, LOWEST, MOST_SUCCESS, require_target
 
 MOST_SEEDS = 100_000
 MOST_CELLS = 10_000
@@ -77,6 +78,10 @@ class Sweep(Model):
     """What is kept of each run: `metrics` alone, or also parts of its folder, or the whole `run`."""
     plot: tuple[Plot, ...] = ()
     """Figures."""
+    at_success: float | None = Field(default=None, ge=LOWEST, le=MOST_SUCCESS)
+    """Price every run at this expected success, too: its target is moved until it is met, on the same world and luck.
+    Adds `cost_at_success` (workers asked per task; infinite where no target is enough), `target_at_success` and others;
+    a run takes three to five times as long."""
     time_limit_s: float | None = Field(default=None, gt=0)
     """A run that takes longer is stopped and counts as failed, seconds."""
     figure: dict[str, Any] | None = None
@@ -255,15 +260,31 @@ def _sweep_problems(sweep: Sweep, cells: list[Cell]) -> list[tuple[str, str]]:
     ]
     if cells and not problems and not any(cell.has(sweep.baseline) for cell in cells):
         problems.append(("baseline", f"no cell has {sweep.baseline}"))
+    if sweep.at_success is not None:
+        problems += _unpriced(cells)
     for number, plot in enumerate(sweep.plot):
-        if metric_of(plot.y) is None:
-            hint = did_you_mean(plot.y, [*metrics_by_key(), "interaction_leakage_mean", "interaction_leakage_max"])
+        if plot.y in COLUMNS:
+            if sweep.at_success is None:
+                problems.append((f"plot.{number}.y", f"'{plot.y}' needs the success it is at: give at_success: 0.9"))
+        elif metric_of(plot.y) is None:
+            known = [*metrics_by_key(), *COLUMNS, "interaction_leakage_mean", "interaction_leakage_max"]
+            hint = did_you_mean(plot.y, known)
             problems.append((f"plot.{number}.y", f"no metric called '{plot.y}'.{hint}"))
         for axis in ("x", "lines"):
             path = getattr(plot, axis)
             if path is not None and path not in varied:
                 problems.append((f"plot.{number}.{axis}", f"'{path}' is not varied.{did_you_mean(path, varied)}"))
     return problems
+
+
+def _unpriced(cells: list[Cell]) -> list[tuple[str, str]]:
+    """Name the first cell whose server plans on no target: there is nothing to move until successes are equal."""
+    for cell in cells:
+        try:
+            require_target(cell.scenario)
+        except UsageError as error:
+            return [("at_success", f"{error} (first in the cell {cell.label()})")]
+    return []
 
 
 def as_text(value: Any) -> str:

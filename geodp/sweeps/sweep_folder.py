@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 from geodp._version import __version__
 from geodp.errors import DataError, OutputError
@@ -20,6 +20,7 @@ from geodp.storage.csv_cells import read_guarded_csv
 from geodp.storage.files import FileBusy, lock_file, write_text_whole
 from geodp.storage.folders import clear_folder
 from geodp.storage.manifest import MANIFEST, read_manifest, require_all_intact, require_intact, write_manifest
+from geodp.storage.stamp import SIMULATED
 from geodp.sweeps.executors import Job, Outcome
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from geodp.sweeps.sweep_file import LoadedSweep
 
 RESULTS = "results.jsonl"
+ADVICE = "advice.json"
 OUTPUT = ("runs.parquet", "summary.csv", "failures.txt", "timings.parquet", "report.html")
 _CHECKSUM = "checksum"
 _RUN_ID = re.compile(r"[0-9a-f]{20}")
@@ -39,6 +41,9 @@ class SweepFolder:
 
     A line that is torn or damaged counts as not there: its run is made again, and all others are kept.
     """
+
+    kind: ClassVar[str] = "sweep"
+    """What the manifest says the folder is."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -81,7 +86,7 @@ class SweepFolder:
             before = {}
         if not fresh and not before.get("starting_over") and before:
             self._require_same(before, sweep, checksums)
-        facts: dict[str, Any] = {"kind": "sweep", "geodp": __version__, "name": sweep.sweep.name}
+        facts: dict[str, Any] = {"kind": self.kind, "geodp": __version__, "name": sweep.sweep.name}
         facts |= {"checksums": checksums, "finished": False}
         if fresh or before.get("starting_over"):
             write_manifest(self.path, {**facts, "starting_over": True})  # from here on the old results are void
@@ -99,11 +104,16 @@ class SweepFolder:
         facts = self._read_manifest()
         if facts is None and (self.path / RESULTS).is_file():
             return  # only a sweep has such a file: its manifest is damaged
-        if facts is None or (facts and not _tells_of_sweep(facts)):
-            what = "the folder of a run" if facts is not None and "seed" in facts else "not the folder of a sweep"
+        if facts is None or (facts and not self._is_own(facts)):
+            what = "the folder of a run" if facts is not None and "seed" in facts else f"not the folder of {self._word}"
             raise OutputError(f"{self.path}: is {what}: it will not be changed. Use another --out.")
         if not facts and any(not entry.name.startswith(".") for entry in self.path.iterdir()):
-            raise OutputError(f"{self.path}: not empty, and not the folder of a sweep. Use another --out.")
+            raise OutputError(f"{self.path}: not empty, and not the folder of {self._word}. Use another --out.")
+
+    _word: ClassVar[str] = "a sweep"
+
+    def _is_own(self, facts: dict[str, Any]) -> bool:
+        return facts.get("kind") == "sweep" or ("kind" not in facts and "finished" in facts and "seed" not in facts)
 
     def _read_manifest(self) -> dict[str, Any] | None:
         """Return what the folder says about itself ({} when it says nothing), or None when that is damaged."""
@@ -226,6 +236,39 @@ class SweepFolder:
         return pd.read_parquet(path) if path.suffix == ".parquet" else read_guarded_csv(path)
 
 
+class AdviceFolder(SweepFolder):
+    """The folder of advice: calibrations as they come, the answer, and its plot.
+
+    A calibration is known by its scenario, seed, success, version and data, so other questions may share the folder.
+    """
+
+    kind: ClassVar[str] = "advice"
+    _word: ClassVar[str] = "advice"
+
+    def _is_own(self, facts: dict[str, Any]) -> bool:
+        return facts.get("kind") == self.kind
+
+    @contextmanager
+    def hold_for_advice(self, name: str, *, fresh: bool) -> Iterator[None]:
+        """Hold the folder, keep the intact results (none, if `fresh`), and say that the answer is not there yet."""
+        with self.hold():
+            if fresh:
+                self._forget()
+            self._repair()
+            self._write_facts(name, finished=False)
+            yield
+
+    def finish_advice(self, name: str, values: dict[str, Any]) -> None:
+        """Write the answer."""
+        write_text_whole(self.path / ADVICE, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        self._write_facts(name, finished=True)
+
+    def _write_facts(self, name: str, *, finished: bool) -> None:
+        write_manifest(
+            self.path, {"kind": self.kind, **SIMULATED, "geodp": __version__, "name": name, "finished": finished}
+        )
+
+
 class Results:
     """An open results file."""
 
@@ -258,13 +301,9 @@ def _checksum(outcome: Outcome) -> str:
     return hashlib.sha256(json.dumps(outcome, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _tells_of_sweep(facts: dict[str, Any]) -> bool:
-    return facts.get("kind") == "sweep" or ("finished" in facts and "seed" not in facts)
-
-
 def _has_checksums(facts: dict[str, Any] | None) -> bool:
     """Tell whether results have checksums: those of version 0.1 have none."""
-    return facts is None or not facts or facts.get("kind") == "sweep"
+    return facts is None or not facts or "kind" in facts
 
 
 def _intact(job: Job) -> bool:

@@ -12,18 +12,8 @@ import pytest
 from geodp.errors import GeodpError, ScenarioError, UsageError
 from geodp.metrics import Measured
 from geodp.scenario.schema import load_scenario
-from geodp.sweeps.advise import (
-    Advice,
-    Search,
-    Target,
-    Tried,
-    VariedField,
-    advice_text,
-    advice_values,
-    advise,
-    parse_target,
-    private_files,
-)
+from geodp.sweeps.advice_text import advice_text, advice_values
+from geodp.sweeps.advise import Advice, Search, Target, Tried, VariedField, advise, parse_target, private_files
 from geodp.sweeps.executors import LocalExecutor
 from tests.small import SMALL, small_file
 from tests.sweeps import crashing
@@ -109,12 +99,71 @@ def test_no_value_and_every_value_are_said_clearly() -> None:
     assert "--low" in advice_text(every)
 
 
-def test_a_metric_that_goes_up_and_down_is_noticed() -> None:
+def test_a_metric_that_goes_up_and_down_is_refused() -> None:
     island = Pretend(lambda x: 0.95 if 2.5 < x < 4 else 0.5).run(1.0, 10.0, 0.02, [])
-    assert island.answer is not None
-    assert 2.5 < island.answer.value < 2.6
+    assert island.answer is None
+    assert island.next_step is None
     assert not island.monotone
-    assert "Not monotone" in advice_text(island)
+    assert "success_rate is not monotone in some.number: it rises" in island.refused
+    assert len(island.tried) == 5  # nothing is searched for between them
+    assert advice_text(island).startswith("Refused: ")
+    values = advice_values(island)
+    assert (values["found"], values["monotone"], values["trend"]) == (False, False, "rises and falls")
+
+
+def test_a_dip_that_the_first_look_misses_is_refused_too() -> None:
+    dip = Pretend(lambda x: 0.2 + 0.1 * x - (0.3 if 7.4 < x < 7.7 else 0.0)).run(1.0, 10.0, 0.02, [])
+    assert dip.refused
+    assert dip.answer is None
+
+
+@pytest.mark.parametrize(
+    ("law", "target", "smallest", "words"),
+    [
+        (
+            lambda x: 0.1 * x,
+            ">=0.5",
+            True,
+            "rises as some.number grows: larger values are better for success_rate >= 0.5",
+        ),
+        (
+            lambda x: 0.1 * x,
+            "<=0.5",
+            False,
+            "rises as some.number grows: larger values are worse for success_rate <= 0.5",
+        ),
+        (lambda x: 1 - 0.1 * x, ">=0.5", False, "falls as some.number grows: larger values are worse"),
+        (lambda x: 1 - 0.1 * x, "<=0.5", True, "falls as some.number grows: larger values are better"),
+        (lambda _: 0.7, ">=0.5", True, "does not clearly change as some.number grows."),
+    ],
+)
+def test_the_direction_is_stated(law: Any, target: str, smallest: bool, words: str) -> None:
+    found = Pretend(law, target=f"success_rate{target}").run(1.0, 10.0, 0.05, [])
+    assert found.answer is not None
+    assert found.smallest is smallest
+    assert words in advice_text(found)
+
+
+@pytest.mark.parametrize(
+    ("falls", "path"),
+    [(True, EPSILON), (True, "device.mechanism.epsilon_per_m"), (False, EPSILON), (True, "server.batch_s")],
+)
+def test_success_that_noise_raises_at_a_fixed_target_is_sent_to_its_price(falls: bool, path: str) -> None:
+    field = VariedField({}, Path("downtown.yaml"), path)
+    search = Search(parse_target("success_rate>=0.85"), field, LocalExecutor(1), [0, 1, 2], None, plans_on_target=True)
+    for value in field.spaced(0.03, 3.0):
+        y = 0.9 - 0.02 * math.log(value) * (1 if falls else -1)
+        search.known[value] = Tried(value, dict.fromkeys([0, 1, 2], y), Measured(y, y, y), met=y >= 0.85)
+    found = search.run(0.03, 3.0, 0.99, [])
+    if falls and path != "server.batch_s":
+        assert found.answer is None
+        assert "success_rate falls as" in found.refused
+        assert "geodp advise downtown.yaml --within 0.1" in found.refused
+        assert "--within" in advice_text(found)
+    else:
+        assert found.answer is not None
+        assert not found.refused
+        assert ("--within" in advice_text(found)) is (path == EPSILON)  # it may be read, with its price beside it
 
 
 def test_answers_from_private_files_are_stamped(tmp_path: Path) -> None:
