@@ -191,6 +191,11 @@ def _run_arms(scenario: Scenario, folder: Path, say: Progress, finish: Callable[
     write_json(folder / MANIFEST, _manifest(scenario, {}) | {"arms": list(scenarios)})
     table = compare_runs(RunFolder(folder, trust_plugins=True).arms)
     write_text(folder / "comparison.csv", comparison_csv(table))
+    if scenario.compare_at_success is not None:
+        from geodp.runs.equal_success import price_arms
+
+        priced = price_arms(made, world, scenario.compare_at_success, say)
+        write_text(folder / "equal_success.csv", comparison_csv(priced))
     finish(folder, say)
 
 

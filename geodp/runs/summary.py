@@ -194,6 +194,7 @@ def comparison_summary(run: RunFolder) -> str:
         _arms_list(run),
         "## What differs",
         comparison_text(table, arms),
+        *_at_equal_success(run),
         "## What is promised",
         *_promises(arms),
         "## What the protocol gives away",
@@ -210,6 +211,33 @@ def comparison_summary(run: RunFolder) -> str:
         _files(run),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _at_equal_success(run: RunFolder) -> list[str]:
+    """Say what each arm asks once all succeed alike: success at a fixed target rewards noise."""
+    success = run.scenario.compare_at_success
+    if success is None or not run.has("equal_success.csv"):
+        return []
+    import pandas as pd
+
+    table = pd.read_csv(run.file("equal_success.csv"))
+    lines = [
+        "| arm | workers asked per task | against the first | travelled | reward | target |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for row in table.itertuples():
+        if pd.isna(row.asked):
+            lines.append(f"| {as_code(str(row.arm))} | {as_words(str(row.note))} | | | | |")
+            continue
+        numbers = (quantity(row.asked), f"{row.against_first:.2f}×", quantity(row.travel_m, "m"), quantity(row.reward))
+        lines.append(f"| {as_code(str(row.arm))} | {' | '.join(numbers)} | {row.target:.3f} |")
+    return [
+        f"## At equal success ({quantity(success, 'share')})",
+        "A server that knows less asks more people, and so succeeds more often at the same target. Here the target of "
+        "each arm was moved until the people it asks would accept with the same mean chance, from the truth; what that "
+        "costs can be compared. One world: `geodp advise --within`, or a sweep of `cost_at_success`, has intervals.",
+        "\n".join(lines),
+    ]
 
 
 def _promises(arms: dict[str, RunFolder]) -> list[str]:
@@ -265,6 +293,8 @@ def _files(run: RunFolder) -> str:
         "- `map.html`: the map, with a group of layers per arm",
         "- `comparison.csv`: the tables of this page, unrounded",
     ]
+    if run.has("equal_success.csv"):
+        own.append("- `equal_success.csv`: what each arm costs at equal success")
     return "\n".join(own + [f"- `arms/{name}/summary.md`: the arm `{name}` by itself" for name in run.arms])
 
 

@@ -346,7 +346,7 @@ def _arm_problems(
 
 def arm_raw(raw: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the raw scenario of one arm of a comparison."""
-    arm = copy.deepcopy({key: value for key, value in raw.items() if key != "compare"})
+    arm = copy.deepcopy({key: value for key, value in raw.items() if key not in ("compare", "compare_at_success")})
     changes = copy.deepcopy(raw["compare"][name]) or {}
     if not isinstance(changes, dict):
         raise UsageError("an arm is a mapping of dotted paths to values")

@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
 from geodp.attacks import Attack
 from geodp.curator.publications import Publication
@@ -46,6 +46,10 @@ WORLD_PATHS = (
     "compare",
 )
 """What the arms of a comparison share: they differ in method, never in the world."""
+
+
+LEAST_PRICED, MOST_PRICED = 0.05, 0.99
+"""Between these a success can be priced: beyond them a calibration's tolerance would be all there is."""
 
 
 class Scenario(Model):
@@ -103,6 +107,9 @@ class Scenario(Model):
     """How the run is drawn."""
     compare: dict[str, dict[str, Any]] = Field(default_factory=dict, max_length=MOST_ARMS)
     """Arms: name → {dotted.path: value}; all run on the same world and the same luck."""
+    compare_at_success: float | None = Field(default=None, ge=LEAST_PRICED, le=MOST_PRICED)
+    """With `compare`: the target of every arm that plans on one is moved until its expected success is this, and what
+    that costs is stated beside (`equal_success.csv`; a few further runs per arm). Default: arms run as they stand."""
 
     @field_validator("name")
     @classmethod
@@ -124,6 +131,14 @@ class Scenario(Model):
         for name in value:
             require_name(name, "the name of an arm")
         return value
+
+    @model_validator(mode="after")
+    def _arms_to_price(self) -> Self:
+        if self.compare_at_success is not None and not self.compare:
+            raise ValueError(
+                "compare_at_success prices the arms of a comparison: give 'compare', or use 'geodp advise --within'"
+            )
+        return self
 
     @property
     def start_s(self) -> float:

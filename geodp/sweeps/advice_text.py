@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from geodp.metrics.intervals import Measured
+from geodp.runs.equal_success import COLUMNS, WITHIN
 from geodp.sweeps.advise_within import LEAST_TASKS
-from geodp.sweeps.equal_success import COLUMNS, WITHIN
 from geodp.sweeps.trend import ERROR
 
 if TYPE_CHECKING:

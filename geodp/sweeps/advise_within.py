@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geodp.errors import ScenarioError, UsageError
+from geodp.runs.equal_success import require_success, require_target
 from geodp.scenario.file import read_yaml, set_path
 from geodp.scenario.schema import load_scenario
 from geodp.sweeps.advise import private_files
-from geodp.sweeps.equal_success import require_success, require_target
 from geodp.sweeps.executors import LocalExecutor
 from geodp.sweeps.prices import Priced, PriceProgress, Prices, Reference
 from geodp.sweeps.trend import Trend, find_trend

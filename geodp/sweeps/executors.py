@@ -128,7 +128,7 @@ def _run_and_measure(job: Job) -> dict[str, Any]:
         if job["folder"] is not None:
             _keep_parts(scratch, Path(job["folder"]) / job["run_id"], keep)
     if job.get("at_success") is not None:
-        from geodp.sweeps.equal_success import calibrate_scenario
+        from geodp.runs.equal_success import calibrate_scenario
 
         priced = calibrate_scenario(scenario, job["seed"], job["at_success"])
         metrics = metrics | priced.columns()

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from geodp.errors import UsageError
 from geodp.metrics import metric_of
 from geodp.metrics.intervals import mean
+from geodp.runs.equal_success import COLUMNS
 from geodp.storage.files import write_whole
-from geodp.sweeps.equal_success import COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,11 +16,11 @@ from pydantic import Field, ValidationError, field_validator
 from geodp.errors import ScenarioError, UsageError
 from geodp.metrics import metric_of, metrics_by_key
 from geodp.model import Model, did_you_mean, problems_of
+from geodp.runs.equal_success import COLUMNS, LOWEST, MOST_SUCCESS, require_target
 from geodp.scenario.file import build_scenario, current_path, dump, read_yaml, refuse_other_kind, set_path
 from geodp.scenario.schema import Scenario
 from geodp.storage.files import is_regular
 from geodp.storage.names import require_name
-from geodp.sweeps.equal_success import COLUMNS, LOWEST, MOST_SUCCESS, require_target
 
 MOST_SEEDS = 100_000
 MOST_CELLS = 10_000

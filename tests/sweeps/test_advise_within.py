@@ -13,10 +13,10 @@ import pytest
 import geodp
 from geodp.errors import GeodpError, OutputError, ScenarioError, UsageError
 from geodp.metrics.intervals import Measured
+from geodp.runs.equal_success import calibrate_scenario
 from geodp.scenario.file import read_yaml
 from geodp.sweeps.advice_text import price_text, price_values
 from geodp.sweeps.advise_within import LEAST_TASKS, PriceAdvice, PriceSearch
-from geodp.sweeps.equal_success import calibrate_scenario
 from geodp.sweeps.executors import LocalExecutor
 from geodp.sweeps.prices import Priced, PriceProgress, Prices, cost_ratio
 from geodp.sweeps.varied_epsilon import SpentBudget, VariedEpsilon, find_epsilon

@@ -14,8 +14,7 @@ from geodp.errors import GeodpError, UsageError
 from geodp.metrics.effort import NotifiedWorkers
 from geodp.metrics.protocol import find_decided_tasks
 from geodp.run_folder.folder import RunFolder
-from geodp.runs.run import run_into
-from geodp.sweeps.equal_success import (
+from geodp.runs.equal_success import (
     COLUMNS,
     HIGHEST,
     LOWEST,
@@ -26,10 +25,10 @@ from geodp.sweeps.equal_success import (
     calibrate,
     calibrate_scenario,
     measure_plan,
-    price_job,
-    price_jobs,
     with_target,
 )
+from geodp.runs.run import run_into
+from geodp.sweeps.equal_success import price_job, price_jobs
 from tests.small import small, small_file
 from tests.sweeps.small_sweep import QUICK
 

@@ -10,7 +10,7 @@ import pytest
 import geodp
 from geodp.errors import ScenarioError
 from geodp.metrics.intervals import mean
-from geodp.sweeps.equal_success import COLUMNS, calibrate_scenario
+from geodp.runs.equal_success import COLUMNS, calibrate_scenario
 from geodp.sweeps.output import paired_gaps, with_infinite_costs
 from geodp.sweeps.sweep import sweep_jobs
 from geodp.sweeps.sweep_file import load_sweep
