@@ -276,13 +276,8 @@ def _ranks(index: Ids, key: Array) -> Ids:
 
 def _rounds_of_ranks(rank: Ids, index: Ids, caps: list[tuple[int, ...]]) -> Ids:
     """Return the first round whose cap is above each rank."""
-<<<<<<< HEAD
     longest = max(len(cap) for cap in caps)
     table = np.array([[*cap, *([NEVER] * (longest - len(cap)))] for cap in caps], dtype=np.int64)
-=======
-    most = _longest(caps)
-    table = np.array([[*cap, *([NEVER] * (most - len(cap)))] for cap in caps], dtype=np.int64)
->>>>>>> facts
     last = np.array([cap[-1] if cap else 0 for cap in caps], dtype=np.int64)
     number = (rank[:, None] >= table[index]).sum(axis=1)
     return np.where(rank < last[index], number, NEVER)
@@ -290,13 +285,8 @@ def _rounds_of_ranks(rank: Ids, index: Ids, caps: list[tuple[int, ...]]) -> Ids:
 
 def _rounds_of_draws(draw: Array, index: Ids, shares: list[tuple[float, ...]]) -> Ids:
     """Return the first round whose share is above each phone's draw."""
-<<<<<<< HEAD
     longest = max(len(share) for share in shares)
     table = np.array([[*share, *([2.0] * (longest - len(share)))] for share in shares])
-=======
-    most = _longest(shares)
-    table = np.array([[*share, *([2.0] * (most - len(share)))] for share in shares])
->>>>>>> facts
     last = np.array([share[-1] if share else 0.0 for share in shares])
     number = (draw[:, None] >= table[index]).sum(axis=1)
     return np.where(draw < last[index], number, NEVER)
