@@ -225,12 +225,16 @@ def _at_equal_success(run: RunFolder) -> list[str]:
         "| arm | workers asked per task | against the first | travelled | reward | target |",
         "|---|---:|---:|---:|---:|---:|",
     ]
-    for row in table.itertuples():
-        if pd.isna(row.asked):
-            lines.append(f"| {as_code(str(row.arm))} | {as_words(str(row.note))} | | | | |")
+    for row in table.to_dict("records"):
+        name = as_code(str(row["arm"]))
+        if pd.isna(row["asked"]):
+            lines.append(f"| {name} | {as_words(str(row['note']))} | | | | |")
             continue
-        numbers = (quantity(row.asked), f"{row.against_first:.2f}×", quantity(row.travel_m, "m"), quantity(row.reward))
-        lines.append(f"| {as_code(str(row.arm))} | {' | '.join(numbers)} | {row.target:.3f} |")
+        asked, against, travel_m, reward, target = (
+            float(row[key]) for key in ("asked", "against_first", "travel_m", "reward", "target")
+        )
+        numbers = f"{quantity(asked)} | {against:.2f}× | {quantity(travel_m, 'm')} | {quantity(reward)} | {target:.3f}"
+        lines.append(f"| {name} | {numbers} |")
     return [
         f"## At equal success ({quantity(success, 'share')})",
         "A server that knows less asks more people, and so succeeds more often at the same target. Here the target of "

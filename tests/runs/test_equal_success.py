@@ -1,6 +1,7 @@
 """Arms of a comparison, priced at equal success on their own world."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -48,6 +49,6 @@ def test_the_summary_tells_the_price_and_arms_rerun_as_they_stand(compared: Path
 
 @pytest.mark.parametrize(("value", "message"), [(0.9, "give 'compare'"), (1.5, "compare_at_success")])
 def test_a_price_without_arms_or_out_of_reach_is_refused(value: float, message: str) -> None:
-    changes = {"compare_at_success": value} | ({} if value < 1 else {"compare": {"only": {}}})
+    changes: dict[str, Any] = {"compare_at_success": value} | ({} if value < 1 else {"compare": {"only": {}}})
     with pytest.raises(ScenarioError, match=message):
         small(changes)
