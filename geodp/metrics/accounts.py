@@ -89,7 +89,8 @@ class InteractionLeakage(Metric):
     still picked when she accepts, too. -ln of these, added up over the tasks, is what is counted here, for everyone
     who could have come and is not named, those who accepted included: it is what is seen, not what she did. Whoever is
     named discloses by consent, outside this account. It is no epsilon and is never added to one. Where the model
-    accepts with certainty and nobody came, that discloses without bound: the value is then undefined (null).
+    accepts with certainty and nobody came, that discloses without bound: the value is then undefined (null), and so it
+    is where the nearest are asked first (`recipients: nearest`).
 
     `interaction_leakage_mean` is over all workers, those never asked included; `interaction_leakage_max` is
     the largest of any worker.

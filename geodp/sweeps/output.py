@@ -92,7 +92,8 @@ def _column(values: pd.Series[Any]) -> pd.Series[Any]:
     plain = [value for value in values if value is not None]
     if plain and all(isinstance(value, int | float) and not isinstance(value, bool) for value in plain):
         return values.astype("float64")
-    return values.map(as_text).astype("object")
+    known = [None if isinstance(value, float) and math.isnan(value) else value for value in values]  # null is no number
+    return pd.Series([as_text(value) for value in known], index=values.index, dtype="object")
 
 
 def summary_table(runs: pd.DataFrame, sweep: LoadedSweep) -> pd.DataFrame:

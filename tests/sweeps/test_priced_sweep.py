@@ -21,7 +21,7 @@ FEW = {"duration_s": 300, "workers.source.count": 1500}
 
 
 def test_a_sweep_prices_its_runs_at_equal_success_and_resumes(tmp_path: Path) -> None:
-    grids = [{"curator.mechanism.epsilon": [0.01, 2.0]}]
+    grids: list[dict[str, Any]] = [{"curator.mechanism.epsilon": [0.01, 2.0]}]
     path = sweep_file(tmp_path, PRICED | {"grids": grids}, base=FEW)
     made = geodp.sweep(path, tmp_path / "out", workers=1)
     runs = made.runs
@@ -73,3 +73,10 @@ def test_a_price_that_cannot_be_found_is_refused_before_anything_runs(
     with pytest.raises(ScenarioError) as refused:
         load_sweep(sweep_file(tmp_path, changes))
     assert words in dict(refused.value.problems)[place]
+
+
+def test_a_value_that_is_null_is_called_so_in_tables_and_legends(tmp_path: Path) -> None:
+    grids = [{"curator.mechanism.epsilon": [2.0], "server.assignment.max_recipients": ["auto", None]}]
+    path = sweep_file(tmp_path, {"grids": grids, "seeds": [1]}, base={"duration_s": 120})
+    runs = geodp.sweep(path, tmp_path / "out", workers=1, draw=False).runs
+    assert sorted(runs["server.assignment.max_recipients"]) == ["auto", "null"]
