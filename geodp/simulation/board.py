@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from geodp.geometry import Array
 from geodp.public.messages import Task
-from geodp.simulation.answers import Answers, AskedWorkers, People, browse
+from geodp.simulation.answers import Answers, AskedWorkers, browse
+from geodp.simulation.meant import People
 from geodp.streams import Streams
 
 Ids = npt.NDArray[np.int64]

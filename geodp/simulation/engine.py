@@ -35,21 +35,12 @@ from geodp.public.release import Cells, Points
 from geodp.scenario.schema import Scenario
 from geodp.server.rewards import RewardBudget
 from geodp.server.server import Server
-from geodp.simulation.answers import (
-    Accepted,
-    Answers,
-    AskedWorkers,
-    Meant,
-    OfferTruth,
-    People,
-    ask,
-    find_meant,
-    offer_truth,
-    pseudonyms,
-)
+from geodp.simulation.answers import Accepted, Answers, AskedWorkers, ask, pseudonyms
 from geodp.simulation.board import Board
 from geodp.simulation.disclosure import Disclosure, seen_outcomes
 from geodp.simulation.event_log import EventLog
+from geodp.simulation.meant import Meant, People, find_meant
+from geodp.simulation.offer_truth import OfferTruth, offer_truth
 from geodp.simulation.phones import Phones
 from geodp.simulation.requesters import places_told
 from geodp.simulation.worker_states import WorkerStates

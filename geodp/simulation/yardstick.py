@@ -17,8 +17,9 @@ import pandas as pd
 
 from geodp.geometry import Array
 from geodp.public.messages import Task
-from geodp.simulation.answers import Answers, People
+from geodp.simulation.answers import Answers
 from geodp.simulation.board import rank_in_group
+from geodp.simulation.meant import People
 from geodp.simulation.range_join import range_join
 
 Ids = npt.NDArray[np.int64]

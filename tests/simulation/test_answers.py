@@ -6,7 +6,8 @@ import pytest
 
 from geodp.public.acceptance.linear import Linear
 from geodp.public.messages import Circle, Named, Offer, Region, Task
-from geodp.simulation.answers import Answers, AskedWorkers, People, ask, find_meant
+from geodp.simulation.answers import Answers, AskedWorkers, ask
+from geodp.simulation.meant import People, find_meant
 from geodp.streams import Streams
 
 RNG = np.random.default_rng(7)

@@ -9,9 +9,10 @@ import pytest
 from geodp.geometry import Array
 from geodp.public.acceptance.linear import Linear
 from geodp.public.messages import Task
-from geodp.simulation.answers import Answers, People, browse
+from geodp.simulation.answers import Answers, browse
 from geodp.simulation.board import Board, nearest_open
 from geodp.simulation.disclosure import Disclosure, seen_outcomes
+from geodp.simulation.meant import People
 from geodp.streams import Streams
 
 Ids = npt.NDArray[np.int64]

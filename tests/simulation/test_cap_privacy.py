@@ -17,8 +17,9 @@ import pytest
 from geodp.geometry import Array
 from geodp.public.acceptance.linear import Linear
 from geodp.public.messages import Circle, Offer, Task
-from geodp.simulation.answers import Answers, Meant, People, ask, find_meant
+from geodp.simulation.answers import Answers, ask
 from geodp.simulation.disclosure import Disclosure, SeenOutcomes, seen_outcomes
+from geodp.simulation.meant import Meant, People, find_meant
 from geodp.streams import Streams
 
 OTHERS, CAP, MOST = 40, 24, 0.1

@@ -17,8 +17,10 @@ import geodp
 from geodp.public.acceptance.linear import Linear
 from geodp.public.messages import Circle, Offer, Task
 from geodp.run_folder.folder import RunFolder
-from geodp.simulation.answers import NEVER, Answers, People, ask, find_meant, offer_truth
+from geodp.simulation.answers import Answers, ask
 from geodp.simulation.engine import build_world
+from geodp.simulation.meant import NEVER, People, find_meant
+from geodp.simulation.offer_truth import offer_truth
 from geodp.streams import Streams
 from tests.simulation.test_geocast_run import server_after
 from tests.small import small

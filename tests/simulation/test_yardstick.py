@@ -10,7 +10,8 @@ from scipy.optimize import linear_sum_assignment
 import geodp
 from geodp.public.acceptance.linear import Linear
 from geodp.public.messages import Task
-from geodp.simulation.answers import Answers, People
+from geodp.simulation.answers import Answers
+from geodp.simulation.meant import People
 from geodp.simulation.yardstick import Willing, Yardstick, best_matching, fewest_nearest
 from geodp.streams import Streams
 from tests.small import small, small_file
