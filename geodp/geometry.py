@@ -298,7 +298,14 @@ class Grid:
         columns = max(1, round(region.width_m / cell_m))
         rows = max(1, round(region.height_m / cell_m))
         west, south, _, _ = region.box_m
-        return cls(west, south, region.width_m / columns, region.height_m / rows, columns, rows)
+        return cls(
+            west_m=west,
+            south_m=south,
+            cell_x_m=region.width_m / columns,
+            cell_y_m=region.height_m / rows,
+            columns=columns,
+            rows=rows,
+        )
 
     @property
     def size(self) -> int:

@@ -1,9 +1,11 @@
 """Rules of the house: who may import whom, style, and that the pages and CI say the same."""
 
 import ast
+import builtins
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -182,6 +184,106 @@ def test_tests_name_behaviour_through_public_names() -> None:
 )
 def test_private_names_are_caught(code: str) -> None:
     assert len(private_imports(code)) == 1
+
+
+MOST_BY_PLACE = 5
+"""How many arguments a call may give without their names."""
+
+
+def count_by_place(call: ast.Call) -> int:
+    """Return how many arguments a call surely gives by place (what `*rest` holds is not known)."""
+    return sum(not isinstance(argument, ast.Starred) for argument in call.args)
+
+
+@cache
+def defined_names(package: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of functions and classes of the package, and those whose functions gather `*arguments`."""
+    nodes = [node for path in package.rglob("*.py") for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    gathering = {node.name for node in functions if node.args.vararg}
+    fixed = {node.name for node in functions if not node.args.vararg}
+    fixed |= {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    return frozenset(fixed), frozenset(gathering - fixed)
+
+
+def foreign_names(tree: ast.AST) -> set[str]:
+    """Return the names that a file imports from elsewhere, and Python's own."""
+    found = set(dir(builtins))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] != "geodp":
+            found |= {alias.asname or alias.name for alias in node.names}
+    return found - {"geodp"}
+
+
+def is_ours(callee: ast.expr, ours: frozenset[str], others: set[str]) -> bool:
+    """Tell whether a call is one of ours: by a name not known to be another's, or by an attribute that we define."""
+    if isinstance(callee, ast.Name):  # `cls`, and a variable that holds one of two functions, too
+        return callee.id not in others
+    if isinstance(callee, ast.Attribute):
+        return callee.attr in ours and not (isinstance(callee.value, ast.Name) and callee.value.id in others)
+    return True  # `type(self)(…)`
+
+
+def crowded_calls(text: str, package: Path = PACKAGE) -> list[str]:
+    """Return the calls of our own functions and classes that give more than five arguments by place."""
+    tree = ast.parse(text)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and count_by_place(node) > MOST_BY_PLACE]
+    if not calls:
+        return []
+    ours, gathering = defined_names(package)
+    others = foreign_names(tree) | gathering
+    return [f"line {call.lineno}: {ast.unparse(call.func)}" for call in calls if is_ours(call.func, ours, others)]
+
+
+def test_more_than_five_arguments_are_given_by_keyword() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}, {call}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for call in crowded_calls(path.read_text(encoding="utf-8"))
+    ]
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    assert len(blocks) > 1
+    wrong += [f"{PAGE.name}, {call}" for block in blocks for call in crowded_calls(block)]
+    assert wrong == [], "give the arguments by keyword"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "Grid(0, 0, 1, 1, 2, 2)",
+        "geometry.Grid(0, 0, 1, 1, 2, 2)",
+        "from geodp.geometry import Grid as Lattice\nLattice(0, 0, 1, 1, 2, 2)",
+        "Grid(0, 0, *sides, 1, 1, 2, 2)",
+        "Grid(0, 0, 1, 1, 2, 2, note=3)",
+        "def fit(cls):\n    return cls(0, 0, 1, 1, 2, 2)",
+        "type(self)(0, 0, 1, 1, 2, 2)",
+        "draw = f if fine else g\ndraw(0, 0, 1, 1, 2, 2)",
+        "super().fit(0, 0, 1, 1, 2, 2)",
+    ],
+)
+def test_crowded_calls_are_caught(tmp_path: Path, code: str) -> None:
+    package = write_package(tmp_path, {"geometry.py": "class Grid:\n    def fit(self, *, a): ..."})
+    assert len(crowded_calls(code, package)) == 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "Grid(0, 0, 1, 1, 2)",
+        "Grid(0, 0, 1, 1, 2, rows=2)",
+        "Grid(*edges, 0, 0)",
+        "min(0, 0, 1, 1, 2, 2)",
+        "import numpy as np\nnp.fit(0, 0, 1, 1, 2, 2)",
+        "from scipy.special import hyp\nhyp(0, 0, 1, 1, 2, 2)",
+        "ax.quiver(0, 0, 1, 1, 2, 2)",
+        "join(0, 0, 1, 1, 2, 2)",
+    ],
+)
+def test_calls_of_others_and_of_functions_that_gather_arguments_are_let_be(tmp_path: Path, code: str) -> None:
+    files = {"geometry.py": "class Grid:\n    def fit(self, *, a): ...\ndef join(*parts): ..."}
+    assert crowded_calls(code, write_package(tmp_path, files)) == []
 
 
 @pytest.mark.parametrize("tool", [["ruff", "check"], ["ruff", "format", "--check"]])

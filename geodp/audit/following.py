@@ -104,7 +104,7 @@ def _follow_once(case: TranscriptCase, noise: Noise, first: bool) -> Followed:
         if retold.spent > case.claimed and _asks_at_random(release, overheard):
             raise CannotFollow("what is asked changes from run to run: it holds noise that was drawn apart")
         return Followed(retold.spent, retold.told, tuple(retold.coins))
-    if is_hidden_apart(release, overheard, retold, told, again, noise):
+    if is_hidden_apart(release=release, overheard=overheard, retold=retold, told=told, again=again, source=noise):
         raise CannotFollow("what differs is made with noise that was drawn apart from it")
     return Followed(math.inf)
 

@@ -198,7 +198,9 @@ def neighbouring_files(kind: FileKind, changes: Sequence[str], rng: np.random.Ge
     both, covered, metres = _CHANGES[change](kind, rows, person, rng)
     users = tuple(sorted({row["user"] for side in (*both, person) for row in side if row["user"].isprintable()}))
     one, other = (PrivateFile(kind.columns, tuple(side)) for side in both)
-    return NeighbouringFiles(f"{change} ({len(rows)} other rows)", one, other, covered, metres, users)
+    return NeighbouringFiles(
+        what=f"{change} ({len(rows)} other rows)", one=one, other=other, covered_by=covered, metres=metres, users=users
+    )
 
 
 Both = tuple[tuple[list[Row], list[Row]], str, float]

@@ -127,7 +127,12 @@ def _followed(
 
     apart = overheard.drawn_apart or retold.drawn_apart
     may_hide = differs and not leaks
-    if apart or (may_hide and is_hidden_apart(again, overheard, retold, first.parts(), second.parts(), source)):
+    if apart or (
+        may_hide
+        and is_hidden_apart(
+            release=again, overheard=overheard, retold=retold, told=first.parts(), again=second.parts(), source=source
+        )
+    ):
         return PairAudit(named, 0.0, transcript=0.0), first, False
     claimed = _claimed(first, pair, setting.out)
     if differs:

@@ -129,7 +129,15 @@ def _counts() -> Iterator[PublishCommand]:
         for name, update in _updates(cls):
             words = ("--method", kind, *cap, *_set(update))
             changes = ("person", "unusable", "order", "columns")
-            yield PublishCommand("counts", name, words, VISITS, changes, epsilons, (VENUE_LIST,))
+            yield PublishCommand(
+                kind="counts",
+                method=name,
+                words=words,
+                file=VISITS,
+                changes=changes,
+                epsilons=epsilons,
+                public=(VENUE_LIST,),
+            )
 
 
 def _visits() -> Iterator[PublishCommand]:
@@ -147,7 +155,15 @@ def _visits() -> Iterator[PublishCommand]:
             epsilons = _epsilons(cls, *((0.001, 0.5) if metric else (0.5, 1000.0)))
             for public in ((VENUE_LIST, USER_LIST), (VENUE_LIST,)):
                 named = name if USER_LIST in public else f"{name}, names of the file"
-                yield PublishCommand("visits", named, words, VISITS, every, epsilons, public)
+                yield PublishCommand(
+                    kind="visits",
+                    method=named,
+                    words=words,
+                    file=VISITS,
+                    changes=every,
+                    epsilons=epsilons,
+                    public=public,
+                )
 
 
 def _positions() -> Iterator[PublishCommand]:
@@ -163,13 +179,27 @@ def _positions() -> Iterator[PublishCommand]:
             expected = ("--mechanism", kind, *box, *words, "--expected-workers", "50")
             every = (*changes, "unusable", "order", "columns")
             epsilons = _epsilons(cls, 0.5, 1000.0)
-            yield PublishCommand("positions", f"{kind}, {how}", expected, POSITIONS, every, epsilons)
+            yield PublishCommand(
+                kind="positions",
+                method=f"{kind}, {how}",
+                words=expected,
+                file=POSITIONS,
+                changes=every,
+                epsilons=epsilons,
+            )
     moved = ("place", "unusable", "columns")
     for kind, cls in _released_devices().items():
         for how, (words, _) in everyone.items():
             reported = ("--mechanism", kind, *box, *words)
             epsilons = _epsilons(cls, 0.002, 0.5)
-            yield PublishCommand("positions", f"{kind}, {how}", reported, POSITIONS, moved, epsilons)
+            yield PublishCommand(
+                kind="positions",
+                method=f"{kind}, {how}",
+                words=reported,
+                file=POSITIONS,
+                changes=moved,
+                epsilons=epsilons,
+            )
 
 
 def _released_devices() -> dict[str, type[Any]]:
@@ -192,14 +222,28 @@ def _trajectories() -> Iterator[PublishCommand]:
                 changes = ("person",) if unit == "person" else ("trip", "person")
                 words = (*box, "--cap", str(CAP), "--unit", unit, "--method", kind, "--set", "most_points=50")
                 name = f"{kind}, {unit}"
-                yield PublishCommand("trajectories", name, words, TRIPS, (*changes, *anyway), (8.0, 1000.0))
+                yield PublishCommand(
+                    kind="trajectories",
+                    method=name,
+                    words=words,
+                    file=TRIPS,
+                    changes=(*changes, *anyway),
+                    epsilons=(8.0, 1000.0),
+                )
         elif "trajectories" in cls.reads and cls().guarantee().unit is not Unit.NOTHING:  # type: ignore[attr-defined]
             cap = ("--cap", str(CAP)) if {"cap", "trajectories_per_person"} & set(cls.model_fields) else ()
             for name, update in _updates(cls):
                 words = (*box, *cap, "--method", kind, *_set(update))
                 single = cls(**update).guarantee().unit is Unit.TRAJECTORY  # type: ignore[attr-defined]
                 changes = (*(("trip",) if single else ()), "person", *anyway)
-                yield PublishCommand("trajectories", name, words, TRIPS, changes, _epsilons(cls, 0.5, 1000.0))
+                yield PublishCommand(
+                    kind="trajectories",
+                    method=name,
+                    words=words,
+                    file=TRIPS,
+                    changes=changes,
+                    epsilons=_epsilons(cls, 0.5, 1000.0),
+                )
 
 
 def write_public(command: PublishCommand, folder: Path, users: list[str]) -> None:

@@ -229,7 +229,9 @@ class _Game:
         for number, crowd in enumerate(self.crowds):
             report_x, report_y = self._reported(in_x, in_y, rng)
             people_x, people_y = self._everyone(crowd, report_x[there], report_y[there], rng)
-            release = self._release(release, number, crowd.time_s, people_x, people_y, noise)
+            release = self._release(
+                earlier=release, number=number, time_s=crowd.time_s, x_m=people_x, y_m=people_y, noise=noise
+            )
             places = [(x, y, 1.0), (other_x, other_y, -1.0)] if self.replace else [(x, y, 1.0)]
             for place_x, place_y, sign in places:
                 cell = _located(release, place_x, place_y)

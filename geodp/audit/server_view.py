@@ -224,7 +224,18 @@ class DecidedOffers:
         regions = _regions(last) if "region" in last else None
         others = chances_of_others(row, chance, len(last))
         cap = _cap_effects(run, last, *others)
-        return cls(x, y, radius, reward, cap.nobody, cap.share, acceptance, regions, cap.asked_share, cap.displaced)
+        return cls(
+            x_m=x,
+            y_m=y,
+            radius_m=radius,
+            reward=reward,
+            nobody=cap.nobody,
+            share=cap.share,
+            acceptance=acceptance,
+            regions=regions,
+            asked_share=cap.asked_share,
+            displaced=cap.displaced,
+        )
 
     def _reached(self, x_m: Array, y_m: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array]:
         """Return which offer reaches which canary, and at what distance."""

@@ -95,7 +95,14 @@ def advise(
     if precision is not None:
         common["precision"] = precision
     if within is not None:
-        found = _advise_within(file, within, vary, out, {"success": success, "fresh": fresh} | common, json_file)
+        found = _advise_within(
+            file=file,
+            within=within,
+            vary=vary,
+            out=out,
+            options={"success": success, "fresh": fresh} | common,
+            json_file=json_file,
+        )
     else:
         given = [name for name, value in (("--success", success), ("--out", out), ("--fresh", fresh or None)) if value]
         if given:

@@ -57,7 +57,14 @@ class ContourPlot(Mechanism):
     def _grid(self, snapshot: Snapshot) -> Grid:
         """Return the public grid: it depends on the scenario alone, never on where people are."""
         region = snapshot.region
-        facts = PublicFacts(snapshot.expected_workers, 0, 1, 0, region.width_m, region.height_m)
+        facts = PublicFacts(
+            expected_workers=snapshot.expected_workers,
+            expected_tasks=0,
+            mean_reward=1,
+            minimum_reward=0,
+            width_m=region.width_m,
+            height_m=region.height_m,
+        )
         return Grid.fit(region, self.resolve(facts).cell_m or region.width_m)
 
     def _plot(self, snapshot: Snapshot, grid: Grid, count: Array, noise_scale: float) -> Contours:

@@ -72,7 +72,15 @@ class SizedDecomposition(Decomposition):
             scale = s / (self.count_share * self.epsilon)
             workers = max(1.0, float(with_laplace(np.array([here]), scale, noise)[0]))
         region = snapshot.region
-        return PublicFacts(workers, 0.0, 1.0, 0.0, region.width_m, region.height_m, s)
+        return PublicFacts(
+            expected_workers=workers,
+            expected_tasks=0.0,
+            mean_reward=1.0,
+            minimum_reward=0.0,
+            width_m=region.width_m,
+            height_m=region.height_m,
+            sensitivity=s,
+        )
 
     def _guideline_size(self, facts: PublicFacts) -> Any:
         """Return the size that follows from public facts: the side of a cell by the guideline."""
@@ -164,4 +172,11 @@ class LatticeTable:
 def lattice_of(region: Region, columns: int, rows: int) -> Grid:
     """Return the lattice with so many squares across and along the region's box."""
     west, south, _, _ = region.box_m
-    return Grid(west, south, region.width_m / columns, region.height_m / rows, columns, rows)
+    return Grid(
+        west_m=west,
+        south_m=south,
+        cell_x_m=region.width_m / columns,
+        cell_y_m=region.height_m / rows,
+        columns=columns,
+        rows=rows,
+    )

@@ -82,7 +82,9 @@ class TreeMechanism(SizedDecomposition):
             count = with_laplace(table.within(boxes), scale, noise)
             levels.append(Level(boxes, parent, count, scale))
             if depth < height:
-                boxes, parent = _quarters(boxes, *self._cuts(boxes, table, depth, height, change, noise))
+                boxes, parent = _quarters(
+                    boxes, *self._cuts(boxes=boxes, table=table, depth=depth, height=height, change=change, noise=noise)
+                )
         return levels
 
     def _level_epsilons(self, height: int) -> list[float]:

@@ -56,7 +56,7 @@ def cluster_around(x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array)
     order = np.lexsort((np.arange(label.size), away, label))
     nearest = order[np.searchsorted(label[order], np.arange(used.size))]
     wide = np.array([diameter_m(x_m[label == number], y_m[label == number]) for number in range(used.size)])
-    return Clusters(label, centre_x_m, centre_y_m, nearest, away, wide)
+    return Clusters(label=label, x_m=centre_x_m, y_m=centre_y_m, nearest=nearest, from_centre_m=away, diameter_m=wide)
 
 
 def cluster_venues(x_m: Array, y_m: Array, number: int, *, seed: int = 0) -> Clusters:

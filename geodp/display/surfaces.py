@@ -43,12 +43,12 @@ def surface(release: Cells, count: npt.NDArray[np.float64], *, noisy: bool = Tru
     """Return the cells of a release with a number each (their noisy counts, or the true ones)."""
     scales = np.unique(release.noise_scale)
     return Surface(
-        release.time_s,
-        release.west_m,
-        release.south_m,
-        release.east_m,
-        release.north_m,
-        np.asarray(count, dtype=np.float64),
+        time_s=release.time_s,
+        west_m=release.west_m,
+        south_m=release.south_m,
+        east_m=release.east_m,
+        north_m=release.north_m,
+        count=np.asarray(count, dtype=np.float64),
         noise_scale=None if not noisy else float(scales[0]) if scales.size == 1 else release.noise_scale,
         columns=release.grid.columns if isinstance(release, GridCells) else 0,
     )
@@ -107,11 +107,11 @@ def _blocks(time_s: float, count: npt.NDArray[np.float64], grid: Grid, side: int
     north = np.append(south[1:], grid.south_m + grid.rows * grid.cell_y_m)
     even = grid.columns % side == 0 and grid.rows % side == 0
     return Surface(
-        time_s,
-        np.tile(west, along.size),
-        np.repeat(south, across.size),
-        np.tile(east, along.size),
-        np.repeat(north, across.size),
-        sums.ravel(),
+        time_s=time_s,
+        west_m=np.tile(west, along.size),
+        south_m=np.repeat(south, across.size),
+        east_m=np.tile(east, along.size),
+        north_m=np.repeat(north, across.size),
+        count=sums.ravel(),
         columns=across.size if even else 0,
     )

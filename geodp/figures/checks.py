@@ -85,7 +85,9 @@ def _verdict(claim: Claim, panel: str, lines: dict[str, pd.DataFrame], wanted: s
         ours, fault = _ALONE[claim.check](first, claim)
     reason = claim.reason(panel, names[0]) if fault else ""
     because = f"{fault}; {reason}" if reason else fault
-    return Verdict(claim.says, panel, label, ours, not fault, because, claim.note)
+    return Verdict(
+        says=claim.says, panel=panel, line=label, ours=ours, reproduced=not fault, because=because, note=claim.note
+    )
 
 
 def _lines(points: pd.DataFrame, y_name: str | None) -> dict[str, pd.DataFrame]:

@@ -66,7 +66,9 @@ def make_figure(file: FigureFile, out: Path, *, workers: int | None = None, fres
         if data is None:
             absent[name] = needs_text(panel.needs)
             continue
-        making = Making(file, name, panel, folder / name, workers, fresh, data)
+        making = Making(
+            file=file, panel=name, settings=panel, folder=folder / name, workers=workers, fresh=fresh, data=data
+        )
         points[name] = _whole(_points(making), making)
     if not points:
         return MadeFigure(file, {}, absent)

@@ -66,7 +66,14 @@ class PublicTree:
         """The leaves as cells of a grid."""
         west, south, east, north = self.box_m
         side = 2**self.levels
-        return Grid(west, south, (east - west) / side, (north - south) / side, side, side)
+        return Grid(
+            west_m=west,
+            south_m=south,
+            cell_x_m=(east - west) / side,
+            cell_y_m=(north - south) / side,
+            columns=side,
+            rows=side,
+        )
 
     @cached_property
     def distance_m(self) -> Array:

@@ -274,4 +274,5 @@ class _Reading:
         time_s, lon, lat = (np.concatenate([part[name] for part in self.kept]) for name in ("time_s", "lon", "lat"))
         names = np.array(user.dictionary.to_pylist(), dtype=np.object_)
         person, trip = np.asarray(user.indices), np.asarray(label.indices)
-        return Trajectories.from_points(names, person, trip, time_s, lon, lat)  # their places play no part
+        # Their places play no part: degrees stand where metres are expected.
+        return Trajectories.from_points(people=names, person=person, label=trip, time_s=time_s, x_m=lon, y_m=lat)

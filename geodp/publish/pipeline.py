@@ -137,7 +137,15 @@ def _publish(request: Request, prepare: Prepare) -> PublishResult:
     with Staging(request.out, request.guarantee_path, force=request.force) as files:
         spent = _charge(request, plan, chargeable(guarantee, per_person))
         product = _after_the_charge(lambda: plan.draw(noise), request, spent)
-        statement = Statement(request, plan, inputs, guarantee, per_person, product, spent)
+        statement = Statement(
+            request=request,
+            plan=plan,
+            inputs=inputs,
+            guarantee=guarantee,
+            per_person=per_person,
+            product=product,
+            spent=spent,
+        )
         _after_the_charge(lambda: write_product(product, statement, files), request, spent)
     if request.map is not None:
         _write_map(request.map, plan, product, statement)

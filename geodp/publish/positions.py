@@ -258,7 +258,14 @@ def _find_expected_workers(
 
 
 def _facts(region: Region, expected_workers: float) -> PublicFacts:
-    return PublicFacts(expected_workers, 0.0, 1.0, 0.0, region.width_m, region.height_m)
+    return PublicFacts(
+        expected_workers=expected_workers,
+        expected_tasks=0.0,
+        mean_reward=1.0,
+        minimum_reward=0.0,
+        width_m=region.width_m,
+        height_m=region.height_m,
+    )
 
 
 def _require_sound_grid(mechanism: Mechanism, region: Region) -> None:

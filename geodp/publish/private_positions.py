@@ -189,4 +189,4 @@ def keep_used_positions(request: Request, inputs: PublicInputs, rows: Rows, regi
         remarks.append(
             f"{beyond:,} of {rows.size:,} rows are beyond the cap of {cap:,} per user and are not used (random ones)."
         )
-    return UsedPositions(region, x_m, y_m, rows.names.get("user"), cap, tuple(remarks))
+    return UsedPositions(region=region, x_m=x_m, y_m=y_m, users=rows.names.get("user"), cap=cap, remarks=tuple(remarks))

@@ -228,7 +228,14 @@ def _make_up_trips(region: Region) -> Trajectories:
     if region.polygon is not None:
         x_m, y_m = region.sample(4, np.random.default_rng(0))
     names = np.array(["nobody"], dtype=np.object_)
-    return Trajectories(names, np.array([0, 2, 4]), np.array([0, 0]), np.array([0.0, 60.0, 0.0, 60.0]), x_m, y_m)
+    return Trajectories(
+        people=names,
+        first=np.array([0, 2, 4]),
+        person=np.array([0, 0]),
+        time_s=np.array([0.0, 60.0, 0.0, 60.0]),
+        x_m=x_m,
+        y_m=y_m,
+    )
 
 
 def _draw_map(page: Page, released: Trajectories) -> None:

@@ -212,17 +212,24 @@ def _read_scored(run: RunFolder, item: PublishedRun) -> ScoredVisits:
     x_m, y_m = venues.region().projection.to_m(lon=frame["lon"].to_numpy(), lat=frame["lat"].to_numpy())
     label = item.facts.get("cluster")
     released = ReleasedVisits(
-        histories.people,
-        frame["user"].map(number).to_numpy(dtype=np.int64),
-        venues.numbers_of(frame["venue"].tolist()),
-        x_m,
-        y_m,
-        item.kind,
-        item.guarantee,
-        None if label is None else np.array(label, dtype=np.int64),
+        people=histories.people,
+        person=frame["user"].map(number).to_numpy(dtype=np.int64),
+        venue=venues.numbers_of(frame["venue"].tolist()),
+        x_m=x_m,
+        y_m=y_m,
+        mechanism=item.kind,
+        guarantee=item.guarantee,
+        cluster=None if label is None else np.array(label, dtype=np.int64),
     )
     rows = item.truth("replacements")
     replaced = Replacements(**{name: rows[name].to_numpy() for name in rows.columns})
     people = item.truth("people")
     order = people.set_index("user")["sensitivity_m"].reindex(histories.people.astype(str)).to_numpy(dtype=np.float64)
-    return ScoredVisits(histories, venues, hierarchy_of(venues), released, replaced, order)
+    return ScoredVisits(
+        histories=histories,
+        venues=venues,
+        hierarchy=hierarchy_of(venues),
+        released=released,
+        replacements=replaced,
+        sensitivity_m=order,
+    )

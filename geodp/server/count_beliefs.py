@@ -130,7 +130,9 @@ def _adaptive_groups(release: AdaptiveCells) -> Groups:
         total = coarse * total / np.maximum(coarse + total, 1e-300)
     group = np.repeat(np.arange(parts.size), release.per_side**2)
     shape = (release.coarse.rows, release.coarse.columns)
-    return Groups(group, shape, parts, None, total, np.full(parts.size, fine))
+    return Groups(
+        group=group, shape=shape, parts=parts, full=None, total_noise=total, part_noise=np.full(parts.size, fine)
+    )
 
 
 def _block_groups(release: GridCells) -> Groups:
@@ -140,7 +142,14 @@ def _block_groups(release: GridCells) -> Groups:
     group = (row // _BLOCK) * columns + column // _BLOCK
     parts = np.bincount(group, minlength=rows * columns).astype(np.float64)
     total = add_up(group, 2 * release.noise_scale**2, rows * columns)
-    return Groups(group, (rows, columns), parts, float(_BLOCK**2), total, total / parts)
+    return Groups(
+        group=group,
+        shape=(rows, columns),
+        parts=parts,
+        full=float(_BLOCK**2),
+        total_noise=total,
+        part_noise=total / parts,
+    )
 
 
 def add_up(place: Ids, weights: Array, size: int) -> Array:
@@ -155,7 +164,15 @@ def _believe_parts(release: Cells, groups: Groups) -> CountBelief:
     expected = expect_from_surroundings(total, groups)
     mean, variance = total_posterior(total, groups.total_noise, expected)
     parts, part_variance = _share_out(count, total, mean, groups)
-    return CountBelief(parts, groups.group, groups.parts, expected, variance, part_variance, intensity=False)
+    return CountBelief(
+        mean=parts,
+        group=groups.group,
+        parts=groups.parts,
+        expected=expected,
+        total_variance=variance,
+        part_variance=part_variance,
+        intensity=False,
+    )
 
 
 def expect_from_surroundings(total: Array, groups: Groups) -> Array:

@@ -99,4 +99,7 @@ def _on_blocks(release: LatticeCells) -> tuple[Groups, Array]:
     total = add_up(block_of, share * release.count[cell_of], size)
     noise = add_up(block_of, share**2 * 2 * release.noise_scale[cell_of] ** 2, size)
     ones = np.ones(size)
-    return Groups(np.arange(size), (side_y, side_x), ones, None, noise, noise), total
+    groups = Groups(
+        group=np.arange(size), shape=(side_y, side_x), parts=ones, full=None, total_noise=noise, part_noise=noise
+    )
+    return groups, total

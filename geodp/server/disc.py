@@ -83,7 +83,16 @@ def find_discs(
         Success that is wanted in the end, at most the target; `needed_m` speaks of it.
     """
     parts = [
-        _some_discs(release, belief, acceptance, x_m[part], y_m[part], reward[part], target, aim)
+        _some_discs(
+            release=release,
+            belief=belief,
+            acceptance=acceptance,
+            x_m=x_m[part],
+            y_m=y_m[part],
+            reward=reward[part],
+            target=target,
+            aim=aim,
+        )
         for part in (slice(start, start + _TASKS_AT_ONCE) for start in range(0, x_m.size, _TASKS_AT_ONCE))
     ]
     return Discs(*(np.concatenate([getattr(each, name) for each in parts]) for name in Discs.__dataclass_fields__))
@@ -100,7 +109,9 @@ def _some_discs(
     aim: float,
 ) -> Discs:
     edges = ring_edges(acceptance.max_travel_m)
-    rings = _Rings(release, belief, edges, _ring_weights(acceptance, reward, edges), x_m, y_m)
+    rings = _Rings(
+        release=release, belief=belief, edges=edges, weights=_ring_weights(acceptance, reward, edges), x_m=x_m, y_m=y_m
+    )
     goal = -np.log1p(-target)
     # Bisect on the outermost ring that is needed; -ln P(nobody) grows with every ring.
     low, high = np.zeros(x_m.size, dtype=np.int64), np.full(x_m.size, RINGS)
@@ -128,7 +139,15 @@ def _some_discs(
             reward, np.where(around > 0, -np.log1p(-aim) / np.maximum(around, 1e-300), np.inf)
         )
     needed = np.where(success < aim * (1 - 1e-9), np.maximum(wanted, radius), radius)
-    return Discs(radius, success, mean, variance, acceptors, density, needed)
+    return Discs(
+        radius_m=radius,
+        success=success,
+        mean=mean,
+        variance=variance,
+        acceptors=acceptors,
+        density_per_m2=density,
+        needed_m=needed,
+    )
 
 
 def _ring_weights(acceptance: Acceptance, reward: Array, edges: Array) -> Array:

@@ -114,7 +114,16 @@ class Growth:
         # The least chance that all decline is the highest utility 1 - (1 - p)^n.
         key = (1.0 - probability) ** workers if useful and self.key == "utility" else distance
         rank = 0 if useful else 1
-        return Look(rank, key, cell, parent, probability, workers, share, rectangle)
+        return Look(
+            rank=rank,
+            key=key,
+            cell=cell,
+            parent=parent,
+            probability=probability,
+            workers=workers,
+            share=share,
+            rectangle=rectangle,
+        )
 
     def judge(self, rectangle: Rectangle, x_m: float, y_m: float) -> tuple[float, float]:
         """Return the mean distance to a rectangle, and the chance that a worker somewhere in it accepts.

@@ -177,7 +177,7 @@ def ask(
     share = np.array([offer.shares[number] if offer.shares else 1.0 for offer in offers])
     index, worker = place[meant.index[rows]], meant.worker[rows]
     found = with_distance(index, worker, tasks, people)
-    asked = _answered(answers, tasks, rewards, found, people, share)
+    asked = _answered(answers=answers, tasks=tasks, rewards=rewards, found=found, people=people, share=share)
     elsewhere = meant.round[rows] != number  # phones that take part in another round, or in none
     able = asked.could_come()
     asked.answer[elsewhere & able] = _APART
@@ -190,7 +190,9 @@ def browse(answers: Answers, tasks: list[Task], rewards: Array, found: Found, pe
 
     Those tasks that come after it she has not come to: no answer is known, but she could have taken one of them.
     """
-    asked = _answered(answers, tasks, rewards, found, people, np.ones(len(tasks)))
+    asked = _answered(
+        answers=answers, tasks=tasks, rewards=rewards, found=found, people=people, share=np.ones(len(tasks))
+    )
     index, worker, distance = found
     order = np.lexsort((index, distance, worker))
     first = np.flatnonzero(np.diff(worker[order], prepend=-1))

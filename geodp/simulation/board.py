@@ -51,7 +51,14 @@ class Board:
         """
         looking = self.looking(people.x_m.size, moment, over_s) & ~people.busy
         reach_m = answers.acceptance.max_travel_m
-        found = nearest_open(tasks, people, np.flatnonzero(looking), reach_m, self.tasks_per_look, self.has_declined)
+        found = nearest_open(
+            tasks=tasks,
+            people=people,
+            looking=np.flatnonzero(looking),
+            reach_m=reach_m,
+            count=self.tasks_per_look,
+            has_declined=self.has_declined,
+        )
         asked = browse(answers, tasks, rewards, found, people)
         for task, _, rows in asked.by_task():
             if (no := asked.declined(rows)).size:
@@ -99,7 +106,9 @@ def nearest_open(
     while asking.size:
         here = np.column_stack([people.x_m[asking], people.y_m[asking]])
         far, task = tree.query(here, k=np.arange(1, many + 1), distance_upper_bound=reach_m + _SLACK_M)
-        row, worker, distance, choosable = _candidates(place, people, asking, far, task, reach_m)
+        row, worker, distance, choosable = _candidates(
+            place=place, people=people, asking=asking, far=far, task=task, reach_m=reach_m
+        )
         kept = np.flatnonzero(~_declined_rows(tasks, row, worker, has_declined))
         rank = rank_in_group(worker[kept])
         sure = np.bincount(choosable[kept][distance[kept] < far[choosable[kept], -1] - _SLACK_M], minlength=asking.size)

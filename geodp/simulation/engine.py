@@ -266,7 +266,14 @@ class Engine:
         }
         tasks, people = [self.open[offer.task] for offer in made], self._people()
         workers_of = partial(self.phones.workers, asked_by=self.scenario.server.assignment.kind)
-        meant = find_meant(tasks, made, people, workers_of, self.streams, self._asked_before)
+        meant = find_meant(
+            tasks=tasks,
+            offers=made,
+            people=people,
+            workers_of=workers_of,
+            streams=self.streams,
+            asked_before=self._asked_before,
+        )
         self._note_truth(meant, people)
         self._compare(made, people)
         return meant
@@ -283,7 +290,14 @@ class Engine:
         """Ask round after round, along one order, until somebody accepts or all who are meant have been asked."""
         needed = self.scenario.tasks.workers_per_task
         for number in range(meant.rounds):
-            asked = ask(self.answers, meant, self._people(), needed, number, self.open.__contains__)
+            asked = ask(
+                answers=self.answers,
+                meant=meant,
+                people=self._people(),
+                needed=needed,
+                number=number,
+                is_open=self.open.__contains__,
+            )
             if not asked.tasks:
                 return
             last = {offer.task: number + 1 >= max(len(offer.caps), len(offer.shares), 1) for offer in meant.offers}

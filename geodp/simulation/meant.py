@@ -125,7 +125,14 @@ def find_meant(
         fresh = _never_asked(task[index[rows]], worker[rows], asked_before or {})
         number[rows] = np.where(fresh, round_of, NEVER)
     keep = (number != NEVER) | thinned[index]
-    return Meant(list(tasks), list(offers), index[keep], worker[keep], number[keep], inside)
+    return Meant(
+        tasks=list(tasks),
+        offers=list(offers),
+        index=index[keep],
+        worker=worker[keep],
+        round=number[keep],
+        inside=inside,
+    )
 
 
 def _never_asked(task: Ids, worker: Ids, asked_before: Mapping[int, Ids]) -> npt.NDArray[np.bool_]:

@@ -184,7 +184,15 @@ def advise_within(
     folder = None if out is None else _advice_folder(Path(out))
     try:
         with nullcontext() if folder is None else folder.hold_for_advice(base.name, fresh=fresh):
-            prices = Prices(epsilon, wanted, within, executor, numbers, folder, on_progress)
+            prices = Prices(
+                epsilon=epsilon,
+                success=wanted,
+                within=within,
+                executor=executor,
+                seeds=numbers,
+                folder=folder,
+                on_progress=on_progress,
+            )
             search = PriceSearch(prices, precision, open_ends=(low is None, high is None))
             advice = search.run(*ends, [] if public_data else private_files(base))
             if folder is not None:

@@ -59,7 +59,13 @@ def sweep_jobs(sweep: LoadedSweep, folder: Path) -> list[Job]:
     keep, seeds = sweep.sweep.keep, sweep.sweep.seed_list()
     kept = str(folder.resolve() / "runs") if set(keep) - {"metrics"} else None
     priced = sweep.sweep.at_success
-    jobs = [job for cell in sweep.cells for job in make_jobs(cell.scenario, cell.name, seeds, keep, kept, priced)]
+    jobs = [
+        job
+        for cell in sweep.cells
+        for job in make_jobs(
+            scenario=cell.scenario, cell=cell.name, seeds=seeds, keep=keep, folder=kept, at_success=priced
+        )
+    ]
     return sorted(jobs, key=lambda job: (job["seed"], job["cell"]))
 
 

@@ -272,7 +272,9 @@ def trips_of(motion: Motion, duration_s: float) -> Trajectories:
     rank = np.arange(first[-1]) - np.repeat(first[:-1], count)
     time_s = np.minimum(np.repeat(begin_s, count) + rank * SAMPLE_S, np.repeat(end_s, count))
     x_m, y_m = motion.at_times(time_s, np.repeat(worker, count))
-    return Trajectories(worker_names(motion.workers), first, worker, time_s, x_m, y_m)
+    return Trajectories(
+        people=worker_names(motion.workers), first=first, person=worker, time_s=time_s, x_m=x_m, y_m=y_m
+    )
 
 
 def worker_names(workers: int) -> Names:

@@ -78,7 +78,9 @@ def _leaf_case(device: TreeObfuscation, name: str, here: Place, there: Place, re
 
     def draw(noise: Noise, present: bool, samples: int) -> Array:
         places = np.full((samples, 2), here if present else there)
-        return np.column_stack(_reported(device, places, places, region, noise, present))
+        return np.column_stack(
+            _reported(device=device, places=places, moved=places, region=region, noise=noise, present=present)
+        )
 
     def nearer(reports: Array) -> Array:
         leaf = law.tree.locate(reports[:, 0], reports[:, 1])
@@ -147,7 +149,10 @@ def _between(promise: Guarantee, apart_m: float) -> float:
 
 def _cases(device: Device, pairs: dict[str, tuple[Place, Place, float]], region: Region) -> list[AnyCase]:
     """Return every pair of places (and the ε claimed between them) to sample and, without an exact law, to follow."""
-    sampled = [_sampled(device, name, here, there, claimed, region) for name, (here, there, claimed) in pairs.items()]
+    sampled = [
+        _sampled(device=device, name=name, here=here, there=there, claimed=claimed, region=region)
+        for name, (here, there, claimed) in pairs.items()
+    ]
     if device.audited_by == "channel":
         return list(sampled)
     followed = [
@@ -160,7 +165,9 @@ def _cases(device: Device, pairs: dict[str, tuple[Place, Place, float]], region:
 def _sampled(device: Device, name: str, here: Place, there: Place, claimed: float, region: Region) -> AuditCase:
     def draw(noise: Noise, present: bool, samples: int) -> Array:
         places = np.full((samples, 2), here if present else there)
-        return np.column_stack(_reported(device, places, places, region, noise, present))
+        return np.column_stack(
+            _reported(device=device, places=places, moved=places, region=region, noise=noise, present=present)
+        )
 
     def away(reports: Array, place: Place) -> Array:
         return np.asarray(np.hypot(reports[:, 0] - place[0], reports[:, 1] - place[1]))
@@ -183,8 +190,18 @@ def _laws(device: Device, here: Place, there: Place, region: Region) -> tuple[Ar
     west, south, east, north = region.box_m
     cell_m = getattr(device, "cell_m", None)
     lines = min(_LINES, max(1, round((east - west) / cell_m))) if cell_m else _LINES
-    reports = Grid(west, south, (east - west) / lines, (north - south) / lines, lines, lines)
-    rows = [law.matrix(Grid(x - 0.5, y - 0.5, 1.0, 1.0, 1, 1), reports)[0] for x, y in (here, there)]
+    reports = Grid(
+        west_m=west,
+        south_m=south,
+        cell_x_m=(east - west) / lines,
+        cell_y_m=(north - south) / lines,
+        columns=lines,
+        rows=lines,
+    )
+    rows = [
+        law.matrix(Grid(west_m=x - 0.5, south_m=y - 0.5, cell_x_m=1.0, cell_y_m=1.0, columns=1, rows=1), reports)[0]
+        for x, y in (here, there)
+    ]
     outside = [1 - float(row.sum()) for row in rows]
     if max(outside) > 1e-9:  # an output of its own, unless reports are clamped
         rows = [np.append(row, max(rest, 0.0)) for row, rest in zip(rows, outside, strict=True)]

@@ -106,7 +106,9 @@ def _released(
     releases: int = 1,
 ) -> list[npt.ArrayLike]:
     places = np.array(with_ if present else without).reshape(-1, 2)
-    snapshot = Snapshot(0.0, places[:, 0], places[:, 1], _TOWN, expected, neighbours)
+    snapshot = Snapshot(
+        time_s=0.0, x_m=places[:, 0], y_m=places[:, 1], region=_TOWN, expected_workers=expected, neighbours=neighbours
+    )
     released = mechanism.release(snapshot, noise)
     series = [released]
     for number in range(1, releases):

@@ -118,4 +118,11 @@ def world_of(trips: Sequence[TimedTrip]) -> Trajectories:
     time_s = np.concatenate([np.empty(0), *(begin + 60.0 * np.arange(len(places)) for _, places, begin in trips)])
     people = sorted({who for who, _, _ in trips})
     person = np.array([people.index(who) for who, _, _ in trips], dtype=np.int64)
-    return Trajectories(np.array(people, dtype=np.object_), first, person, time_s, places[:, 0], places[:, 1])
+    return Trajectories(
+        people=np.array(people, dtype=np.object_),
+        first=first,
+        person=person,
+        time_s=time_s,
+        x_m=places[:, 0],
+        y_m=places[:, 1],
+    )

@@ -42,7 +42,7 @@ def followed_releases(publication: VisitsPublication) -> list[TranscriptCase]:
         "a record of one": apart[:1],
     }
     return [
-        _pair(method, venues, others, record, 0, name + at)
+        _pair(method=method, venues=venues, others=others, record=record, at=0, name=name + at)
         for at, method in _at_either_epsilon(publication).items()
         for name, record in records.items()
     ]
@@ -66,7 +66,17 @@ def random_releases(publication: VisitsPublication, rng: np.random.Generator, co
         known = {name: value for name, value in update.items() if name in type(publication).model_fields}
         method = publication.model_copy(update=known)
         at = int(rng.integers(len(record)))
-        found.append(_pair(method, venues, visits, record, at, f"random histories {number + 1}", rng))
+        found.append(
+            _pair(
+                method=method,
+                venues=venues,
+                others=visits,
+                record=record,
+                at=at,
+                name=f"random histories {number + 1}",
+                rng=rng,
+            )
+        )
     return found
 
 

@@ -126,7 +126,14 @@ class AdaptiveGrid(SizedDecomposition):
         side = self._size(snapshot, noise)
         region = snapshot.region
         west, south, _, _ = region.box_m
-        coarse = Grid(west, south, region.width_m / side, region.height_m / side, side, side)
+        coarse = Grid(
+            west_m=west,
+            south_m=south,
+            cell_x_m=region.width_m / side,
+            cell_y_m=region.height_m / side,
+            columns=side,
+            rows=side,
+        )
         first_epsilon, second_epsilon = self._split()
         change = sensitivity(snapshot.neighbours)
         coarse_scale, fine_scale = change / first_epsilon, change / second_epsilon
@@ -141,7 +148,15 @@ class AdaptiveGrid(SizedDecomposition):
             )
         cell = locate_in_two_levels(coarse, per_side, first, x, y)
         fine_count = with_laplace(np.bincount(cell[cell >= 0], minlength=int(first[-1])), fine_scale, noise)
-        return TwoLevels(coarse, coarse_count, coarse_scale, per_side, first, fine_count, fine_scale)
+        return TwoLevels(
+            coarse=coarse,
+            coarse_count=coarse_count,
+            coarse_scale=coarse_scale,
+            per_side=per_side,
+            first=first,
+            fine_count=fine_count,
+            fine_scale=fine_scale,
+        )
 
     def _split(self) -> tuple[float, float]:
         """Return ε of the first and of the second level; together they are all of ε."""

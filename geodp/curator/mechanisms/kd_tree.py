@@ -60,7 +60,7 @@ class KdTree(TreeMechanism):
         self, boxes: Boxes, table: LatticeTable, depth: int, height: int, change: float, noise: Noise
     ) -> tuple[Whole, Whole, Whole]:
         if depth >= self.median_levels:
-            return super()._cuts(boxes, table, depth, height, change, noise)
+            return super()._cuts(boxes=boxes, table=table, depth=depth, height=height, change=change, noise=noise)
         per_unit = self._cut_epsilon(height) / change
         w, s, e, n = (edge[:, None] for edge in (boxes.west, boxes.south, boxes.east, boxes.north))
         column = choose_medians(boxes.west, boxes.east, lambda line: table.inside(w, s, line, n), per_unit, noise)

@@ -74,7 +74,14 @@ class DPSense(NoisyCounts):
         count = factor * (np.maximum(noisy, 0.0) if self.nonnegative else noisy)
         own = OwnNoise(noisy, scale, self.nonnegative, factor)
         facts = {"theta": theta, "factor": factor, "noise_scale": factor * scale}
-        return PaidCounts(count, theta, float(noisy.sum()), scale * math.sqrt(2 * visits.venues), facts, own)
+        return PaidCounts(
+            count=count,
+            bound=theta,
+            total=float(noisy.sum()),
+            total_spread=scale * math.sqrt(2 * visits.venues),
+            facts=facts,
+            own_noise=own,
+        )
 
     def choice_sensitivity(self, most: int, venues: int) -> float:
         """Return the Δq that the choice is scaled by: the exact max Θ/d, or the paper's 1."""

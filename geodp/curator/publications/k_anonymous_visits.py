@@ -54,16 +54,21 @@ class KAnonymousVisits(VisitsPublication):
         nowhere = histories.venue if self.k == 1 else np.full(histories.size, -1)
         order = np.lexsort((centre_y_m, centre_x_m, histories.person))
         released = ReleasedVisits(
-            histories.people,
-            histories.person[order],
-            nowhere[order],
-            centre_x_m[order],
-            centre_y_m[order],
-            self.kind,
-            self.guarantee(),
+            people=histories.people,
+            person=histories.person[order],
+            venue=nowhere[order],
+            x_m=centre_x_m[order],
+            y_m=centre_y_m[order],
+            mechanism=self.kind,
+            guarantee=self.guarantee(),
         )
         truth = Replacements(
-            histories.person, histories.venue, nowhere, np.ones(histories.size, np.bool_), centre_x_m, centre_y_m
+            person=histories.person,
+            true_venue=histories.venue,
+            released_venue=nowhere,
+            survived=np.ones(histories.size, np.bool_),
+            x_m=centre_x_m,
+            y_m=centre_y_m,
         )
         return released, truth
 

@@ -44,7 +44,14 @@ class LaplaceCounts(CappedCounts):
         own = OwnNoise(noisy, scale, self.nonnegative)
         facts = {"cap": cap, "noise_scale": scale}
         spread = scale * math.sqrt(2 * visits.venues)
-        return PaidCounts(self.finish_counts(noisy), cap, float(noisy.sum()), spread, facts, own)
+        return PaidCounts(
+            count=self.finish_counts(noisy),
+            bound=cap,
+            total=float(noisy.sum()),
+            total_spread=spread,
+            facts=facts,
+            own_noise=own,
+        )
 
     def how(self, facts: Mapping[str, float]) -> str:
         """E|Lap(b)| = b, with b = cap/ε."""

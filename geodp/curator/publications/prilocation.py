@@ -222,7 +222,9 @@ class PriLocation(VisitsPublication):
         slots = fill_slots(histories, clusters, noise, scale=self.count_changed_visits() / for_weights)
         rate = self.rates_per_m(slots, histories, clusters, hierarchy)
         draw = draw_from_own if self.variant == "literal" else draw_in_clusters
-        chosen = draw(slots, clusters, hierarchy.x_m, hierarchy.y_m, rate, noise)
+        chosen = draw(
+            slots=slots, clusters=clusters, x_m=hierarchy.x_m, y_m=hierarchy.y_m, rate_per_m=rate, noise=noise
+        )
         return self._publish_slots(histories, slots, chosen, hierarchy, clusters.label)
 
     def rates_per_m(self, slots: Slots, histories: Histories, clusters: Clusters, hierarchy: Hierarchy) -> Array:
@@ -278,7 +280,9 @@ class PriLocation(VisitsPublication):
         """Move every visit by itself: P ∝ exp(-ε·d/2) over all venues is ε per metre (both the score and its norm)."""
         slots = Slots(histories.person, histories.venue, np.ones(histories.size, dtype=np.bool_))
         rate = self.epsilon_per_m / 2
-        chosen = draw_from_all(slots.person, slots.venue, hierarchy.x_m, hierarchy.y_m, rate, noise)
+        chosen = draw_from_all(
+            person=slots.person, venue=slots.venue, x_m=hierarchy.x_m, y_m=hierarchy.y_m, rate_per_m=rate, noise=noise
+        )
         return self._publish_slots(histories, slots, chosen, hierarchy, None)
 
     def _publish_slots(
@@ -288,16 +292,23 @@ class PriLocation(VisitsPublication):
         x_m, y_m = hierarchy.x_m[chosen], hierarchy.y_m[chosen]
         order = np.lexsort((chosen, slots.person))
         released = ReleasedVisits(
-            histories.people,
-            slots.person[order],
-            chosen[order],
-            x_m[order],
-            y_m[order],
-            self.kind,
-            self.guarantee(),
-            label,
+            people=histories.people,
+            person=slots.person[order],
+            venue=chosen[order],
+            x_m=x_m[order],
+            y_m=y_m[order],
+            mechanism=self.kind,
+            guarantee=self.guarantee(),
+            cluster=label,
         )
-        return released, Replacements(slots.person, slots.venue, chosen, slots.survived, x_m, y_m)
+        return released, Replacements(
+            person=slots.person,
+            true_venue=slots.venue,
+            released_venue=chosen,
+            survived=slots.survived,
+            x_m=x_m,
+            y_m=y_m,
+        )
 
     def most_visits(self) -> int | None:
         """Return the public cap (None: nobody's visits are bounded)."""

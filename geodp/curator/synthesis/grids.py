@@ -38,7 +38,14 @@ class ReferenceSystems:
         widest = max(region.width_m, region.height_m)
         room = 1 + int(np.floor(np.log2(max(widest / finest_m, 1.0))))
         west, south, _, _ = region.box_m
-        found = cls(west, south, region.width_m, region.height_m, finest_m, tuple(range(max(1, min(levels, room)))))
+        found = cls(
+            west_m=west,
+            south_m=south,
+            width_m=region.width_m,
+            height_m=region.height_m,
+            finest_m=finest_m,
+            doublings=tuple(range(max(1, min(levels, room)))),
+        )
         if found.columns[0] * found.rows[0] > MOST_CELLS:
             raise UsageError(
                 f"cells of {finest_m:g} m make {found.columns[0] * found.rows[0]:,} in this region, more than "
@@ -49,7 +56,14 @@ class ReferenceSystems:
     def keeping(self, grids: list[int]) -> ReferenceSystems:
         """Return some of the grids, by number."""
         chosen = tuple(self.doublings[grid] for grid in sorted(grids))
-        return ReferenceSystems(self.west_m, self.south_m, self.width_m, self.height_m, self.finest_m, chosen)
+        return ReferenceSystems(
+            west_m=self.west_m,
+            south_m=self.south_m,
+            width_m=self.width_m,
+            height_m=self.height_m,
+            finest_m=self.finest_m,
+            doublings=chosen,
+        )
 
     @property
     def grids(self) -> int:
@@ -129,12 +143,12 @@ def side_cells(worth: float, most: int, least: int = 3) -> int:
 def refine_grid(grid: Grid, times: int) -> Grid:
     """Return the grid whose cells are so many times as small along either side."""
     return Grid(
-        grid.west_m,
-        grid.south_m,
-        grid.cell_x_m / times,
-        grid.cell_y_m / times,
-        grid.columns * times,
-        grid.rows * times,
+        west_m=grid.west_m,
+        south_m=grid.south_m,
+        cell_x_m=grid.cell_x_m / times,
+        cell_y_m=grid.cell_y_m / times,
+        columns=grid.columns * times,
+        rows=grid.rows * times,
     )
 
 

@@ -238,4 +238,4 @@ def synthetic_trajectories(first: Integers, time_s: Array, x_m: Array, y_m: Arra
     """Return synthetic trips under made-up names."""
     trips = first.size - 1
     people = np.array([f"synthetic-{number}" for number in range(trips)], dtype=np.object_)
-    return Trajectories(people, first, np.arange(trips), time_s, x_m, y_m)
+    return Trajectories(people=people, first=first, person=np.arange(trips), time_s=time_s, x_m=x_m, y_m=y_m)

@@ -67,13 +67,13 @@ def insert_points(trajectories: Trajectories, longest_m: float) -> Trajectories:
         return np.asarray(np.repeat(values, pieces) + share * np.repeat(change, pieces))
 
     return Trajectories(
-        trajectories.people,
-        begin[trajectories.first],
-        trajectories.person,
-        fill(trajectories.time_s, dt),
-        fill(trajectories.x_m, dx),
-        fill(trajectories.y_m, dy),
-        trajectories.names,
+        people=trajectories.people,
+        first=begin[trajectories.first],
+        person=trajectories.person,
+        time_s=fill(trajectories.time_s, dt),
+        x_m=fill(trajectories.x_m, dx),
+        y_m=fill(trajectories.y_m, dy),
+        names=trajectories.names,
     )
 
 

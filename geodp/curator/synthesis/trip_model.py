@@ -71,7 +71,9 @@ class TripModel:
         longest[np.argsort(apart_m)] = length_m[np.argsort(wanted_m)]
         length_m = np.maximum(longest, apart_m)
         points = self.spacing.points(length_m, rng)
-        paths = choose_detours(ends, length_m, points, self.density, self.region, rng)
+        paths = choose_detours(
+            ends=ends, length_m=length_m, points=points, density=self.density, region=self.region, rng=rng
+        )
         first, x_m, y_m = place_points(paths, points, self.density)
         x_m, y_m = move_inside(self.region, first, x_m, y_m, rng)
         return synthetic_trajectories(first, self.timing.times(first, rng), x_m, y_m)
@@ -84,11 +86,11 @@ def fit_trip_model(
     number = max(1, round(float(parts.add_noise(NUMBER, np.array([trajectories.size]))[0])))
     widest_m = max(region.width_m, region.height_m)
     return TripModel(
-        number,
-        count_shapes(trajectories, parts, number, widest_m),
-        count_spacing(trajectories, parts, widest_m, most_points),
-        count_density(trajectories, region, parts, total=number, most_points=most_points),
-        count_trip_ends(trajectories, region, parts, number),
-        count_timing(trajectories, trajectories.counts, parts, total=number, period_s=period_s),
-        region,
+        number=number,
+        shapes=count_shapes(trajectories, parts, number, widest_m),
+        spacing=count_spacing(trajectories, parts, widest_m, most_points),
+        density=count_density(trajectories, region, parts, total=number, most_points=most_points),
+        ends=count_trip_ends(trajectories, region, parts, number),
+        timing=count_timing(trajectories, trajectories.counts, parts, total=number, period_s=period_s),
+        region=region,
     )

@@ -272,4 +272,11 @@ def consent_of(levels: Mapping[str, Level], default: Level, catalogue: Catalogue
     member = catalogue.membership > 0
     silent: Flags = np.asarray(member[:, none].any(axis=1))
     hidden: Flags = np.asarray(member[:, perturbed].any(axis=1))
-    return Consent(none, perturbed, full, silent, ~silent & ~hidden, ~silent & hidden)
+    return Consent(
+        none=none,
+        perturbed=perturbed,
+        full=full,
+        silent_items=silent,
+        open_items=~silent & ~hidden,
+        protected_items=~silent & hidden,
+    )

@@ -79,7 +79,9 @@ class Geocast(CappedAssignment):
         needed, reward = view.workers_per_task, view.equal_reward(len(tasks))
         aim = self._aim(view, self.widen**view.round)
         belief = self._belief(release, view) if self._plans_from_beliefs else None
-        growth = self.growth(release, view.acceptance, reward / needed, needed, aim, belief)
+        growth = self.growth(
+            release=release, acceptance=view.acceptance, reward=reward / needed, needed=needed, aim=aim, belief=belief
+        )
         starts = growth.graph.cells_of(x_m, y_m)
         grown = [growth.grow(task.x_m, task.y_m, start) for task, start in zip(tasks, starts, strict=True)]
         inside = PeopleInside(
@@ -90,7 +92,15 @@ class Geocast(CappedAssignment):
         asked = self._recipients(tasks, view, inside, np.array([each.success for each in grown]), aim)
         density = release.density(x_m, y_m).tolist()
         return [
-            self._offer(task, reward, region, recipients, each, view.asked.get(task.task, ()), aim)
+            self._offer(
+                task=task,
+                reward=reward,
+                grown=region,
+                recipients=recipients,
+                density=each,
+                before=view.asked.get(task.task, ()),
+                aim=aim,
+            )
             for task, region, recipients, each in zip(tasks, grown, asked, density, strict=True)
         ]
 

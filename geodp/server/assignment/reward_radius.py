@@ -122,21 +122,24 @@ class RewardRadius(CappedAssignment):
 
         def discs(reward: Array) -> Discs:
             return find_discs(
-                release,
-                belief,
-                view.acceptance,
-                x_m,
-                y_m,
-                reward / view.workers_per_task,
-                self._target_of_region(aim),
-                aim,
+                release=release,
+                belief=belief,
+                acceptance=view.acceptance,
+                x_m=x_m,
+                y_m=y_m,
+                reward=reward / view.workers_per_task,
+                target=self._target_of_region(aim),
+                aim=aim,
             )
 
         reward = self._rewards(lambda each: discs(each).needed_m, len(tasks), view)
         found = discs(reward)
         inside = PeopleInside(found.mean, found.variance, found.acceptors)
         asked = self._recipients(tasks, view, inside, found.success, aim)
-        return [self._offer_disc(task, float(reward[i]), found, i, asked[i], aim) for i, task in enumerate(tasks)]
+        return [
+            self._offer_disc(task=task, reward=float(reward[i]), found=found, i=i, asked=asked[i], aim=aim)
+            for i, task in enumerate(tasks)
+        ]
 
     def _offer_disc(self, task: Task, reward: float, found: Discs, i: int, asked: Recipients, aim: float) -> Offer:
         if found.success[i] <= 0:  # nobody can be expected within reach: the reward stays in the purse

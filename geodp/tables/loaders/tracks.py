@@ -223,7 +223,15 @@ class _Tracks:
         rows, first = cleaning.apply_cuts(kept, begins)
         track = np.searchsorted(self.first, rows[first[:-1]], side="right") - 1
         user, name = self.user.take(track), self.name.take(track)
-        return _Tracks(user, name, self.track[track], first, self.time_s[rows], self.lon[rows], self.lat[rows])
+        return _Tracks(
+            user=user,
+            name=name,
+            track=self.track[track],
+            first=first,
+            time_s=self.time_s[rows],
+            lon=self.lon[rows],
+            lat=self.lat[rows],
+        )
 
     def resampled(self, every_s: float, dropped: Dropped) -> _Tracks:
         endless = cleaning.too_long(self.first, self.time_s, every_s) if self.time_s.size else np.empty(0, np.bool_)

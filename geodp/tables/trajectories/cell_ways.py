@@ -14,7 +14,14 @@ _STEPS_AT_ONCE = 1 << 17
 def square_grid(region: Region, per_side: int) -> Grid:
     """Return a grid of `per_side` columns and rows over the region's box."""
     west, south, _, _ = region.box_m
-    return Grid(west, south, region.width_m / per_side, region.height_m / per_side, per_side, per_side)
+    return Grid(
+        west_m=west,
+        south_m=south,
+        cell_x_m=region.width_m / per_side,
+        cell_y_m=region.height_m / per_side,
+        columns=per_side,
+        rows=per_side,
+    )
 
 
 def cell_ways(trajectories: Trajectories, grid: Grid) -> tuple[Integers, Integers]:
@@ -32,7 +39,7 @@ def cell_ways(trajectories: Trajectories, grid: Grid) -> tuple[Integers, Integer
     steps, cells = [trajectories.first[:-1]], [cell[trajectories.first[:-1]]]
     for begin in range(0, changes.size, _STEPS_AT_ONCE):
         step = changes[begin : begin + _STEPS_AT_ONCE]
-        which, passed = _find_entered(x, y, column, row, step, grid)
+        which, passed = _find_entered(x=x, y=y, column=column, row=row, step=step, grid=grid)
         steps.append(step[which])
         cells.append(passed)
     step, passed = np.concatenate(steps), np.concatenate(cells)

@@ -90,7 +90,13 @@ class TrajectoryPoints:
             check.refuse_elsewhere("the region")
         backwards = self._backwards()
         whole = Trajectories.from_points(
-            self.people, self.person, self.label, self.time_s, x_m, y_m, labels=self.labels
+            people=self.people,
+            person=self.person,
+            label=self.label,
+            time_s=self.time_s,
+            x_m=x_m,
+            y_m=y_m,
+            labels=self.labels,
         )
         inside = whole.inside(region)
         repeated = np.append(False, (np.diff(inside.time_s) == 0) & ~inside.starts[1:])
@@ -154,14 +160,24 @@ def _gather(path: Path, batches: Iterator[dict[str, Any]], *, releasing: bool) -
     for batch in batches:
         codes = users.number(batch["user"]).astype(np.int32), labels.number(batch["trajectory"]).astype(np.int32)
         parts.append((*codes, batch["time_s"], batch["lon"], batch["lat"]))
-    person, label, *numbers = (np.concatenate(column) for column in zip(*parts, strict=True))
+    person, label, time_s, lon, lat = (np.concatenate(column) for column in zip(*parts, strict=True))
     parts.clear()
     pa.default_memory_pool().release_unused()  # Arrow would keep what the batches took: as much again as the points
     people = _names(users)
     order = np.argsort(people.astype(str), kind="stable")
     place = np.empty(order.size, dtype=np.int32)
     place[order] = np.arange(order.size)
-    return TrajectoryPoints(path, releasing, people[order], _names(labels), place[person], label, *numbers)
+    return TrajectoryPoints(
+        path=path,
+        releasing=releasing,
+        people=people[order],
+        labels=_names(labels),
+        person=place[person],
+        label=label,
+        time_s=time_s,
+        lon=lon,
+        lat=lat,
+    )
 
 
 def _names(numbering: Numbering) -> Names:

@@ -83,8 +83,13 @@ def street_network(region: Region, rng: np.random.Generator, block_m: float = 25
     renumbered = np.cumsum(kept) - 1
     is_open &= kept[tail] & kept[head]
     return Streets(
-        x_m[kept], y_m[kept], row[kept], column[kept], renumbered[tail[is_open]], renumbered[head[is_open]]
-    )  # fmt: skip
+        x_m=x_m[kept],
+        y_m=y_m[kept],
+        row=row[kept],
+        column=column[kept],
+        tail=renumbered[tail[is_open]],
+        head=renumbered[head[is_open]],
+    )
 
 
 def trace(following: npt.NDArray[np.int32], origin: Integers, target: Integers) -> tuple[Integers, Integers]:
@@ -209,12 +214,19 @@ def generate_trips(sizes: TripSizes, region: Region, rng: np.random.Generator) -
     city = _City.draw(streets, region, sizes, rng)
     person, origin, target = _itineraries(city, sizes, rng)
     first, x_m, y_m, time_s = _ways(streets, city.node, origin, target, rng)
-    first, x_m, y_m, time_s = _fixes(first, x_m, y_m, time_s, sizes.points, rng)
+    first, x_m, y_m, time_s = _fixes(first=first, x_m=x_m, y_m=y_m, time_s=time_s, points=sizes.points, rng=rng)
     x_m, y_m = _fuzz_points(region, x_m, y_m, rng)
     duration_s = time_s[first[1:] - 1]  # every way begins at 0
     departure_s = _departures(person, duration_s, sizes, rng)
     names = np.array([f"person-{i:05d}" for i in range(sizes.people)], dtype=np.object_)
-    return Trajectories(names, first, person, time_s + np.repeat(departure_s, np.diff(first)), x_m, y_m)
+    return Trajectories(
+        people=names,
+        first=first,
+        person=person,
+        time_s=time_s + np.repeat(departure_s, np.diff(first)),
+        x_m=x_m,
+        y_m=y_m,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,13 +118,13 @@ class Trajectories:
         first = np.append(0, np.cumsum(counts))
         point = np.arange(first[-1]) + np.repeat(self.first[wanted] - first[:-1], counts)
         return Trajectories(
-            self.people,
-            first,
-            self.person[wanted],
-            self.time_s[point],
-            self.x_m[point],
-            self.y_m[point],
-            None if self.names is None else self.names[wanted],
+            people=self.people,
+            first=first,
+            person=self.person[wanted],
+            time_s=self.time_s[point],
+            x_m=self.x_m[point],
+            y_m=self.y_m[point],
+            names=None if self.names is None else self.names[wanted],
         )
 
     def keeping(self, kept: Mask) -> Trajectories:
@@ -134,13 +134,13 @@ class Trajectories:
         before = np.append(0, np.cumsum(kept))
         left = np.diff(before[self.first]) > 0
         return Trajectories(
-            self.people,
-            np.append(before[self.first[:-1][left]], before[-1]),
-            self.person[left],
-            self.time_s[kept],
-            self.x_m[kept],
-            self.y_m[kept],
-            None if self.names is None else self.names[left],
+            people=self.people,
+            first=np.append(before[self.first[:-1][left]], before[-1]),
+            person=self.person[left],
+            time_s=self.time_s[kept],
+            x_m=self.x_m[kept],
+            y_m=self.y_m[kept],
+            names=None if self.names is None else self.names[left],
         )
 
     @cached_property
@@ -199,7 +199,13 @@ class Trajectories:
         label, labels = _number_names(frame["trajectory"])
         x_m, y_m = region.projection.to_m(lon=frame["lon"], lat=frame["lat"])
         return cls.from_points(
-            people, person, label, np.asarray(frame["time_s"], dtype=np.float64), x_m, y_m, labels=labels
+            people=people,
+            person=person,
+            label=label,
+            time_s=np.asarray(frame["time_s"], dtype=np.float64),
+            x_m=x_m,
+            y_m=y_m,
+            labels=labels,
         )
 
     @classmethod
@@ -235,13 +241,13 @@ class Trajectories:
             time_s, x_m, y_m = time_s[order], x_m[order], y_m[order]
         begins = np.flatnonzero(np.append(True, np.diff(key) != 0))
         return cls(
-            people,
-            np.append(begins, key.size),
-            person[begins].astype(np.int64),
-            np.asarray(time_s, dtype=np.float64),
-            np.asarray(x_m, dtype=np.float64),
-            np.asarray(y_m, dtype=np.float64),
-            None if labels is None else labels[label[begins]],
+            people=people,
+            first=np.append(begins, key.size),
+            person=person[begins].astype(np.int64),
+            time_s=np.asarray(time_s, dtype=np.float64),
+            x_m=np.asarray(x_m, dtype=np.float64),
+            y_m=np.asarray(y_m, dtype=np.float64),
+            names=None if labels is None else labels[label[begins]],
         )
 
 
@@ -249,7 +255,9 @@ def nobody(people: Names | None = None) -> Trajectories:
     """Return no trajectories at all, of the given people."""
     none, nowhere = np.empty(0, dtype=np.int64), np.empty(0)
     people = np.empty(0, dtype=np.object_) if people is None else people
-    return Trajectories(people, np.zeros(1, dtype=np.int64), none, nowhere, nowhere, nowhere)
+    return Trajectories(
+        people=people, first=np.zeros(1, dtype=np.int64), person=none, time_s=nowhere, x_m=nowhere, y_m=nowhere
+    )
 
 
 def _number_names(column: pd.Series) -> tuple[Integers, Names]:

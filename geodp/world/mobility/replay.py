@@ -80,7 +80,13 @@ class Replay(Mobility):
                 )
             own = population.trips
             return Trajectories(
-                worker_names(population.size), own.first, own.person, own.time_s, own.x_m, own.y_m, own.names
+                people=worker_names(population.size),
+                first=own.first,
+                person=own.person,
+                time_s=own.time_s,
+                x_m=own.x_m,
+                y_m=own.y_m,
+                names=own.names,
             )
         found, left = read_trajectories(Path(self.path), region)
         for remark in left.remarks():
@@ -94,7 +100,14 @@ class Replay(Mobility):
         played = found.select(by_person[np.repeat(begin[role], count) + nth])
         worker = np.repeat(np.arange(population.size), count)
         time_s = played.time_s + np.repeat(delay_s[worker], played.counts)
-        return Trajectories(worker_names(population.size), played.first, worker, time_s, played.x_m, played.y_m)
+        return Trajectories(
+            people=worker_names(population.size),
+            first=played.first,
+            person=worker,
+            time_s=time_s,
+            x_m=played.x_m,
+            y_m=played.y_m,
+        )
 
     def _roles(self, workers: int, people: int, rng: np.random.Generator) -> tuple[Integers, np.ndarray]:
         """Draw whom each worker follows, and how much later."""
@@ -136,7 +149,14 @@ class Replay(Mobility):
         if not sane.kept.all() or np.count_nonzero(sane.begins) > trips.size:
             rows, first = apply_cuts(sane.kept, sane.begins)
             person = trips.person[trips.owner[rows[first[:-1]]]]
-            trips = Trajectories(trips.people, first, person, trips.time_s[rows], trips.x_m[rows], trips.y_m[rows])
+            trips = Trajectories(
+                people=trips.people,
+                first=first,
+                person=person,
+                time_s=trips.time_s[rows],
+                x_m=trips.x_m[rows],
+                y_m=trips.y_m[rows],
+            )
             gone = int(np.count_nonzero(~sane.kept))
             notice(f"replay: {gone:,} fixes need more than {self.max_speed_mps:g} m/s and are left out.")
         ordered = trips.select(np.lexsort((trips.departures_s, trips.person)))
@@ -195,4 +215,12 @@ class Replay(Mobility):
 
 def _later(trips: Trajectories, delay_s: np.ndarray) -> Trajectories:
     time_s = trips.time_s + np.repeat(delay_s, trips.counts)
-    return Trajectories(trips.people, trips.first, trips.person, time_s, trips.x_m, trips.y_m, trips.names)
+    return Trajectories(
+        people=trips.people,
+        first=trips.first,
+        person=trips.person,
+        time_s=time_s,
+        x_m=trips.x_m,
+        y_m=trips.y_m,
+        names=trips.names,
+    )

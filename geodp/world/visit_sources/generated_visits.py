@@ -85,7 +85,7 @@ class GeneratedVisits(VisitSource):
         spread = np.exp(rng.normal(-0.245, 0.7, population.size))  # mean 1
         number = np.maximum(1, np.round(self.mean_visits * spread)).astype(np.int64)
         person = np.repeat(np.arange(population.size), number)
-        venue = _draw_venues(population, x_m, y_m, pull, person, rng)
+        venue = _draw_venues(population=population, x_m=x_m, y_m=y_m, pull=pull, person=person, rng=rng)
         time_s = np.floor(rng.uniform(-self.days * _DAY_S, duration_s, person.size))
         order = np.lexsort((time_s, person))
         people = np.array([f"worker-{number:05d}" for number in range(population.size)], dtype=np.object_)
