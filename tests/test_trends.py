@@ -54,7 +54,7 @@ curator:
   release_every_s: 1860
 server:
   batch_s: 600  # rewards are tuned among 150 tasks at a time
-  assignment: {{kind: reward_radius, target_success: 0.9, reward: optimised}}
+  assignment: {{kind: reward_radius, target_success: 0.9, reward: optimised, planning: plain}}
 """
 TARGET, REWARD, SPLIT, EPSILON = (
     "server.assignment.target_success",

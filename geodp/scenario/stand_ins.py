@@ -50,7 +50,7 @@ def _class(kind: str, family: str, files: tuple[str, ...]) -> type[Plugin]:
     base = _base(family)
     refuse = _refusing(f"{family} '{kind}': {not_loaded(files)}")
     methods = [name for name, value in vars(base).items() if callable(value) and not name.startswith(("_", "model_"))]
-    choices = [name for name, note in base.__annotations__.items() if str(note).startswith("ClassVar[bool]")]
+    choices = [name for name in base.__annotations__ if isinstance(vars(base).get(name), bool)]
     namespace: dict[str, Any] = {name: refuse for name in methods if name != "files"}
     namespace |= {name: property(refuse) for name in choices if family != "layer"}
     namespace |= {"__module__": __name__, "model_config": {**base.model_config, "extra": "allow"}}

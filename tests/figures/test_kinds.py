@@ -32,7 +32,7 @@ def test_the_toy_shows_counts_whose_noise_is_that_of_the_mechanism(tmp_path: Pat
 
 
 def test_box_plots_hold_every_planned_task_of_every_method(tmp_path: Path) -> None:
-    small_file(tmp_path, QUICK)
+    small_file(tmp_path, QUICK | {"server.assignment": {"kind": "reward_radius", "planning": "plain"}})
     make = {"kind": "radius_boxplot", "base": "small.yaml", "seeds": 2}
     file = load_figure(plain_file(tmp_path, make=make, claims=SHOWN))
     made = make_figure(file, tmp_path / "out")

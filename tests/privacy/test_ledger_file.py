@@ -160,7 +160,7 @@ def test_processes_that_spend_at_once_cannot_overspend(tmp_path: Path) -> None:
         "from geodp.privacy.ledger_file import LedgerFile\n"
         "promise = Guarantee(0.2, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL)\n"
         "try:\n"
-        "    with LedgerFile(Path(sys.argv[1]), 0.7).opened() as ledger:\n"
+        "    with LedgerFile(Path(sys.argv[1]), 0.7).open_ledger() as ledger:\n"
         "        ledger.charge(promise, time_s=0.0, mechanism='m')\n"
         "except BudgetSpent:\n"
         "    sys.exit(3)\n"

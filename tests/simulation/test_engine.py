@@ -273,7 +273,7 @@ def test_a_source_without_anyone_in_the_region_is_an_error(tmp_path: Path) -> No
 
 def test_a_server_that_misjudges_willingness_plans_alike_and_asks_otherwise(tmp_path: Path) -> None:
     """Minds are those of the world: whoever is asked by two servers, as far away and for as much, answers alike."""
-    geocast = {"server.assignment": {"kind": "geocast"}, "curator.mechanism": {"kind": "no_privacy"}}
+    geocast = {"server.assignment": {"kind": "geocast", "rounds": 1}, "curator.mechanism": {"kind": "no_privacy"}}
     geocast |= {"workers.mobility": {"kind": "static"}}
     runs = {}
     for ceiling in (0.125, 0.25, 0.5):
@@ -281,7 +281,8 @@ def test_a_server_that_misjudges_willingness_plans_alike_and_asks_otherwise(tmp_
         runs[ceiling] = made(tmp_path, {**geocast, "server.assumed_acceptance": believed}, f"run{ceiling}")
     asked = {ceiling: run.metrics["notified_workers"] or 0.0 for ceiling, run in runs.items()}
     assert asked[0.125] > 1.5 * asked[0.25] > 2 * asked[0.5]
-    assert all(run.metrics["planned_success"] == pytest.approx(0.9, abs=0.02) for run in runs.values())
+    # People are asked in whole numbers: with few who nearly all accept, the least number that is enough exceeds 0.9.
+    assert all(0.9 <= (run.metrics["planned_success"] or 0.0) < 0.95 for run in runs.values())
     gap = {ceiling: run.metrics["success_gap"] or 0.0 for ceiling, run in runs.items()}
     assert gap[0.125] > gap[0.5]
     answers = [run.answers.set_index(["task", "worker"]) for run in (runs[0.125], runs[0.5])]

@@ -14,9 +14,9 @@ from geodp.storage.files import FileBusy, digest, lock_file, write_text_whole, w
 HOLD = """
 import sys, time
 from pathlib import Path
-from geodp.storage.files import locked
+from geodp.storage.files import lock_file
 
-with locked(Path(sys.argv[1])):
+with lock_file(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """

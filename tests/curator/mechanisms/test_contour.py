@@ -79,7 +79,7 @@ def test_the_audit_samples_what_the_real_release_asks() -> None:
     contour = plugin("contour", epsilon=1.0)
     noise = SimulatedNoise(np.random.default_rng(0))
     case = pairs_of(contour, lambda _: noise, samples=40_000)[1][0]
-    assert case.name == "sampled: a worker in the crowd"
+    assert case.name == "sampled: the only worker"
     sides = [case.score(case.draw(noise, present, 40_000)) for present in (True, False)]
     assert max(abs(side).max() for side in sides) == pytest.approx(1.0)
     share = [(side >= 1 - 1e-9).mean() for side in sides]

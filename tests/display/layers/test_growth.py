@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     changes: dict[str, Any] = {
         "workers.acceptance": {"kind": "linear", "mar": 0.15, "max_travel_m": 2000},
         "curator.mechanism": {"kind": "adaptive_grid", "epsilon": 1.0},
-        "server.assignment": {"kind": "geocast"},
+        "server.assignment": {"kind": "geocast", "max_recipients": None},
     }
     return geodp.run(small(changes), tmp_path_factory.mktemp("growth") / "run", draw_map=False).folder
 
@@ -58,9 +59,8 @@ def test_one_region_is_drawn_cell_by_cell_with_what_was_planned_after_each(run: 
     planned, count, _ = drawing.data["facts"]
     assert planned["values"][-1] == pytest.approx(1000 * promised, abs=1)
     assert (np.diff(planned["values"]) >= 0).all()
-    released = run.releases[0]
-    assert isinstance(released, Cells)
-    assert count["values"][0] in {-1, *np.rint(10 * released.count).tolist()}
+    counts = [np.rint(10 * released.count).tolist() for released in run.releases if isinstance(released, Cells)]
+    assert count["values"][0] in {-1, *chain.from_iterable(counts)}
     assert len(set(drawing.data["colours"])) == cells
 
 
