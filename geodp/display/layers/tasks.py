@@ -103,7 +103,7 @@ class OffersLayer(Layer):
         if run.scenario.server.mode == "worker_selected":
             return  # tasks are posted for everyone: there is no circle
         made = run.offers_made
-        mark = Mark("workers inside are asked", colours.OFFER, "ring")
+        mark = Mark(_whom_offers_ask(made), colours.OFFER, "ring")
         if "region" in made and made["region"].notna().any():
             made = made[made["region"].notna()]
             shown = made.iloc[page.sample(len(made), "offer regions", limit=self.max_circles)]
@@ -116,6 +116,13 @@ class OffersLayer(Layer):
             about = _about_offers(run, made, Fact("Radius", radius_m, unit="m"), "offer circles")
             about["limit"] = self.max_circles
             page.circles(self, x_m, y_m, radius_m, mark=mark, **about)
+
+
+def _whom_offers_ask(offers: pd.DataFrame) -> str:
+    """Say whether all who are inside are asked, or as many of them as are needed."""
+    limits = [name for name in ("most_recipients", "phones_share") if name in offers]  # earlier versions had none
+    some = bool(offers[limits].notna().any(axis=None)) if limits else False
+    return "as many workers inside as are needed are asked" if some else "workers inside are asked"
 
 
 def _about_offers(run: RunFolder, offers: pd.DataFrame, shape: Fact, what: str) -> About:
