@@ -15,6 +15,9 @@ from geodp.scenario.estimate import RunEstimate, estimate_run, look_at_files
 from geodp.scenario.file import arms
 from geodp.scenario.schema import Scenario
 
+_CALIBRATIONS = 4
+"""Runs that a price at equal success takes, usually."""
+
 
 def report(scenario: Scenario, source: str, *, trust_plugins: bool = False) -> str:
     """Describe a valid scenario before it is run; `trust_plugins` as it was read."""
@@ -33,7 +36,8 @@ def _needs(scenario: Scenario, resolved: list[Scenario]) -> list[tuple[str, str]
     """Say what the data files are like, and what a run takes: all arms together."""
     files, _ = look_at_files(scenario)
     each = [estimate_run(arm, files) for arm in resolved]
-    needed = RunEstimate(sum(one.seconds for one in each), max(one.bytes for one in each))
+    runs = 1 if scenario.compare_at_success is None else 1 + _CALIBRATIONS
+    needed = RunEstimate(runs * sum(one.seconds for one in each), max(one.bytes for one in each))
     return [*(("data", file.sentence()) for file in files), ("needs", needed.sentence())]
 
 

@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
 
 from geodp.attacks import Attack
 from geodp.curator.publications import Publication
@@ -132,13 +132,12 @@ class Scenario(Model):
             require_name(name, "the name of an arm")
         return value
 
-    @model_validator(mode="after")
-    def _arms_to_price(self) -> Self:
-        if self.compare_at_success is not None and not self.compare:
-            raise ValueError(
-                "compare_at_success prices the arms of a comparison: give 'compare', or use 'geodp advise --within'"
-            )
-        return self
+    @field_validator("compare_at_success")
+    @classmethod
+    def _arms_to_price(cls, value: float | None, info: ValidationInfo) -> float | None:
+        if value is not None and info.data.get("compare") == {}:
+            raise ValueError("prices the arms of a comparison: give 'compare', or use 'geodp advise --within'")
+        return value
 
     @property
     def start_s(self) -> float:
