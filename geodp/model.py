@@ -158,7 +158,20 @@ def problems_of(error: ValidationError, *above: str, whole: str = "(file)") -> l
     for line in error.errors(include_url=False):
         times = line.get("ctx", {}).get("count", 1) if line["type"] == _LEFT_OUT else 1
         found += [(".".join([*above, *map(str, line["loc"])]) or whole, line["msg"])] * times
-    return found
+    return _join_choices(found)
+
+
+def _join_choices(found: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Say once what pydantic says for each type of "a number, or a word": it names the types at the end of the path."""
+    joined: list[tuple[str, str]] = []
+    for path, message in found:
+        field, _, word = path.partition(".literal[")
+        if word and joined and joined[-1][0].rpartition(".")[0] == field:
+            earlier = joined.pop()[1].partition(", got ")[0]
+            joined.append((field, f"{earlier}, or {message.removeprefix('must be ')}"))
+        else:
+            joined.append((path, message))
+    return joined
 
 
 def _excess_keys(data: Any, known: Iterable[str]) -> set[Any]:

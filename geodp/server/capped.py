@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from geodp.geometry import Array
 from geodp.public.messages import Task
@@ -50,11 +50,14 @@ class CappedAssignment(Assignment):
     """By what share of its square a density is taken to change per hour (its variance over its squared mean), as long
     as fewer than two releases show it."""
 
-    @field_validator("max_recipients", "rounds")
+    @field_validator("max_recipients", "rounds", mode="before")
     @classmethod
-    def _at_least_one(cls, value: int | str | None) -> int | str | None:
-        if isinstance(value, int) and value < 1:
-            raise ValueError(f"must be at least 1, or auto; got {value}")
+    def _a_number_or_auto(cls, value: Any, info: ValidationInfo) -> Any:
+        """Say in one sentence what is wrong: a union of types would say it once for each of them."""
+        if value == "auto" or (value is None and info.field_name == "max_recipients"):
+            return value
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"must be a whole number, at least 1, or auto; got {value!r}")
         return value
 
     def idle_fields(self) -> dict[str, str]:

@@ -562,3 +562,13 @@ def test_settings_of_the_board_are_refused_where_there_is_none(key: str) -> None
     assert getattr(posted.server, key) == 7
     written = small({"server.looks_per_hour": 0.25, "server.tasks_per_look": 5})  # a resolved scenario says so
     assert written.server == small().server
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), [("x", "must be a number, or 'auto', got 'x'"), (-1, "at least 0, or 'auto'")]
+)
+def test_a_number_or_a_word_is_one_problem(value: object, message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        small({"curator.mechanism.sigma_cells": value})
+    assert [path for path, _ in caught.value.problems] == ["curator.mechanism.sigma_cells"]
+    assert message in caught.value.problems[0][1]

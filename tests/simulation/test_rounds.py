@@ -379,5 +379,7 @@ def test_offers_that_make_no_sense_are_refused(fields: dict[str, Any], says: str
 
 @pytest.mark.parametrize(("path", "value"), [("max_recipients", 0), ("max_recipients", -3), ("rounds", 0)])
 def test_nobody_and_never_are_no_settings(path: str, value: int) -> None:
-    with pytest.raises(geodp.errors.GeodpError, match=f"(?s)server.assignment.{path}.*must be at least 1, or auto"):
+    with pytest.raises(
+        geodp.errors.GeodpError, match=f"(?s)server.assignment.{path}.*must be a whole number, at least 1, or auto"
+    ):
         small(copy.deepcopy(CAPPED) | {f"server.assignment.{path}": value})
