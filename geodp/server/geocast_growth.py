@@ -85,11 +85,12 @@ class Growth:
         best = self.look(start, -1, x_m, y_m)
         target = self.target * (1 - _ROUNDING)
         while best is not None:
-            if law.with_more(best) >= target:
+            success = law.with_more(best)
+            if success >= target:
                 return self._finish(taken, best, law, steps, (x_m, y_m))
             law.take(best)
             taken.append(best)
-            steps.append(law.success)
+            steps.append(success)
             self._push_neighbours(best, seen, waiting, x_m, y_m)
             best = self._next(waiting, taken)
         return self._sum_up(taken, steps, law)
