@@ -2,9 +2,9 @@
 
 The figures behind docs/choosing.md. Of every combination: how many people are asked against the oracle without a
 maximum number of recipients, when the target is moved until the true mean success is 0.9 (`uncapped`: what a release is
-worth), and with the default cap at the target 0.9 (`capped`), and how far a winner travels against the nearest
-(`way`). Nothing was chosen on these seeds (41 and 42), nor on the real positions, which are read where `GEODP_DATA` has
-them: the last check-ins of Gowalla users in New York.
+worth), and with the default cap at the target 0.9 (`capped`). How far winners travel is not measured here. Nothing was
+chosen on these seeds (41 and 42), nor on the real positions, which are read where `GEODP_DATA` has them: the last
+check-ins of Gowalla users in New York.
 """
 
 from __future__ import annotations

@@ -187,12 +187,19 @@ def test_the_metric_variant_is_not_refuted_and_counts_per_metre(fields: dict[str
     assert PriLocation.model_validate(fields).guarantee().unit is Unit.POINT
 
 
-def test_the_auditor_refutes_the_printed_candidates_and_does_not_pass_the_printed_centres() -> None:
+def test_the_auditor_refutes_the_printed_candidates() -> None:
     assert audit_kind("prilocation", {"variant": "literal"}, samples=2000).refuted
-    centres = audit_kind("prilocation", {"clustering": "literal"}, samples=2000)
-    # Its starting centres are drawn apart from what they hide, so its releases are not followed: a finding, too.
-    assert centres.refuted or centres.not_followed
+
+
+def test_the_auditor_does_not_pass_the_printed_centres() -> None:
+    assert audit_kind("prilocation", {"clustering": "literal"}, samples=2000).not_followed
     assert not audit_kind("prilocation", {}, samples=2000).not_followed
+
+
+@pytest.mark.xfail(strict=True, reason="starting centres are drawn apart, so these releases are not followed any more")
+def test_the_auditor_refutes_the_printed_centres() -> None:
+    centres = audit_kind("prilocation", {"clustering": "literal"}, samples=2000)
+    assert any(pair.refuted for pair in centres.pairs if pair.transcript is not None), "whole releases tell"
 
 
 def test_answers_alone_refute_noise_that_is_too_small() -> None:
