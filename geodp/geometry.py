@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError
+from geodp.storage.features import read_features as read_features  # noqa: PLC0414 - public files, for every room
+from geodp.storage.features import read_places as read_places  # noqa: PLC0414
 from geodp.storage.files import is_regular
 
 if TYPE_CHECKING:
@@ -184,7 +186,7 @@ def _meridian_radius_m(latitude: float) -> float:
 
 
 def region_from_file(path: Path) -> Region:
-    """Read a region from a file of polygons (GeoJSON, GeoParquet, …): the union of its areas."""
+    """Read a region from a file of polygons (GeoJSON, GeoPackage, GeoParquet, GPX, …): the union of its areas."""
     if not is_regular(path):
         raise DataError(f"{str(path)[:250]}: no such file")
     state = path.stat()
@@ -198,10 +200,11 @@ def region_from_file(path: Path) -> Region:
 
 @lru_cache(maxsize=8)  # a scenario asks for its region many times
 def _region_in_state(path: Path, size: int, changed_ns: int) -> Region:  # noqa: ARG001 - they tell its states apart
-    import geopandas
 
     try:
-        frame = geopandas.read_parquet(path) if path.suffix == ".parquet" else geopandas.read_file(path)
+        frame = read_features(path)
+    except DataError:
+        raise
     except Exception as error:
         raise DataError(f"{path}: cannot be read as polygons ({error})") from error
     try:

@@ -204,7 +204,7 @@ def _report_left_out(count: int) -> InitErrorDetails:
     return InitErrorDetails(type=text, loc=("(more)",), input=None)
 
 
-def bounded(because: str, /, default: Any = ..., **bounds: Any) -> Any:
+def bound_field(because: str, /, default: Any = ..., **bounds: Any) -> Any:
     """Return a field whose bounds have a reason that is told to whoever exceeds them."""
     return Field(default, json_schema_extra={_BECAUSE: because}, **bounds)
 

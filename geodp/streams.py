@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -41,10 +42,11 @@ class Streams:
         return uniforms(state)
 
 
-def _words(name: str) -> list[int]:
+@lru_cache(maxsize=256)
+def _words(name: str) -> tuple[int, int]:
     """Hash a name to two 64-bit words, the same in every process and on every machine."""
     digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
-    return [int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")]
+    return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
 
 
 def uniforms(words: Words) -> npt.NDArray[np.float64]:

@@ -54,7 +54,7 @@ class ContourPlot(Mechanism):
         epsilon = getattr(self, "epsilon", 1.0) * facts.sensitivity  # whatever must stay hidden
         return self.model_copy(update={"cell_m": guideline_cell_m(facts, epsilon)})
 
-    def _grid(self, snapshot: Snapshot) -> Grid:
+    def fit_grid(self, snapshot: Snapshot) -> Grid:
         """Return the public grid: it depends on the scenario alone, never on where people are."""
         region = snapshot.region
         facts = PublicFacts(
@@ -68,23 +68,30 @@ class ContourPlot(Mechanism):
         return Grid.fit(region, self.resolve(facts).cell_m or region.width_m)
 
     def _plot(self, snapshot: Snapshot, grid: Grid, count: Array, noise_scale: float) -> Contours:
+        return self.show_counts(snapshot, grid, count, np.full(grid.size, noise_scale), None)
+
+    def show_counts(
+        self, snapshot: Snapshot, grid: Grid, count: Array, noise_scale: Array, noise_terms: Array | None
+    ) -> Contours:
+        """Draw a plot of noisy counts."""
         plot = Contours(
             count=count,
-            noise_scale=np.full(grid.size, noise_scale),
+            noise_scale=noise_scale,
+            noise_terms=noise_terms,
             grid=grid,
             sigma_cells=0.0,
             levels=np.empty(0),
             reading=self.density,
             **self.release_fields(snapshot, grid.edges()),
         )
-        return self._smoothed(plot)
+        return self._smooth(plot)
 
     def with_counts(self, release: Cells, count: Array, noise_scale: Array, noise_terms: Array) -> Cells:
         """Draw the lines of other counts."""
         plot = super().with_counts(release, count, noise_scale, noise_terms)
-        return self._smoothed(plot) if isinstance(plot, Contours) else plot
+        return self._smooth(plot) if isinstance(plot, Contours) else plot
 
-    def _smoothed(self, plot: Contours) -> Contours:
+    def _smooth(self, plot: Contours) -> Contours:
         """Return a plot with its width of smoothing and its lines, from its noisy counts alone."""
         sigma = choose_sigma(plot) if self.sigma_cells == "auto" else self.sigma_cells
         smooth = replace(plot, sigma_cells=sigma)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -66,20 +66,24 @@ class SizedDecomposition(Decomposition):
 
     def _facts(self, snapshot: Snapshot, noise: Noise) -> PublicFacts:
         """Return the facts that sizes may follow from, with a number of workers that is public or paid for."""
-        workers, s = snapshot.expected_workers, sensitivity(snapshot.neighbours)
-        if self.count_share > 0:
-            here = int(np.count_nonzero(snapshot.region.contains(snapshot.x_m, snapshot.y_m)))
-            scale = s / (self.count_share * self.epsilon)
-            workers = max(1.0, float(with_laplace(np.array([here]), scale, noise)[0]))
+        facts = self._public_facts(snapshot)
+        if self.count_share == 0:
+            return facts
+        here = int(np.count_nonzero(snapshot.region.contains(snapshot.x_m, snapshot.y_m)))
+        scale = facts.sensitivity / (self.count_share * self.epsilon)
+        return replace(facts, expected_workers=max(1.0, float(with_laplace(np.array([here]), scale, noise)[0])))
+
+    def _public_facts(self, snapshot: Snapshot) -> PublicFacts:
+        """Return what is public about a snapshot."""
         region = snapshot.region
         return PublicFacts(
-            expected_workers=workers,
+            expected_workers=snapshot.expected_workers,
             expected_tasks=0.0,
             mean_reward=1.0,
             minimum_reward=0.0,
             width_m=region.width_m,
             height_m=region.height_m,
-            sensitivity=s,
+            sensitivity=sensitivity(snapshot.neighbours),
         )
 
     def _guideline_size(self, facts: PublicFacts) -> Any:

@@ -49,7 +49,7 @@ def widths(venues: int) -> Integers:
     return np.unique(np.rint(np.geomspace(1, venues, steps)).astype(np.int64))
 
 
-def smoothing_error(ordered: Array, total: Array, width: int) -> float:
+def compute_smoothing_error(ordered: Array, total: Array, width: int) -> float:
     """Return the sum of |value - mean of its group| over all venues.
 
     Parameters
@@ -80,7 +80,7 @@ def estimate_errors(estimate: Array, tried: Integers, scale_of_one: float) -> Ar
     `estimate` are the estimated counts in descending order.
     """
     total = np.concatenate([[0.0], np.cumsum(estimate)])
-    smoothing = np.array([smoothing_error(estimate, total, int(width)) for width in tried])
+    smoothing = np.array([compute_smoothing_error(estimate, total, int(width)) for width in tried])
     return smoothing + estimate.size * scale_of_one / tried
 
 
@@ -94,7 +94,7 @@ def best_width(estimate: Array, scale_of_one: float) -> int:
     return int(tried[int(np.argmin(errors))])
 
 
-def sampling_rate(epsilon: float, cap: int) -> float:
+def compute_sampling_rate(epsilon: float, cap: int) -> float:
     """Return β = (e^ε - 1)/(e^(ε·Δ) - 1), the rate of row sampling at budget ε, in logarithms: it may be tiny."""
     if cap == 1:
         return 1.0

@@ -90,11 +90,11 @@ class TreeMechanism(SizedDecomposition):
     def _level_epsilons(self, height: int) -> list[float]:
         """Return ε of every level from the root to the leaves; together all that counts may cost."""
         weights = [_GROWTH**depth if self.budget == "geometric" else 1.0 for depth in range(height + 1)]
-        whole = self._counting_epsilon()
+        whole = self._find_count_epsilon()
         shares = [whole * weight / sum(weights) for weight in weights[:-1]]
         return [*shares, whole - sum(shares)]
 
-    def _counting_epsilon(self) -> float:
+    def _find_count_epsilon(self) -> float:
         """Return ε of all counts on one path from the root to a leaf."""
         return self._counts_epsilon()
 

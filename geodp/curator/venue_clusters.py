@@ -13,8 +13,8 @@ from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import choose_in_bags, with_geometric, with_laplace
-from geodp.tables.visits.hierarchy import diameter_m
-from geodp.tables.visits.histories import Histories, Integers
+from geodp.tables.visits.hierarchy import Hierarchy, diameter_m
+from geodp.tables.visits.histories import Histories, Integers, Names
 
 _ROUNDS = 25
 _COUNT_SHARE = 0.25
@@ -50,12 +50,53 @@ def cluster_around(x_m: Array, y_m: Array, centre_x_m: Array, centre_y_m: Array)
     """Give every venue to its nearest centre; centres without a venue are dropped."""
     label = _tree(centre_x_m, centre_y_m).query(np.column_stack([x_m, y_m]))[1]
     used, label = np.unique(label, return_inverse=True)
-    label = label.reshape(-1).astype(np.int64)
-    centre_x_m, centre_y_m = centre_x_m[used], centre_y_m[used]
+    return _describe(x_m, y_m, label.reshape(-1).astype(np.int64), centre_x_m[used], centre_y_m[used])
+
+
+def cluster_by_units(hierarchy: Hierarchy, level: str, strata: Names | None = None) -> Clusters:
+    """Make a cluster of every parent of a level, so that the unit of a visit is hidden among all units beside it.
+
+    Who hides the city is moved between cities (book fig. 12.6); the parent of the coarsest level is everything. With
+    `strata` a parent is divided by public category, as far as every unit of the level stays in every part.
+    """
+    parent = hierarchy.parent_of(level)
+    label = np.zeros(hierarchy.x_m.size, dtype=np.int64) if parent is None else hierarchy.units[parent]
+    if strata is not None:
+        label = _divide(label, hierarchy.units[level], strata)
+    label = np.unique(label, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    count = np.bincount(label)
+    centres = [np.bincount(label, weights=values) / count for values in (hierarchy.x_m, hierarchy.y_m)]
+    return _describe(hierarchy.x_m, hierarchy.y_m, label, *centres)
+
+
+def _divide(label: Integers, unit: Integers, strata: Names) -> Integers:
+    """Divide clusters by category; categories that some unit lacks stay together, with the smallest other one."""
+    kind = np.unique(strata.astype(str), return_inverse=True)[1].reshape(-1)
+    divided = np.empty_like(label)
+    free = 0
+    for number in np.unique(label):
+        here = label == number
+        units = np.unique(unit[here]).size
+        sizes = {int(each): int(np.count_nonzero(here & (kind == each))) for each in np.unique(kind[here])}
+        whole = [each for each in sizes if np.unique(unit[here & (kind == each)]).size == units]
+        rest = here & ~np.isin(kind, whole)
+        if whole and rest.any() and np.unique(unit[rest]).size < units:
+            smallest = min(whole, key=lambda each: (sizes[each], each))
+            whole.remove(smallest)
+            rest |= here & (kind == smallest)
+        for part in [*(here & (kind == each) for each in whole), rest]:
+            divided[part] = free
+            free += 1
+    return divided
+
+
+def _describe(x_m: Array, y_m: Array, label: Integers, centre_x_m: Array, centre_y_m: Array) -> Clusters:
+    """Return clusters of these labels around these centres."""
+    number = centre_x_m.size
     away = np.hypot(x_m - centre_x_m[label], y_m - centre_y_m[label])
     order = np.lexsort((np.arange(label.size), away, label))
-    nearest = order[np.searchsorted(label[order], np.arange(used.size))]
-    wide = np.array([diameter_m(x_m[label == number], y_m[label == number]) for number in range(used.size)])
+    nearest = order[np.searchsorted(label[order], np.arange(number))]
+    wide = np.array([diameter_m(x_m[label == each], y_m[label == each]) for each in range(number)])
     return Clusters(label=label, x_m=centre_x_m, y_m=centre_y_m, nearest=nearest, from_centre_m=away, diameter_m=wide)
 
 

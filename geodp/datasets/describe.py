@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geodp.tables.formats import estimate_rows
 from geodp.tables.loaders import TRAJECTORIES, VISITS, Loader
+from geodp.tables.progress import READING, count_rows
 from geodp.tables.published_formats import loaders
 from geodp.tables.reader import Numbering
 
@@ -54,6 +56,19 @@ def describe_datasets() -> str:
     return "\n\n".join(blocks)
 
 
+def list_datasets() -> list[dict[str, Any]]:
+    """Return every known data set as plain values."""
+    found: list[dict[str, Any]] = []
+    for kind, cls in loaders().items():
+        facts = {"format": kind, "files": cls.files, "holds": cls.loads}
+        found += [{"name": one.name, "what": one.what, "get": one.get, "size": one.size or None} | facts
+                  for one in cls.datasets]  # fmt: skip
+        if not cls.datasets:
+            found.append({"name": f"your own, as {kind}", "what": cls.headline(), "get": None, "size": None} | facts)
+    made = {"size": None, "format": None, "files": None, "holds": None}
+    return found + [{"name": name, "what": what, "get": get} | made for name, (what, get) in MADE.items()]
+
+
 def _block(name: str, *lines: str) -> str:
     return "\n".join(
         [name, *(textwrap.fill(line, _WIDTH, initial_indent="  ", subsequent_indent="    ") for line in lines)]
@@ -64,7 +79,7 @@ def describe(source: Path, loader: Loader) -> dict[str, Any]:
     """Return rows, users, venues (or trajectories), time span, box, rows per user, and what was left out."""
     loaded = loader.load(source)
     facts = _Facts(thing="venue" if loader.loads == "visits" else "trajectory")
-    facts.read(loaded)
+    facts.read(count_rows(READING, loaded, lambda batch: int(batch.num_rows), lambda: estimate_rows(source)))
     dropped = loaded.dropped
     left_out = {"rows_in_file": dropped.rows, "left_out": dropped.reasons, "notes": dropped.notes}
     return {"stamp": STAMP, "file": source.name, "format": loader.kind, **facts.values(), **left_out}

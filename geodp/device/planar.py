@@ -12,7 +12,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +20,11 @@ from pydantic import Field, model_validator
 
 from geodp.device import Device
 from geodp.errors import DataError, UsageError
-from geodp.geometry import Array, Grid, Region
+from geodp.geometry import Array, Grid, Region, read_places
 from geodp.privacy.primitives import DEFAULT_PLANAR_EPSILON_PER_M
 from geodp.public.channels import Channel, FiniteChannel
 from geodp.public.guarantee import Guarantee
 from geodp.storage.files import is_regular
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _OUTSIDE_M = 1.0  # a place this far beyond the edge is rounding, not a mistake
 MOST_CELLS = 2_500
@@ -178,11 +175,13 @@ def remap_for(channel: Any, region: Region, epsilon_per_m: float, prior_file: st
 
 
 def prior_from_file(path: Path, region: Region, cells: Grid) -> Array:
-    """Count the public places of a file (lon, lat and optionally count; csv or Parquet) per cell.
+    """Count the public places of a file (lon, lat and optionally count; or a geographic file of points) per cell.
 
     A thousandth of the weight is spread evenly, so that no place is impossible.
     """
-    places = _table(path)
+    if not is_regular(path):
+        raise DataError(f"{path}: no such file")
+    places = read_places(path)
     if not {"lon", "lat"} <= set(places.columns):
         raise DataError(f"{path}: a prior needs columns lon and lat (and optionally count)")
     x, y = region.projection.to_m(lon=places["lon"].to_numpy(np.float64), lat=places["lat"].to_numpy(np.float64))
@@ -193,14 +192,3 @@ def prior_from_file(path: Path, region: Region, cells: Grid) -> Array:
         raise DataError(f"{path}: no place lies in the region, so it says nothing about where people are")
     counts = np.bincount(cell[inside], weights=weight[inside], minlength=cells.size)
     return np.asarray(counts + 1e-3 * counts.sum() / cells.size)
-
-
-def _table(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    if not is_regular(path):
-        raise DataError(f"{path}: no such file")
-    try:
-        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
-    except Exception as error:
-        raise DataError(f"{path}: cannot be read as a table of places ({error})") from error

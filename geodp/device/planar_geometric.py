@@ -56,7 +56,7 @@ class PlanarGeometric(PlanarDevice):
         column, row = with_planar_geometric(
             lattice.nearest(x), lattice.nearest(y), epsilon_per_m=self.epsilon_per_m, cell_m=self.cell_m, noise=noise
         )
-        east_m, north_m = lattice.clamped(column, 0) * self.cell_m, lattice.clamped(row, 1) * self.cell_m
+        east_m, north_m = lattice.clamp(column, 0) * self.cell_m, lattice.clamp(row, 1) * self.cell_m
         return (east_m, north_m) if remap is None else remap.apply(east_m, north_m)
 
     def guarantee(self, region: Region | None = None) -> Guarantee:

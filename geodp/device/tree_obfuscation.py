@@ -72,7 +72,7 @@ class TreeObfuscation(Device):
             raise UsageError("tree_obfuscation draws from a numpy Generator or from SimulatedNoise")
         x, y = check_places(x_m, y_m, region)
         law = self.law(region)
-        leaf = obfuscated_leaves(law.tree, law.level_law, law.tree.locate(x.ravel(), y.ravel()), noise.rng)
+        leaf = obfuscate_leaves(law.tree, law.level_law, law.tree.locate(x.ravel(), y.ravel()), noise.rng)
         east, north = law.tree.centres(leaf)
         return east.reshape(x.shape), north.reshape(x.shape)
 
@@ -91,7 +91,7 @@ class TreeObfuscation(Device):
         return TreeChannel(self.epsilon_per_m, self.leaf_m, region.box_m)
 
 
-def obfuscated_leaves(
+def obfuscate_leaves(
     tree: PublicTree, level_law: Array, leaf: npt.NDArray[np.int64], rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
     """Return a leaf for each: first at which level it meets the true one, then evenly among those that do.

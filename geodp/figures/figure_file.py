@@ -10,11 +10,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializeAsAny, ValidationError, field_validator, model_validator
 
-from geodp.errors import DataError, ScenarioError, UsageError
+from geodp.errors import ScenarioError, UsageError
 from geodp.figures.kinds import FigureKind
 from geodp.model import Model, did_you_mean, problems_of
 from geodp.registry import Slot
 from geodp.scenario.file import read_yaml
+from geodp.scenario.shipped import FIGURES, find_shipped_folder
 from geodp.storage.names import require_name
 
 DATA_VARIABLE = "GEODP_DATA"
@@ -166,15 +167,15 @@ class FigureFile:
 
 
 def figures_folder() -> Path:
-    """Return the folder of shipped figures: `scenarios/figures` here, or in geodp's own repository."""
-    here = Path("scenarios") / "figures"
-    own = Path(__file__).parents[2] / "scenarios" / "figures"
-    for folder in (here, own):
-        if folder.is_dir():
-            return folder
-    raise DataError(
-        "no folder scenarios/figures here: run this in a clone of geodp's repository, or name a figure file"
-    )
+    """Return the folder of shipped figures: `scenarios/figures` here, or what comes with geodp."""
+    here = Path("scenarios") / FIGURES
+    return here if here.is_dir() else find_shipped_folder() / FIGURES
+
+
+def find_repository() -> Path | None:
+    """Return the top of the repository whose figures are made; None where they come from an installed package."""
+    top = figures_folder().parent.parent
+    return top if (top / "pyproject.toml").is_file() or figures_folder().parent == Path("scenarios") else None
 
 
 def figure_paths(folder: Path | None = None) -> list[Path]:

@@ -35,6 +35,10 @@ stand out from chance. What follows *because*, beyond the number, is our explana
 own. And chapter 13 states neither the total reward W nor the slope c: of some seven settings tried (c from 2.5 to 25,
 two ceilings of acceptance, tasks where people are or anywhere) we keep one that shows the book's picture of rejections,
 and some verdicts depend on it.
+
+Left out, with the reason: **PriTop** (Zhu et al. 2017, chapter 11; tags by a private topic model). Its clustering of
+words into topics has no proof that holds, so there is no promise to keep or to refute by numbers; where the topics
+are public categories it is `prilocation` with strata, and `epicrec` controls categories on the phone.
 """
 
 
@@ -78,7 +82,7 @@ def _section(
     file: FigureFile, verdicts: Mapping[str, list[Verdict]], absent: Mapping[str, str], old: dict[tuple[str, str], str]
 ) -> str:
     """Return what is said about a figure: panels with verdicts, and those without, with the reason."""
-    parts = [_heading(file)]
+    parts = [_make_heading(file)]
     for name in file.section.panels:
         made = name in verdicts
         parts.append(
@@ -94,7 +98,7 @@ def _write_failed_section(file: FigureFile, error: str, old: dict[tuple[str, str
     return _section(file, {}, absent, old)
 
 
-def _heading(file: FigureFile) -> str:
+def _make_heading(file: FigureFile) -> str:
     about = f"\n{as_words(file.about)}\n" if file.about else ""
     title, source = as_words(file.section.title), as_words(file.section.source)
     return f"## {file.id}: {title}\n\n{source}.\n{about}"

@@ -49,6 +49,10 @@ class Metric(Plugin):
     """
 
     family: ClassVar[str] = "metric"
+    label: ClassVar[str] = ""
+    """Few words for axes and tables; '': the kind, in words."""
+    labels: ClassVar[Mapping[str, str]] = {}
+    """Labels of keys whose label is another."""
     unit: ClassVar[str] = ""
     """Unit for tables: m, s, share, …"""
     units: ClassVar[Mapping[str, str]] = {}
@@ -64,14 +68,21 @@ class Metric(Plugin):
 
     @classmethod
     def key_starts(cls) -> tuple[str, ...]:
-        """Return how the metric's keys may begin: with its kind, unless it says otherwise."""
-        return (cls.kind,)
+        """Return how the metric's keys may begin: with its kind or a labelled key, unless it says otherwise."""
+        return (cls.kind, *cls.labels)
 
     @classmethod
     def unit_of(cls, key: str) -> str:
         """Return the unit of one of the metric's keys; `mae_2` (of the publication in place 2) is that of `mae`."""
         plain = key.rstrip("0123456789").removesuffix("_") if key not in cls.units else key
         return cls.units.get(plain, cls.unit)
+
+    @classmethod
+    def label_of(cls, key: str) -> str:
+        """Return the words for one of the metric's keys; those of a later publication or attack say which it is."""
+        plain = key.rstrip("0123456789").removesuffix("_") if key not in {*cls.labels, cls.kind} else key
+        words = cls.labels.get(plain) or (cls.label if plain == cls.kind else "") or plain.replace("_", " ")
+        return words if plain == key else f"{words} (no. {key.removeprefix(plain).lstrip('_')})"
 
     @abstractmethod
     def measure(self, run: RunFolder) -> dict[str, Measured]:

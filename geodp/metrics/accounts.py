@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, Metric
@@ -30,6 +31,7 @@ class EpsilonSpent(AccountMetric):
     """
 
     kind: ClassVar[str] = "epsilon_spent"
+    label: ClassVar[str] = "ε spent per person"
     unit: ClassVar[str] = "epsilon"
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
@@ -52,6 +54,7 @@ class EpsilonPerMetreSpent(AccountMetric):
     """
 
     kind: ClassVar[str] = "epsilon_per_m_spent"
+    label: ClassVar[str] = "ε per metre spent"
     unit: ClassVar[str] = "1/m"
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
@@ -68,6 +71,7 @@ class EpsilonPerItemSpent(AccountMetric):
     """
 
     kind: ClassVar[str] = "epsilon_per_item_spent"
+    label: ClassVar[str] = "ε per item spent"
     unit: ClassVar[str] = "epsilon per item"
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
@@ -97,6 +101,11 @@ class InteractionLeakage(Metric):
     """
 
     kind: ClassVar[str] = "interaction_leakage"
+    label: ClassVar[str] = "disclosed by offers"
+    labels: ClassVar[Mapping[str, str]] = {
+        "interaction_leakage_mean": "disclosed by offers, mean",
+        "interaction_leakage_max": "disclosed by offers, worst-off worker",
+    }
     unit: ClassVar[str] = "nats"
     better: ClassVar[str] = "lower"
     topic: ClassVar[str] = "privacy"

@@ -6,6 +6,7 @@ Guesses about the same person at different times err alike, so people, not guess
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -83,6 +84,12 @@ class AttackError(Metric):
     """
 
     kind: ClassVar[str] = "attack_error_m"
+    label: ClassVar[str] = "error of an attacker's guesses"
+    labels: ClassVar[Mapping[str, str]] = {
+        "attack_error_m": "error of an attacker's guesses",
+        "tracking_error_m": "error of a tracker's guesses",
+        "tracking_error_viterbi_m": "error of a tracker's likeliest path",
+    }
     unit: ClassVar[str] = "m"
     better: ClassVar[str] = "higher"
     topic: ClassVar[str] = "privacy"
@@ -106,6 +113,8 @@ class AttackHitRate(Metric):
     """
 
     kind: ClassVar[str] = "attack_hit_rate"
+    label: ClassVar[str] = "attacker's hits"
+    labels: ClassVar[Mapping[str, str]] = {"attack_hit_rate": "attacker's hits", "tracking_hit_rate": "tracker's hits"}
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "lower"
     topic: ClassVar[str] = "privacy"
@@ -129,6 +138,7 @@ class PriorError(Metric):
     """
 
     kind: ClassVar[str] = "prior_error_m"
+    label: ClassVar[str] = "error of a guess without any release"
     unit: ClassVar[str] = "m"
     topic: ClassVar[str] = "privacy"
 

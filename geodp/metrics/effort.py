@@ -38,6 +38,7 @@ class NotifiedWorkers(Effort, TaskMetric):
     """
 
     kind: ClassVar[str] = "notified_workers"
+    label: ClassVar[str] = "workers asked per task"
     unit: ClassVar[str] = "workers"
 
     def per_task(self, run: RunFolder) -> pd.Series:
@@ -51,6 +52,7 @@ class Messages(Effort, TaskMetric):
     """Times that somebody was asked, mean over offered tasks: whoever is asked again by a re-offer counts again."""
 
     kind: ClassVar[str] = "messages"
+    label: ClassVar[str] = "messages per task"
     unit: ClassVar[str] = "messages"
 
     def per_task(self, run: RunFolder) -> pd.Series | None:
@@ -68,6 +70,7 @@ class RoundsAsked(Effort, TaskMetric):
     """
 
     kind: ClassVar[str] = "rounds"
+    label: ClassVar[str] = "rounds per task"
     unit: ClassVar[str] = "rounds"
 
     def per_task(self, run: RunFolder) -> pd.Series | None:
@@ -88,6 +91,7 @@ class NotifiedPerSuccess(Effort):
     """
 
     kind: ClassVar[str] = "notified_per_success"
+    label: ClassVar[str] = "workers asked per task taken"
     unit: ClassVar[str] = "workers"
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
@@ -115,6 +119,7 @@ class Hop(Effort, TaskMetric):
     """
 
     kind: ClassVar[str] = "hop"
+    label: ClassVar[str] = "spread of those asked"
     unit: ClassVar[str] = "hops"
 
     radio_range_m: float = Field(100.0, gt=0)
@@ -141,6 +146,7 @@ class TravelDistance(Effort, TaskMetric):
     """
 
     kind: ClassVar[str] = "travel_distance_m"
+    label: ClassVar[str] = "distance travelled"
     unit: ClassVar[str] = "m"
 
     def per_task(self, run: RunFolder) -> pd.Series:
@@ -169,6 +175,7 @@ class ExecutionCost(Effort, TaskMetric):
     """
 
     kind: ClassVar[str] = "execution_cost_m"
+    label: ClassVar[str] = "total distance of all who were asked"
     unit: ClassVar[str] = "m"
     summed: ClassVar[bool] = True
 
@@ -186,6 +193,7 @@ class RewardSpent(Effort, TaskMetric):
     """
 
     kind: ClassVar[str] = "reward_spent"
+    label: ClassVar[str] = "reward spent"
     unit: ClassVar[str] = "reward"
     summed: ClassVar[bool] = True
 
@@ -198,6 +206,7 @@ class RewardPerCompleted(Effort, TaskMetric):
     """Reward of a completed task, mean over the tasks that were completed."""
 
     kind: ClassVar[str] = "reward_per_completed"
+    label: ClassVar[str] = "reward per completed task"
     unit: ClassVar[str] = "reward"
 
     def per_task(self, run: RunFolder) -> pd.Series:

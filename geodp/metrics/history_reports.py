@@ -32,6 +32,7 @@ class CategoryMae(Metric):
     """
 
     kind: ClassVar[str] = "category_mae"
+    label: ClassVar[str] = "error of items per category"
     unit: ClassVar[str] = "items"
     better: ClassVar[str] = "lower"
     topic: ClassVar[str] = "published"
@@ -63,6 +64,7 @@ class CategoryMaeBound(Metric):
     """
 
     kind: ClassVar[str] = "category_mae_bound"
+    label: ClassVar[str] = "bound on the error per category"
     unit: ClassVar[str] = "items"
     topic: ClassVar[str] = "published"
     public: ClassVar[bool] = True
@@ -93,6 +95,8 @@ class ItemsKept(Metric):
     """
 
     kind: ClassVar[str] = "items_kept"
+    label: ClassVar[str] = "true items reported"
+    labels: ClassVar[Mapping[str, str]] = {"items_made_up": "items made up"}
     unit: ClassVar[str] = "share"
     units: ClassVar[Mapping[str, str]] = {"items_made_up": "share"}
     topic: ClassVar[str] = "published"

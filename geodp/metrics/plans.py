@@ -42,6 +42,7 @@ class PlannedSuccess(Plan, TaskMetric):
     """
 
     kind: ClassVar[str] = "planned_success"
+    label: ClassVar[str] = "planned success"
     unit: ClassVar[str] = "share"
 
     def per_task(self, run: RunFolder) -> pd.Series:
@@ -59,6 +60,7 @@ class SuccessGap(Plan, TaskMetric):
     """
 
     kind: ClassVar[str] = "success_gap"
+    label: ClassVar[str] = "realised minus planned success"
     unit: ClassVar[str] = "share difference"
 
     def per_task(self, run: RunFolder) -> pd.Series:
@@ -78,6 +80,7 @@ class ExpectedSuccess(Plan, TaskMetric):
     """
 
     kind: ClassVar[str] = "expected_success"
+    label: ClassVar[str] = "expected success"
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "higher"
 
@@ -95,6 +98,7 @@ class DensityErrorAtOffers(Plan, TaskMetric):
     """
 
     kind: ClassVar[str] = "density_error_at_offers"
+    label: ClassVar[str] = "error of people expected inside offers"
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "lower"
 
@@ -121,6 +125,7 @@ class DensityBiasAtOffers(Plan, TaskMetric):
     """
 
     kind: ClassVar[str] = "density_error_at_offers_signed"
+    label: ClassVar[str] = "signed error of people expected inside offers"
     unit: ClassVar[str] = "share"
 
     def per_task(self, run: RunFolder) -> pd.Series | None:
@@ -147,6 +152,7 @@ class DistanceError(Plan, TaskMetric):
     """
 
     kind: ClassVar[str] = "distance_error_m"
+    label: ClassVar[str] = "error about distances"
     unit: ClassVar[str] = "m"
     better: ClassVar[str] = "lower"
 
@@ -175,6 +181,7 @@ class RejectionRatio(Plan, TaskShare):
     """
 
     kind: ClassVar[str] = "rejection_ratio"
+    label: ClassVar[str] = "tasks out of reach"
     better: ClassVar[str] = "lower"
 
     def per_task(self, run: RunFolder) -> pd.Series:
@@ -211,6 +218,7 @@ class NegativeRadii(NotedTasks):
     """
 
     kind: ClassVar[str] = "negative_radii"
+    label: ClassVar[str] = "tasks without a usable radius"
     note: ClassVar[Note] = Note.NEGATIVE_RADIUS
 
 
@@ -226,6 +234,7 @@ class UnderOneWorker(NotedTasks):
     """
 
     kind: ClassVar[str] = "under_one_worker"
+    label: ClassVar[str] = "tasks offered to less than one worker"
     note: ClassVar[Note] = Note.UNDER_ONE_WORKER
 
 
@@ -233,6 +242,7 @@ class CellsPerRegion(Plan, TaskMetric):
     """Cells in a task's first region, mean over offered tasks; a part of a cell counts as one. Only for regions."""
 
     kind: ClassVar[str] = "cells_per_region"
+    label: ClassVar[str] = "cells per region"
     unit: ClassVar[str] = "cells"
 
     def per_task(self, run: RunFolder) -> pd.Series | None:
@@ -257,6 +267,7 @@ class Compactness(Plan, TaskMetric):
     """
 
     kind: ClassVar[str] = "compactness"
+    label: ClassVar[str] = "compactness of regions"
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "higher"
 

@@ -34,6 +34,7 @@ class SuccessRate(Fate, TaskShare):
     """
 
     kind: ClassVar[str] = "success_rate"
+    label: ClassVar[str] = "tasks taken"
     better: ClassVar[str] = "higher"
 
     def per_task(self, run: RunFolder) -> pd.Series:
@@ -49,6 +50,7 @@ class UnreachableShare(Fate, TaskShare):
     """
 
     kind: ClassVar[str] = "unreachable_share"
+    label: ClassVar[str] = "tasks never offered"
     better: ClassVar[str] = "lower"
 
     def per_task(self, run: RunFolder) -> pd.Series:
@@ -66,6 +68,7 @@ class WaitingTime(Fate, TaskMetric):
     """
 
     kind: ClassVar[str] = "waiting_time_s"
+    label: ClassVar[str] = "time until a task is done"
     unit: ClassVar[str] = "s"
     better: ClassVar[str] = "lower"
 
@@ -85,6 +88,11 @@ class FailureReasons(Fate):
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "lower"
 
+    @classmethod
+    def key_starts(cls) -> tuple[str, ...]:
+        """Return how the key of any reason begins."""
+        return ("failed_",)
+
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Count the failures by reason."""
         if not plans_regions(run):
@@ -98,6 +106,7 @@ class TasksArrived(Fate):
     """Number of tasks that arrived during the run."""
 
     kind: ClassVar[str] = "tasks_arrived"
+    label: ClassVar[str] = "tasks arrived"
     unit: ClassVar[str] = "tasks"
     public: ClassVar[bool] = True
 
@@ -110,6 +119,7 @@ class CensoredTasks(Fate):
     """Number of tasks undecided when the run ended; they are left out of `success_rate`."""
 
     kind: ClassVar[str] = "censored_tasks"
+    label: ClassVar[str] = "tasks undecided at the end"
     unit: ClassVar[str] = "tasks"
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:

@@ -39,6 +39,7 @@ class DensityJsd(Divergence):
     """
 
     kind: ClassVar[str] = "density_jsd"
+    label: ClassVar[str] = "divergence of where points are"
 
 
 class TransitionJsd(Divergence):
@@ -49,6 +50,7 @@ class TransitionJsd(Divergence):
     """
 
     kind: ClassVar[str] = "transition_jsd"
+    label: ClassVar[str] = "divergence of moves"
 
 
 class TripJsd(Divergence):
@@ -58,6 +60,7 @@ class TripJsd(Divergence):
     """
 
     kind: ClassVar[str] = "trip_jsd"
+    label: ClassVar[str] = "divergence of trip ends"
 
 
 class DiameterJsd(Divergence):
@@ -68,6 +71,7 @@ class DiameterJsd(Divergence):
     """
 
     kind: ClassVar[str] = "diameter_jsd"
+    label: ClassVar[str] = "divergence of trip diameters"
 
 
 class LengthJsd(Divergence):
@@ -78,6 +82,7 @@ class LengthJsd(Divergence):
     """
 
     kind: ClassVar[str] = "length_jsd"
+    label: ClassVar[str] = "divergence of trip lengths"
 
 
 class PathLengthRatio(TrajectoryScore):
@@ -87,6 +92,7 @@ class PathLengthRatio(TrajectoryScore):
     """
 
     kind: ClassVar[str] = "path_length_ratio"
+    label: ClassVar[str] = "length of published paths over true ones"
 
 
 class PatternF1(TrajectoryScore):
@@ -96,6 +102,7 @@ class PatternF1(TrajectoryScore):
     """
 
     kind: ClassVar[str] = "pattern_f1"
+    label: ClassVar[str] = "agreement of frequent patterns (F1)"
     better: ClassVar[str] = "higher"
 
 
@@ -106,6 +113,7 @@ class KendallTau(TrajectoryScore):
     """
 
     kind: ClassVar[str] = "kendall_tau"
+    label: ClassVar[str] = "agreement of popular places (τ)"
     better: ClassVar[str] = "higher"
 
 
@@ -117,6 +125,7 @@ class QueryArePts(TrajectoryScore):
     """
 
     kind: ClassVar[str] = "query_are_pts"
+    label: ClassVar[str] = "relative error of point shares"
     better: ClassVar[str] = "lower"
 
 
@@ -129,6 +138,7 @@ class QueryAre(TrajectoryScore):
     """
 
     kind: ClassVar[str] = "query_are"
+    label: ClassVar[str] = "relative error of range queries"
     better: ClassVar[str] = "lower"
 
 
@@ -141,6 +151,8 @@ class Memorisation(PublicationMetric):
     """
 
     kind: ClassVar[str] = "memorisation"
+    label: ClassVar[str] = "distance to the nearest true trip"
+    labels: ClassVar[Mapping[str, str]] = {"memorised_share": "published trips that repeat a true one"}
     units: ClassVar[Mapping[str, str]] = {"memorised_share": "share"}
     published: ClassVar[str] = "trajectories"
 

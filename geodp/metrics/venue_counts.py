@@ -41,6 +41,7 @@ class Mae(CountMetric, RecordErrors):
     """Mean absolute error of published venue counts over all venues, in users. Interval: t, over venues."""
 
     kind: ClassVar[str] = "mae"
+    label: ClassVar[str] = "mean error of published venue counts"
     unit: ClassVar[str] = "users"
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:  # noqa: ARG002
@@ -52,6 +53,7 @@ class Mre(CountMetric, RecordErrors):
     """Mean of |error| / max(true count, 0.1 % of users) over all venues. Interval: t, over venues."""
 
     kind: ClassVar[str] = "mre"
+    label: ClassVar[str] = "relative error of published venue counts"
     unit: ClassVar[str] = "ratio"
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:  # noqa: ARG002
@@ -66,6 +68,7 @@ class TopkMae(TopVenues, RecordErrors):
     """
 
     kind: ClassVar[str] = "topk_mae"
+    label: ClassVar[str] = "mean error of the most visited venues' counts"
     unit: ClassVar[str] = "users"
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:  # noqa: ARG002
@@ -80,6 +83,7 @@ class TopkMre(TopVenues, RecordErrors):
     """
 
     kind: ClassVar[str] = "topk_mre"
+    label: ClassVar[str] = "relative error of the most visited venues' counts"
     unit: ClassVar[str] = "ratio"
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:  # noqa: ARG002
@@ -91,6 +95,7 @@ class TopkAccuracy(TopVenues):
     """Share of the k truly most visited venues that are among the k largest published counts (ties: expected share)."""
 
     kind: ClassVar[str] = "topk_accuracy"
+    label: ClassVar[str] = "most visited venues found"
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "higher"
 

@@ -37,6 +37,7 @@ class PriLocationDistanceError(VisitMetric, RecordErrors):
     """
 
     kind: ClassVar[str] = "prilocation_distance_error"
+    label: ClassVar[str] = "distance of published visits from the true ones"
     unit: ClassVar[str] = "of HS"
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:
@@ -52,6 +53,7 @@ class VisitCountError(VisitMetric, RecordErrors):
     """
 
     kind: ClassVar[str] = "visit_count_error"
+    label: ClassVar[str] = "error of published numbers of visits"
     unit: ClassVar[str] = "visits"
 
     def errors(self, run: RunFolder, item: PublishedRun) -> Array:
@@ -61,30 +63,44 @@ class VisitCountError(VisitMetric, RecordErrors):
 
 
 class SameDistrictShare(VisitMetric):
-    """Share of surviving visits whose published place lies in the same district (and city) as the true one.
+    """Share of surviving visits whose published place lies in the same unit of a level as the true one.
 
-    The district is the level of that name, else the one above the finest; the city (`same_city_share`) is the level of
-    that name, else the coarsest. Undefined (null) without such levels, and where places are no venues. Interval:
-    Wilson, over visits.
+    `same_<level>_share` for every level of the hierarchy, and `chance_<level>_share` beside it: what a place drawn
+    blindly from all venues of the area above finds, the mean over true visits. A level is hidden where the first is no
+    larger than the second. `same_district_share` is always there: the level of that name, else the one above the
+    finest; so is `same_city_share`: the level of that name, else the coarsest. Undefined (null) without such levels,
+    and where places are no venues. Interval: Wilson, over visits.
     """
 
     kind: ClassVar[str] = "same_district_share"
+    label: ClassVar[str] = "visits in the same district"
+    labels: ClassVar[Mapping[str, str]] = {"same_city_share": "visits in the same city"}
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "higher"
+
+    @classmethod
+    def key_starts(cls) -> tuple[str, ...]:
+        """Return how the keys of all levels begin."""
+        return (cls.kind, "same_", "chance_")
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Compare units of true and published places."""
         found = read_scored_visits(run, item)
-        kept = found.replacements.survived & (found.replacements.released_venue >= 0)
+        levels = found.hierarchy.levels
+        moved = found.replacements
+        kept = moved.survived & (moved.released_venue >= 0)
         shares = {}
-        for name in ("district", "city"):
-            unit = found.find_units(name)
+        for name in dict.fromkeys(("district", "city", *levels)):
+            unit = found.hierarchy.units[name] if name in levels else found.find_units(name)
             key = f"same_{name}_share"
             if unit is None:
                 shares[key] = Measured(None, has_interval=True)
                 continue
-            same = unit[found.replacements.true_venue[kept]] == unit[found.replacements.released_venue[kept]]
+            same = unit[moved.true_venue[kept]] == unit[moved.released_venue[kept]]
             shares[key] = share(int(same.sum()), int(same.size))
+        for name in levels:
+            chance = scores.chance_of_unit(found.hierarchy, name)[moved.true_venue[kept]]
+            shares[f"chance_{name}_share"] = Measured(float(chance.mean()) if chance.size else None)
         return shares
 
 
@@ -96,6 +112,8 @@ class PopularityTau(VisitMetric):
     """
 
     kind: ClassVar[str] = "popularity_tau"
+    label: ClassVar[str] = "agreement of popular venues (τ)"
+    labels: ClassVar[Mapping[str, str]] = {"popularity_top20": "top 20 venues kept"}
     unit: ClassVar[str] = "tau"
     units: ClassVar[Mapping[str, str]] = {"popularity_top20": "share"}
     better: ClassVar[str] = "higher"
@@ -116,6 +134,7 @@ class CategoryHistogramError(VisitMetric):
     """
 
     kind: ClassVar[str] = "category_histogram_error"
+    label: ClassVar[str] = "error of the shares of categories"
     unit: ClassVar[str] = "share"
     better: ClassVar[str] = "lower"
 
@@ -137,6 +156,8 @@ class ReidentifiedShare(VisitMetric):
     """
 
     kind: ClassVar[str] = "reidentified_share"
+    label: ClassVar[str] = "people re-identified"
+    labels: ClassVar[Mapping[str, str]] = {"reidentified_top5": "people among the first five guesses"}
     unit: ClassVar[str] = "share"
     units: ClassVar[Mapping[str, str]] = {"reidentified_top5": "share"}
     better: ClassVar[str] = "lower"

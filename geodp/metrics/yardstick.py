@@ -28,6 +28,7 @@ class OmniscientWorkersAsked(TaskMetric):
     """
 
     kind: ClassVar[str] = "omniscient_workers_asked"
+    label: ClassVar[str] = "workers asked if all were known"
     unit: ClassVar[str] = "workers"
     topic: ClassVar[str] = "effort"
 
@@ -46,6 +47,7 @@ class OmniscientTravel(TaskMetric):
     """
 
     kind: ClassVar[str] = "omniscient_travel_m"
+    label: ClassVar[str] = "distance travelled if all were known"
     unit: ClassVar[str] = "m"
     topic: ClassVar[str] = "effort"
 
@@ -62,6 +64,7 @@ class OmniscientSuccess(TaskShare):
     """
 
     kind: ClassVar[str] = "omniscient_success_rate"
+    label: ClassVar[str] = "tasks taken if all were known"
     topic: ClassVar[str] = "tasks"
 
     def per_task(self, run: RunFolder) -> pd.Series | None:

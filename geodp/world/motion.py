@@ -104,9 +104,9 @@ class Motion:
         beyond = np.append(False, (time[:-1] >= duration_s) & ~starts)
         same_place = (self.x_m[1:] == self.x_m[:-1]) & (self.y_m[1:] == self.y_m[:-1])
         standing_on = np.append(False, (time[1:] >= duration_s) & same_place & ~starts)
-        return self.keeping(~(superseded | beyond | standing_on))
+        return self.keep(~(superseded | beyond | standing_on))
 
-    def keeping(self, kept: npt.NDArray[np.bool_]) -> Motion:
+    def keep(self, kept: npt.NDArray[np.bool_]) -> Motion:
         """Return the movement through some of the knots; every worker must keep at least one."""
         if kept.all():
             return self
@@ -262,7 +262,7 @@ def trips_of(motion: Motion, duration_s: float) -> Trajectories:
     A trip lasts from one stay of at least two minutes to the next. Ways to tasks are no part of it.
     """
     if isinstance(motion, ReplayedMotion) and motion.trips is not None:
-        inside = motion.trips.keeping((motion.trips.time_s >= 0) & (motion.trips.time_s <= duration_s))
+        inside = motion.trips.keep((motion.trips.time_s >= 0) & (motion.trips.time_s <= duration_s))
         return inside.select(inside.counts >= 2)
     if motion.is_static:
         return nobody(worker_names(motion.workers))

@@ -24,7 +24,7 @@ class Population:
     trips: Trajectories | None = None
     """Trips by the time of day (seconds after midnight), when the source has them; one person per worker."""
 
-    def starting(self, start_s: float) -> Population:
+    def start_at(self, start_s: float) -> Population:
         """Return the population with times of fixes that count from the start of the run, so late after midnight."""
         if self.recorded is None or not self.from_midnight:
             return self

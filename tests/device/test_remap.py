@@ -115,6 +115,6 @@ def test_counts_weigh_and_no_place_is_impossible(tmp_path: Path) -> None:
 
 
 def test_relative_prior_files_start_at_the_scenario(tmp_path: Path) -> None:
-    device = PlanarLaplace(remap=True, prior_file="places.csv").anchored(tmp_path)
+    device = PlanarLaplace(remap=True, prior_file="places.csv").anchor(tmp_path)
     assert device.prior_file == str(tmp_path / "places.csv")
-    assert PlanarLaplace().anchored(tmp_path) == PlanarLaplace()
+    assert PlanarLaplace().anchor(tmp_path) == PlanarLaplace()

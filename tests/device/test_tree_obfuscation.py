@@ -50,7 +50,7 @@ def test_it_is_for_simulation_and_needs_a_region() -> None:
 
 def test_a_phone_that_stays_too_near_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: levels are drawn with twice the epsilon; samples alone must tell."""
-    plain = tree_obfuscation.obfuscated_leaves
+    plain = tree_obfuscation.obfuscate_leaves
 
     phone = TreeObfuscation(epsilon_per_m=0.002, leaf_m=10 / 0.002 / 4)
     assert not audit_plugin(phone, noise_by_name("simulate", 0), samples=20_000).refuted
@@ -59,5 +59,5 @@ def test_a_phone_that_stays_too_near_is_refuted(monkeypatch: pytest.MonkeyPatch)
         weight = level_law * np.exp(-0.002 * tree.distance_m)  # type: ignore[attr-defined]
         return plain(tree, weight / weight.sum(), *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(tree_obfuscation, "obfuscated_leaves", twice)
+    monkeypatch.setattr(tree_obfuscation, "obfuscate_leaves", twice)
     assert audit_plugin(phone, noise_by_name("simulate", 0), samples=20_000).refuted

@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -24,8 +25,8 @@ def test_a_sweep_figure_is_made_once_and_then_taken_from_its_folder(
     (verdict,) = made.verdicts["town"]
     assert verdict.reproduced, verdict
     assert "at 0.2 to" in verdict.ours
-    png, svg = made.images
-    assert (png.name, svg.name) == ("T1.png", "T1.svg")
+    png, svg, pdf = made.images
+    assert (png.name, svg.name, pdf.name) == ("T1.png", "T1.svg", "T1.pdf")
     with Image.open(png) as image:
         assert image.width > 600
     text = svg.read_text()
@@ -37,6 +38,14 @@ def test_a_sweep_figure_is_made_once_and_then_taken_from_its_folder(
     shown = made.text()
     assert "claim:   what is spent rises with epsilon" in shown
     assert "verdict: reproduced" in shown
+    assert all(f"data:    {path}" in shown for path in made.data["town"])
+    runs, summary = made.data["town"]
+    assert (runs.name, summary.name) == ("runs.parquet", "summary.csv")
+    assert made.drawn is not None
+    drawn = pd.read_csv(made.drawn)
+    assert set(drawn["panel"]) == {"town"}
+    spent = drawn.loc[drawn["y_name"] == "epsilon_spent", "y"]
+    assert sorted(spent) == sorted(pd.read_parquet(runs)["epsilon_spent"])
 
 
 def _never(*_: Any) -> None:
@@ -95,8 +104,9 @@ def test_all_makes_the_page_although_one_figure_fails(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     said: list[str] = []
     complaints: list[str] = []
-    fine = console.make_all(None, workers=1, fresh=False, say=said.append, complain=complaints.append)
-    assert not fine
+    done = console.make_all(None, workers=1, fresh=False, say=said.append, complain=complaints.append)
+    assert [figure.file.id for figure in done.made] == ["A10"]
+    assert set(done.failed) == {"A9", "broken"}
     assert len(complaints) == 2
     assert "FAILED A9: panel 'town' has no line called 'absent'" in complaints[0]
     text = (tmp_path / "REPRODUCTION.md").read_text()

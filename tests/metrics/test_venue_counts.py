@@ -57,7 +57,7 @@ def test_a_run_scores_every_publication_of_counts_and_charges_each(tmp_path: Pat
     import pandas as pd
 
     told = pd.read_parquet(tmp_path / "run" / "releases" / "publications" / "2-grouping_smoothing.parquet")
-    assert list(told.columns) == ["venue", "count", "lon", "lat"]
+    assert list(told.columns) == ["venue", "count", "lon", "lat", "geometry"]
     exact = pd.read_parquet(tmp_path / "run" / "truth" / "publications" / "1-zeros" / "counts.parquet")
     assert exact["count"].mean() == pytest.approx(zeros)
     ledger = pd.read_parquet(tmp_path / "run" / "ledger.parquet")

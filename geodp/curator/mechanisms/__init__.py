@@ -7,11 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from geodp.geometry import Array, Region
+import numpy as np
+import numpy.typing as npt
+
+from geodp.curator.series import Series, looks_at_people
+from geodp.errors import OldMethod, UsageError
+from geodp.geometry import Array, Grid, Region
 from geodp.privacy.audit_case import AnyCase
 from geodp.privacy.noise import Noise
-from geodp.public.guarantee import Guarantee, Neighbours
-from geodp.public.release import Cells
+from geodp.public.guarantee import Guarantee, Neighbours, Unit
+from geodp.public.release import Cells, GridCells
 from geodp.registry import Plugin
 
 
@@ -35,6 +40,8 @@ class Snapshot:
         The change that must stay hidden.
     counts
         Whom it holds: `all` workers, or `idle` ones.
+    who
+        Whose row each is: a number from 0 per person, the same in every snapshot of a series. Private, like the places.
 
     Examples
     --------
@@ -53,6 +60,8 @@ class Snapshot:
     expected_workers: float
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     counts: str = "all"
+    who: npt.NDArray[np.int64] | None = None
+    """Number of each person, for mechanisms that bound what one person adds to a series; None: not told."""
 
     @property
     def floor_per_m2(self) -> float:
@@ -86,16 +95,84 @@ class Mechanism(Plugin):
     def release(self, snapshot: Snapshot, noise: Noise) -> Cells:
         """Publish a view of the snapshot, with noise from `noise` alone."""
 
-    def measures(self, number: int) -> bool:  # noqa: ARG002
-        """Tell whether release `number` (0, 1, …) looks at people: a public schedule.
+    def measures(self, number: int, earlier: Sequence[Cells] = ()) -> bool:  # noqa: ARG002
+        """Tell whether release `number` (0, 1, …) looks at people: by a public schedule, or by earlier releases.
 
-        Others are worked out from earlier releases alone and cost nothing.
+        Others are worked out from earlier releases alone and cost nothing. One that takes the number alone still works.
         """
         return True
 
-    def following(self, earlier: Cells | None, snapshot: Snapshot, noise: Noise, *, number: int) -> Cells:  # noqa: ARG002
+    def begin_series(self, releases: int | None = None) -> Series:
+        """Begin a series of so many releases (None: of any number, where the noise does not depend on it).
+
+        A mechanism that keeps something from one release to the next returns a `Series` of its own.
+        """
+        return Series(self, releases)
+
+    def series_guarantee(
+        self,
+        releases: int,  # noqa: ARG002
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,  # noqa: ARG002
+        counts: str = "all",  # noqa: ARG002
+    ) -> Guarantee | None:
+        """Say what a whole series of so many releases guarantees, where the promise is about the series.
+
+        It is charged once, before the first release. None: every release is charged by itself.
+        """
+        return None
+
+    def window_releases(self) -> int | None:
+        """Return over how many consecutive releases ε is promised, where that is the promise (None: it is not)."""
+        return None
+
+    def presence_epsilon(self, span: int, releases: int, *, stays: int | None = None) -> float:
+        """Return what `span` consecutive releases, of a series of so many, cost someone who is there in all of them.
+
+        By default the measured ones add up; where measuring depends on earlier releases, all of them may be.
+
+        Parameters
+        ----------
+        span
+            In how many consecutive releases she is there.
+        releases
+            How many the series has.
+        stays
+            In how many cells, one after the other, where the promise is about one stay; default: in another each time.
+        """
+        promise = self.series_guarantee(releases)
+        if promise is not None:
+            times = stays if promise.unit is Unit.EVENT and stays is not None else span
+            return promise.for_users(times).epsilon
+        paid = [looks_at_people(self, number, ()) for number in range(releases)]
+        busiest = max(sum(paid[first : first + span]) for first in range(max(releases - span, 0) + 1))
+        return self.guarantee().repeat(busiest).epsilon if busiest else 0.0
+
+    @property
+    def decides_together(self) -> bool:
+        """Whether what happens in one cell decides when others are counted, so that cells are not independent."""
+        return False
+
+    def fit_grid(self, snapshot: Snapshot) -> Grid:  # noqa: ARG002
+        """Return the public grid of a mechanism with `fixed_cells`."""
+        raise UsageError(f"{self.kind} has no grid that is the same in every release")
+
+    def show_counts(
+        self, snapshot: Snapshot, grid: Grid, count: Array, noise_scale: Array, noise_terms: Array | None
+    ) -> Cells:
+        """Return noisy counts on that grid as this mechanism publishes them."""
+        return GridCells(
+            count=count,
+            noise_scale=noise_scale,
+            noise_terms=noise_terms,
+            grid=grid,
+            **self.release_fields(snapshot, grid.edges()),
+        )
+
+    def release_next(self, earlier: Cells | None, snapshot: Snapshot, noise: Noise, *, number: int) -> Cells:  # noqa: ARG002
         """Publish release `number` of a series; `earlier` is the one before, None when there is none."""
         return self.release(snapshot, noise)
+
+    following: ClassVar[Any] = OldMethod("release_next")
 
     def with_epsilon(self, epsilon: float) -> Self:
         """Return the same mechanism at another ε per release."""
@@ -133,6 +210,10 @@ class Mechanism(Plugin):
         Whole releases are followed on pairs of the family, question by question; these are added to them.
         """
         return []
+
+    def series_noise(self, releases: int, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float | None:  # noqa: ARG002
+        """Return the expected absolute noise per count of a series of so many releases (None: not stated)."""
+        return self.expected_noise(neighbours)
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float | None:  # noqa: ARG002
         """Return the expected absolute noise per released count, for `geodp check` (None: not stated)."""

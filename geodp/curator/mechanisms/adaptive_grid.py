@@ -118,6 +118,7 @@ class AdaptiveGrid(SizedDecomposition):
             per_side=levels.per_side,
             fine_scale=levels.fine_scale,
             coarse_scale=levels.coarse_scale if self.consistency else None,
+            coarse_count=levels.coarse_count if self.consistency else None,
             **self.release_fields(snapshot, _edges(levels)),
         )
 

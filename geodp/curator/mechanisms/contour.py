@@ -40,7 +40,7 @@ class Contour(ContourPlot):
 
     def release(self, snapshot: Snapshot, noise: Noise) -> Contours:
         """Count, add noise to every cell, smooth and choose the lines."""
-        grid = self._grid(snapshot)
+        grid = self.fit_grid(snapshot)
         scale = self.expected_noise(snapshot.neighbours)
         count = with_laplace(grid.count(snapshot.x_m, snapshot.y_m), scale, noise)
         return self._plot(snapshot, grid, count, scale)

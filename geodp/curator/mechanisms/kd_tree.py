@@ -43,7 +43,7 @@ class KdTree(TreeMechanism):
     median_share: float = Field(default=0.3, gt=0, lt=1)
     """Share of ε for the medians."""
 
-    def _counting_epsilon(self) -> float:
+    def _find_count_epsilon(self) -> float:
         whole = self._counts_epsilon()
         return whole - self.median_share * whole
 

@@ -30,7 +30,7 @@ class NoPrivacy(ContourPlot):
 
     def release(self, snapshot: Snapshot, noise: Noise) -> Contours:  # noqa: ARG002
         """Publish the exact counts."""
-        grid = self._grid(snapshot)
+        grid = self.fit_grid(snapshot)
         count = grid.count(snapshot.x_m, snapshot.y_m).astype(np.float64)
         return self._plot(snapshot, grid, count, 0.0)
 

@@ -47,6 +47,10 @@ class UniformGrid(SizedDecomposition):
             **self.release_fields(snapshot, grid.edges()),
         )
 
+    def fit_grid(self, snapshot: Snapshot) -> Grid:
+        """Return the grid that follows from public settings."""
+        return Grid.fit(snapshot.region, self.cell_m or self._guideline_size(self._public_facts(snapshot)))
+
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return E|Lap(b)| = b."""
         return sensitivity(neighbours) / self._counts_epsilon()

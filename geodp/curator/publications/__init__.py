@@ -131,11 +131,13 @@ class Publication(FilePlugin):
     def cost(self) -> Guarantee:
         """Return what the publication costs each person: ε × cap for a promise about one visit (or place)."""
         promise, cap = self.guarantee(), self.most_contributions()
+        if promise.unit is Unit.PAIR:
+            return Guarantee.none("a person may be one of any number of pairs")
         if promise.unit not in (Unit.EVENT, Unit.TRAJECTORY, Unit.ITEM, Unit.POINT):
             return promise
         if cap is None:
             return Guarantee.none("without a cap a person may have any number of visits")
-        return promise.repeated(cap) if promise.unit is Unit.POINT else promise.for_users(cap)
+        return promise.repeat(cap) if promise.unit is Unit.POINT else promise.for_users(cap)
 
     def parts(self) -> Mapping[str, float]:
         """Return the parts of ε that the ledger shows one by one, with ε of each ({}: it has one row for all)."""

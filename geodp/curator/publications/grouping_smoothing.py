@@ -16,9 +16,9 @@ from geodp.curator.counts_publication import CappedCounts, count_capped
 from geodp.curator.grouping import (
     best_width,
     choose_threshold,
+    compute_sampling_rate,
     group_starts,
     group_sums,
-    sampling_rate,
     spread,
     thresholds,
 )
@@ -154,7 +154,7 @@ class GroupingSmoothing(CappedCounts):
     def sample(self, visits: VisitTable, cap: int, key: bytes, noise: Noise) -> Array:
         """Return the noisy sample t_s that orders the venues."""
         epsilon, secret = self.budgets().sample, draw_key(noise)
-        rate = sampling_rate(epsilon, cap)
+        rate = compute_sampling_rate(epsilon, cap)
         measure = partial(_count_sample, cap=cap, key=key, secret=secret, sampling=self.sampling, rate=rate)
         sensitivity = cap if self.sampling == "none" else 1
         taken = rate if self.sampling == "row" else 1.0
@@ -170,7 +170,7 @@ class GroupingSmoothing(CappedCounts):
         if self.sampling == "none":
             return 1.0
         if self.sampling == "row":
-            return 1 / max(sampling_rate(self.budgets().sample, cap), LEAST_RATE)
+            return 1 / max(compute_sampling_rate(self.budgets().sample, cap), LEAST_RATE)
         if self.scale == "literal":
             return float(cap)
         epsilon = self.budgets().scale

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from geodp.curator.venue_clusters import (
     Clusters,
     Slots,
+    cluster_by_units,
     cluster_literally,
     cluster_venues,
     cluster_visits,
@@ -33,6 +34,7 @@ from geodp.tables.visits.hierarchy import Hierarchy, hierarchy_of
 from geodp.tables.visits.histories import Histories, Integers, Names, ReleasedVisits, Replacements, Venues
 
 _OWN = "places are drawn from the person's own places, so what can come out tells where the person was"
+_COMPACT_CLUSTERS = 40
 _CENTRES = "the centres of the clusters follow from private visits without noise; only their objective has noise"
 
 
@@ -66,15 +68,23 @@ class PriLocation(VisitsPublication):
     cap: int | None = Field(default=100, ge=1)
     """Maximum number of visits per person, drawn at random from their own: public. null: all are kept,
     with half the noise per visit; a promise about a person, and a charge to one, are then impossible."""
-    clusters: int = Field(default=40, ge=1)
-    """Number of clusters (η); 1 is the naive baseline."""
+    clusters_by: Literal["level", "space"] | None = None
+    """`level`: a visit is moved within all of the area above the level that its owner hides (who hides the street:
+    anywhere in the district; who hides the city: anywhere). `space`: within one of `clusters` compact clusters,
+    whatever the level. Default: `level` where the venues have levels and neither clusters nor another clustering is
+    asked for, else `space`."""
+    clusters: int | None = Field(default=None, ge=1)
+    """Number of compact clusters (η); 1 is the naive baseline. null: 40."""
+    strata: bool = False
+    """With `clusters_by: level`: a visit keeps its public category where every unit of the level has that category."""
     clustering: Literal["public_gazetteer", "dplloyd", "literal"] = "public_gazetteer"
     """`public_gazetteer`: k-means on the public venues, free; `dplloyd`: noisy k-means on visits; `literal`: as
     printed. Not private."""
     rounds: int = Field(default=5, ge=1)
     """Rounds of the private clusterings."""
     level: str | None = None
-    """Level of the hierarchy whose sensitivity scales the selection; default the finest of the venue list."""
+    """Level of the hierarchy that is hidden; default the finest of the venue list. Its sensitivity scales the
+    selection; with `clusters_by: level` it also says how far a visit may be moved."""
     personal_levels: dict[str, str] = Field(default_factory=dict)
     """Other levels for single people, by name (public: a person's choice must not depend on their visits)."""
     level_shares: dict[str, float] = Field(default_factory=dict)
@@ -102,6 +112,10 @@ class PriLocation(VisitsPublication):
             raise ValueError(f"the shares of the budget must add up to 1, they add up to {total:g}")
         if self.unit == "user" and self.cap is None:
             raise ValueError("unit: user needs a cap: without one a person may have any number of visits")
+        if self.clusters_by == "level" and self.clusters is not None:
+            raise ValueError("clusters: a number of compact clusters goes with clusters_by: space")
+        if self.clusters_by == "level" and self.clustering != "public_gazetteer":
+            raise ValueError(f"clustering: {self.clustering} makes compact clusters: it goes with clusters_by: space")
         shares = list(self.level_shares.values())
         if shares and (min(shares) < 0 or sum(shares) > 1 + 1e-9):
             raise ValueError(f"level_shares are shares of people, from 0 to 1 in all: they add up to {sum(shares):g}")
@@ -110,9 +124,21 @@ class PriLocation(VisitsPublication):
     def idle_fields(self) -> dict[str, str]:
         """Return the fields that another variant or clustering reads."""
         if self.variant == "geoind_em":
-            idle = ("epsilon", "unit", "clusters", "clustering", "rounds", "spare", "public_seed")
+            idle = (
+                "epsilon",
+                "unit",
+                "clusters",
+                "clusters_by",
+                "strata",
+                "clustering",
+                "rounds",
+                "spare",
+                "public_seed",
+            )
             return dict.fromkeys((*idle, "clustering_share", "weights_share", "selection_share"), "with geoind_em")
         found = {"epsilon_per_m": f"with variant: {self.variant}"}
+        if self.clusters is not None or self.clusters_by == "space" or self.clustering != "public_gazetteer":
+            found["strata"] = "with compact clusters"
         if self.clustering == "public_gazetteer":
             found["rounds"] = "with public clusters"
         else:
@@ -160,8 +186,16 @@ class PriLocation(VisitsPublication):
         used = self.cap_visits(histories, b"" if self.cap is None else draw_key(noise))
         if self.variant == "geoind_em":
             return self._each_alone(used, hierarchy, noise)
+        if self.moves_by_level(hierarchy):
+            return self._move_by_level(used, venues, hierarchy, noise)
         clusters = self.clusters_of(used, hierarchy, noise)
         return self.move_visits(used, clusters, hierarchy, noise)
+
+    def moves_by_level(self, hierarchy: Hierarchy) -> bool:
+        """Say whether visits are moved within areas of the hierarchy, and not within compact clusters."""
+        if self.clusters_by is not None or self.variant == "geoind_em":
+            return self.clusters_by == "level"
+        return self.clusters is None and self.clustering == "public_gazetteer" and bool(hierarchy.levels)
 
     def cap_visits(self, histories: Histories, key: bytes = b"") -> Histories:
         """Return the visits that the cap leaves, of each person those that the key chooses."""
@@ -177,11 +211,32 @@ class PriLocation(VisitsPublication):
         for level in {*self.personal_levels.values(), *self.level_shares, self.level}:
             if level is not None:
                 hierarchy.require(level)
-        if self.clusters > venues.size and self.variant != "geoind_em":
+        if self.variant == "geoind_em":
+            return
+        if self.moves_by_level(hierarchy):
+            self._check_levels(venues, hierarchy)
+        elif self.compact_clusters > venues.size:
             raise UsageError(
-                f"{self.clusters} clusters are more than the {venues.size} venues of the public list: ask for fewer. "
+                f"{self.compact_clusters} clusters are more than the {venues.size} venues of the public list: ask for "
+                "fewer. Nothing was released or charged."
+            )
+
+    def _check_levels(self, venues: Venues, hierarchy: Hierarchy) -> None:
+        if not hierarchy.levels:
+            raise UsageError(
+                "clusters_by: level needs a venue list with levels (city, district, …), and this one has none: add "
+                "columns of them, or take clusters_by: space. Nothing was released or charged."
+            )
+        if self.strata and venues.category is None:
+            raise UsageError(
+                "strata: the venues of the public list have no category. Add a column of them, or leave strata out. "
                 "Nothing was released or charged."
             )
+
+    @property
+    def compact_clusters(self) -> int:
+        """The number of compact clusters, where there are any."""
+        return _COMPACT_CLUSTERS if self.clusters is None else self.clusters
 
     def require_people(self, people: Names) -> None:
         """Refuse levels of people who are not there."""
@@ -197,26 +252,64 @@ class PriLocation(VisitsPublication):
             for level in sorted(set(wanted) - set(levels)):
                 known = ", ".join(levels) or "none"
                 yield field, f"no level called '{level}'.{did_you_mean(level, levels)} Levels: {known}."
-        if self.clusters > venues and self.variant != "geoind_em":
+        if self.clusters is not None and self.clusters > venues and self.variant != "geoind_em":
             yield "clusters", f"{self.clusters} are more than the {venues} venues of the public list: ask for fewer"
 
     def clusters_of(self, histories: Histories, hierarchy: Hierarchy, noise: Noise) -> Clusters:
         """Return the clusters of the public venues."""
         x_m, y_m = hierarchy.x_m, hierarchy.y_m
         if self.clustering == "public_gazetteer":
-            return cluster_venues(x_m, y_m, self.clusters, seed=self.public_seed)
+            return cluster_venues(x_m, y_m, self.compact_clusters, seed=self.public_seed)
         epsilon = self.budgets()[0] / self.count_changed_visits()
         if self.clustering == "dplloyd":
             visited = histories.venue
-            return cluster_visits(x_m, y_m, visited, self.clusters, noise, epsilon=epsilon, rounds=self.rounds)
+            return cluster_visits(x_m, y_m, visited, self.compact_clusters, noise, epsilon=epsilon, rounds=self.rounds)
         hs_m = self.sensitivity_m(hierarchy, self.level)
         return cluster_literally(
-            x_m, y_m, histories.venue, self.clusters, noise, epsilon=epsilon, rounds=self.rounds, hs_m=hs_m
+            x_m, y_m, histories.venue, self.compact_clusters, noise, epsilon=epsilon, rounds=self.rounds, hs_m=hs_m
         )
+
+    def _move_by_level(
+        self, histories: Histories, venues: Venues, hierarchy: Hierarchy, noise: Noise
+    ) -> tuple[ReleasedVisits, Replacements]:
+        """Move the visits of people who hide the same level together, level after level, coarsest first.
+
+        Levels are public, and nobody's level follows from visits: each group is a release of its own people, so one
+        visit, or one person, is in one of them.
+        """
+        own = [hierarchy.levels[-1] if level is None else level for level in self.levels_of(histories.people)]
+        parts, chosen, finest = [], [], np.zeros(venues.size, dtype=np.int64)
+        for level in hierarchy.levels:
+            group = np.flatnonzero(np.array([mine == level for mine in own], dtype=np.bool_))
+            if not group.size:
+                continue
+            clusters = self.level_clusters(venues, hierarchy, level)
+            slots, places = self.draw_visits(histories.choose_people(group), clusters, hierarchy, noise)
+            parts.append(Slots(group[slots.person], slots.venue, slots.survived))
+            chosen.append(places)
+            finest = clusters.label
+        none = np.empty(0, dtype=np.int64)
+        slots = Slots(
+            np.concatenate([none, *(part.person for part in parts)]),
+            np.concatenate([none, *(part.venue for part in parts)]),
+            np.concatenate([none.astype(np.bool_), *(part.survived for part in parts)]),
+        )
+        return self._publish_slots(histories, slots, np.concatenate([none, *chosen]), hierarchy, finest)
+
+    def level_clusters(self, venues: Venues, hierarchy: Hierarchy, level: str) -> Clusters:
+        """Return the areas in which visits of people who hide a level are moved."""
+        return cluster_by_units(hierarchy, level, venues.category if self.strata else None)
 
     def move_visits(
         self, histories: Histories, clusters: Clusters, hierarchy: Hierarchy, noise: Noise
     ) -> tuple[ReleasedVisits, Replacements]:
+        """Settle the numbers per cluster, draw a place for every slot, and publish."""
+        slots, chosen = self.draw_visits(histories, clusters, hierarchy, noise)
+        return self._publish_slots(histories, slots, chosen, hierarchy, clusters.label)
+
+    def draw_visits(
+        self, histories: Histories, clusters: Clusters, hierarchy: Hierarchy, noise: Noise
+    ) -> tuple[Slots, Integers]:
         """Settle the numbers per cluster, then draw a place for every slot."""
         _, for_weights, _ = self.budgets()
         slots = fill_slots(histories, clusters, noise, scale=self.count_changed_visits() / for_weights)
@@ -225,7 +318,7 @@ class PriLocation(VisitsPublication):
         chosen = draw(
             slots=slots, clusters=clusters, x_m=hierarchy.x_m, y_m=hierarchy.y_m, rate_per_m=rate, noise=noise
         )
-        return self._publish_slots(histories, slots, chosen, hierarchy, clusters.label)
+        return slots, chosen
 
     def rates_per_m(self, slots: Slots, histories: Histories, clusters: Clusters, hierarchy: Hierarchy) -> Array:
         """Return ε/(2Δ) of every slot's exponential mechanism (book eq. 12.16: ε/4 and Δ = HS).
@@ -318,14 +411,17 @@ class PriLocation(VisitsPublication):
         """Say how wide the public clusters are, and how much noise the numbers carry."""
         if self.clustering != "public_gazetteer" or self.variant == "geoind_em":
             return super().expected_error(hierarchy)
-        clusters = cluster_venues(hierarchy.x_m, hierarchy.y_m, self.clusters, seed=self.public_seed)
+        if self.moves_by_level(hierarchy):
+            clusters = cluster_by_units(hierarchy, self.level or hierarchy.levels[-1])
+        else:
+            clusters = cluster_venues(hierarchy.x_m, hierarchy.y_m, self.compact_clusters, seed=self.public_seed)
         wide_m = float(clusters.diameter_m[clusters.label].mean())
         # Whole numbers get P(k) ∝ r^|k|, E|k| = 2r/(1 - r²). None lies below 0: where a user never was, half is left.
         ratio = math.exp(-self.budgets()[1] / self.count_changed_visits())
         spread = 2 * ratio / (1 - ratio**2)
         text = (
-            f"A visit stays in one of {clusters.size} public clusters, {wide_m:,.0f} m across on average. A user's "
-            f"number of visits in a cluster is off by ±{spread:.3g} on average where it is large; where the user never "
+            f"A visit stays in one of {clusters.size} public areas, {wide_m:,.0f} m across on average. A user's "
+            f"number of visits in one is off by ±{spread:.3g} on average where it is large; where the user never "
             f"was, {spread / 2:.3g} visits are made up on average."
         )
         return text, {

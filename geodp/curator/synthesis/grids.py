@@ -53,7 +53,7 @@ class ReferenceSystems:
             )
         return found
 
-    def keeping(self, grids: list[int]) -> ReferenceSystems:
+    def keep(self, grids: list[int]) -> ReferenceSystems:
         """Return some of the grids, by number."""
         chosen = tuple(self.doublings[grid] for grid in sorted(grids))
         return ReferenceSystems(

@@ -30,7 +30,7 @@ class NoisyHistogram:
 
     def shares(self) -> Array:
         """Return the counts without what is likely noise alone, not negative, with the same total."""
-        kept = np.where(standing_out(self.counts, self.scale), self.counts, -np.inf)
+        kept = np.where(find_standing_out(self.counts, self.scale), self.counts, -np.inf)
         return fit_total(kept, float(max(self.counts.sum(), 1.0)))
 
     def draw(self, size: int, rng: np.random.Generator) -> Array:
@@ -59,7 +59,7 @@ def bin_of(values: Array, edges: Array) -> npt.NDArray[np.int64]:
     return np.asarray(np.clip(np.searchsorted(edges, values, side="right") - 1, 0, edges.size - 2))
 
 
-def standing_out(counts: Array, scale: float, summed: int = 1) -> Mask:
+def find_standing_out(counts: Array, scale: float, summed: int = 1) -> Mask:
     """Tell which bins are more than noise; each is a sum of so many counts with noise of this scale.
 
     A bin counts where it and its neighbours together stand out of the noise of three bins (two standard deviations,
@@ -72,7 +72,7 @@ def standing_out(counts: Array, scale: float, summed: int = 1) -> Mask:
     return sure
 
 
-def growing_edges(first: float, last: float, factor: float) -> Array:
+def grow_edges(first: float, last: float, factor: float) -> Array:
     """Return 0 and edges that grow by a factor from `first` to `last`: relative precision with few bins."""
     steps = int(np.ceil(np.log(last / first) / np.log(factor)))
     return np.append(0.0, np.geomspace(first, last, steps + 1))

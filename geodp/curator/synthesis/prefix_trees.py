@@ -63,9 +63,9 @@ def grow_trees(
     systems, per_token = tokens.systems, np.repeat(weights, np.diff(tokens.first))
     # A trajectory starts once, so starts need no weights: their sensitivity is 1 where that of tokens is the bound.
     starts = parts.add_noise(START, np.bincount(tokens.starts, minlength=systems.cells))
-    starts = _standing_out(starts, parts.scale(START), prune=prune)
+    starts = _keep_standing_out(starts, parts.scale(START), prune=prune)
     visits = parts.add_noise("cells", np.bincount(tokens.state, per_token, systems.cells), bound)
-    visits = _standing_out(visits, parts.scale("cells", bound), prune=prune)
+    visits = _keep_standing_out(visits, parts.scale("cells", bound), prune=prune)
     node = _number_chosen(visits > 0)
     depths, cell_of_node, count_of_node = [], np.flatnonzero(visits > 0), visits[visits > 0]
     at_node, kinds = node[tokens.state], token_count(systems)
@@ -91,7 +91,7 @@ def grow_trees(
     return PrefixTrees(systems, starts, visits, node, tuple(depths))
 
 
-def _standing_out(noisy: Array, scale: float, *, prune: bool) -> Array:
+def _keep_standing_out(noisy: Array, scale: float, *, prune: bool) -> Array:
     """Return the counts that no empty cell would have reached; the largest where none has."""
     bar = scale * math.log(max(noisy.size, 2) / 2) if prune else 0.0
     kept = np.where(noisy > bar, noisy, 0.0)

@@ -183,7 +183,7 @@ def choose_grids(
         if carried > expected_noise[grid]:
             kept.append(grid)
             carried = 0.0
-    return systems.keeping(kept or [systems.grids - 1])
+    return systems.keep(kept or [systems.grids - 1])
 
 
 def _shares(trajectories: Trajectories, systems: ReferenceSystems) -> Array:

@@ -14,9 +14,9 @@ from geodp.curator.synthesis.noisy_histograms import (
     count_histogram,
     count_table,
     draw_whole_counts,
+    find_standing_out,
     fit_total,
-    growing_edges,
-    standing_out,
+    grow_edges,
 )
 from geodp.geometry import Array
 from geodp.tables.trajectories.table import Trajectories
@@ -25,10 +25,10 @@ SHAPES = "shapes"
 _DETOUR_EDGES = np.array([0.0, 0.01, 0.03, 0.06, 0.1, 0.14, 0.18, 0.22, 0.26, 0.3, 0.36, 0.45, 0.6, 0.8, 1.0])
 """Share of a path's length that is not the way from its first to its last point as the crow flies."""
 SPACING = "spacing"
-_SPACING_EDGES_M = growing_edges(2.0, 20_000.0, 1.26)
+_SPACING_EDGES_M = grow_edges(2.0, 20_000.0, 1.26)
 DEPARTURES, PACES = "departures", "paces"
 _LEAST_BINS, _MOST_BINS = 4, 48
-_PACE_EDGES_S = growing_edges(0.5, 7200.0, 1.3)
+_PACE_EDGES_S = grow_edges(0.5, 7200.0, 1.3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +52,15 @@ class Shapes:
 
 def count_shapes(trajectories: Trajectories, parts: EpsilonParts, total: float, widest_m: float) -> Shapes:
     """Count each trip once, by its length and its detour."""
-    edges = growing_edges(widest_m / 75, 4 * widest_m, 1.25)
+    edges = grow_edges(widest_m / 75, 4 * widest_m, 1.25)
     first, last = trajectories.first[:-1], trajectories.first[1:] - 1
     x_m, y_m, length_m = trajectories.x_m, trajectories.y_m, trajectories.lengths_m
     apart_m = np.hypot(x_m[last] - x_m[first], y_m[last] - y_m[first])
     detour = 1 - np.divide(apart_m, length_m, out=np.ones_like(length_m), where=length_m > 0)
     noisy = count_table(SHAPES, (length_m, edges), (detour, _DETOUR_EDGES), parts)
-    sure = standing_out(noisy.sum(axis=1), parts.scale(SHAPES), noisy.shape[1])  # other lengths are taken for empty
+    sure = find_standing_out(
+        noisy.sum(axis=1), parts.scale(SHAPES), noisy.shape[1]
+    )  # other lengths are taken for empty
     return Shapes(edges, fit_total(np.where(sure[:, None], noisy, -np.inf).ravel(), total).reshape(noisy.shape))
 
 
@@ -89,11 +91,11 @@ class Spacing:
 
 def count_spacing(trajectories: Trajectories, parts: EpsilonParts, widest_m: float, most_points: int) -> Spacing:
     """Count each trip once, by its length and by the mean distance between its points."""
-    edges = growing_edges(widest_m / 30, 1.3 * widest_m, 1.7)
+    edges = grow_edges(widest_m / 30, 1.3 * widest_m, 1.7)
     length_m = trajectories.lengths_m
     spacing_m = length_m / np.maximum(trajectories.counts - 1, 1)
     noisy = count_table(SPACING, (length_m, edges), (spacing_m, _SPACING_EDGES_M), parts)
-    sure = standing_out(noisy.sum(axis=0), parts.scale(SPACING), noisy.shape[0])
+    sure = find_standing_out(noisy.sum(axis=0), parts.scale(SPACING), noisy.shape[0])
     kept = np.where(sure, noisy, -np.inf)
     fitted = [fit_total(counts, max(float(counts[sure].sum()), 1.0)) for counts in kept]
     return Spacing(edges, np.array(fitted), most_points)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from geodp.errors import OldMethod
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AnyCase
 from geodp.privacy.noise import Noise
@@ -44,9 +45,11 @@ class HistoryDevice(Plugin):
     def guarantee(self) -> Guarantee:
         """Say what one report of the history guarantees."""
 
-    def settled(self, catalogue: Catalogue, noise: Noise) -> Self:  # noqa: ARG002 - some choose from public data
+    def settle(self, catalogue: Catalogue, noise: Noise) -> Self:  # noqa: ARG002 - some choose from public data
         """Return the mechanism with everything chosen that public data decide, once for all phones."""
         return self
+
+    settled: ClassVar[Any] = OldMethod("settle")
 
     def choices(self, lot: Array) -> tuple[list[Self], npt.NDArray[np.int64]]:
         """Return the mechanisms that people use, and which of them each person does, from a number in [0, 1) each."""
@@ -60,9 +63,11 @@ class HistoryDevice(Plugin):
         """Say what people allow to be told ('' when all choose alike and name nothing)."""
         return ""
 
-    def named_categories(self) -> set[str]:
+    def list_categories(self) -> set[str]:
         """Return the categories that anybody's choices name."""
         return set()
+
+    named_categories: ClassVar[Any] = OldMethod("list_categories")
 
     def audit_cases(self) -> Sequence[AnyCase]:
         """Name worse neighbouring inputs than an audit tries anyway ([]: those of the family are enough).

@@ -134,7 +134,7 @@ class EpicRec(HistoryDevice):
             raise ValueError(f"groups: their shares add up to {total:g}, more than 1")
         return self
 
-    def settled(self, catalogue: Catalogue, noise: Noise) -> Self:
+    def settle(self, catalogue: Catalogue, noise: Noise) -> Self:
         """Return the mechanism with the budget that its rule chooses from public data, once for all phones."""
         chosen = self.choose_epsilon(catalogue, noise)
         return self.model_copy(update={"epsilon": chosen, "budget_rule": "fixed"})
@@ -169,7 +169,7 @@ class EpicRec(HistoryDevice):
             parts.append(_levels_text(others, self.consent, self.default_level))
         return "; ".join(parts)
 
-    def named_categories(self) -> set[str]:
+    def list_categories(self) -> set[str]:
         """Return the categories that anybody's choices name."""
         return set(self.consent).union(*(group.levels for group in self.groups))
 
@@ -211,7 +211,7 @@ class EpicRec(HistoryDevice):
         if owned.shape != (catalogue.items,):
             raise DataError(f"a history has one flag per item: {catalogue.items} were due, got {owned.shape}")
         consent = consent_of(self.consent, self.default_level, catalogue)
-        settled = self.settled(catalogue, noise)
+        settled = self.settle(catalogue, noise)
         aggregates = settled.noisy_aggregates(owned, catalogue, noise, consent)
         reported = self._tell_items(owned, aggregates, catalogue, consent, noise)
         return ProtectedHistory(reported, aggregates, settled.guarantee())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -38,6 +38,8 @@ class Making:
     """Forget what an earlier call kept in the folder."""
     data: Mapping[str, Path] = field(default_factory=dict)
     """The files that the panel needs, by the name under which `needs` lists them."""
+    on_share: Callable[[float], None] | None = None
+    """Called with the share of the panel that is done, where the kind can tell."""
 
 
 class FigureKind(Plugin):

@@ -161,7 +161,7 @@ class PublishedTrips(PublishedRecords):
         inside = lon.between(area.west, area.east) & lat.between(area.south, area.north)
         held = Trajectories.from_frame(frame.assign(lon=lon, lat=lat)[inside], area).inside(area)
         rank = np.arange(held.points) - held.first[held.owner]
-        held = held.keeping(rank % self.every == 0)
+        held = held.keep(rank % self.every == 0)
         held = held.select(held.counts >= 2)
         step = max(1, -(-held.size // self.most_trips))
         return held.select(np.arange(0, held.size, step))

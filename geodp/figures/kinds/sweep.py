@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
@@ -10,9 +11,12 @@ from geodp.errors import GeodpError
 from geodp.figures.kinds import POINT_COLUMNS, FigureKind, Making
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
     from geodp.figures.figure_file import FigureFile
+    from geodp.sweeps.sweep import Progress
 
 
 class SweepFigure(FigureKind):
@@ -42,6 +46,7 @@ class SweepFigure(FigureKind):
             fresh=making.fresh,
             overrides=making.settings.fill_paths(making.data),
             draw=False,
+            on_progress=None if making.on_share is None else partial(_tell_share, making.on_share),
         )
         if result.failures:
             raise GeodpError(f"{making.file.id}: runs of panel '{making.panel}' failed\n{result.failures.strip()}")
@@ -55,7 +60,7 @@ class SweepFigure(FigureKind):
             if name not in runs:
                 raise GeodpError(f"no run of this sweep has a metric called '{name}'")
             for line, values in (self.lines or {"": {}}).items():
-                own = runs[_matching(runs, values)]
+                own = runs[_match_runs(runs, values)]
                 x = own[self.x] * self.x_factor if pd.api.types.is_numeric_dtype(own[self.x]) else own[self.x]
                 columns = {"y_name": name, "line": line, "x": x, "repeat": own["seed"], "y": own[name] * self.y_factor}
                 parts.append(pd.DataFrame(columns, columns=list(POINT_COLUMNS)))
@@ -80,7 +85,11 @@ class SweepFigure(FigureKind):
         ]
 
 
-def _matching(runs: pd.DataFrame, values: dict[str, Any]) -> Any:
+def _tell_share(on_share: Callable[[float], None], progress: Progress) -> None:
+    on_share((progress.done + progress.failed) / max(progress.total, 1))
+
+
+def _match_runs(runs: pd.DataFrame, values: dict[str, Any]) -> Any:
     """Tell which runs have these values; a runs table holds numbers, or the text of anything else."""
     from pandas.api.types import is_numeric_dtype
 

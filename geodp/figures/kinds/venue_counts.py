@@ -45,7 +45,7 @@ class CountFigure(FigureKind):
     def table(self) -> Visits:
         """Return the table; a shape is drawn from a fixed seed, as the sums of its rows and columns."""
         if self.path is not None:
-            return self._real()
+            return read_visit_sets(self.path, self.user_column, self.venue_column)
         known = GS_SHAPES | {f"dpsense_{name}": shape for name, shape in DPSENSE_SHAPES.items()}
         if self.shape not in known:
             raise UsageError(f"no shape called '{self.shape}'. There are: {', '.join(known)}.")
@@ -64,13 +64,15 @@ class CountFigure(FigureKind):
             raise UsageError(f"{self.places_path}: some venues of {self.path} have no place")
         return Venues(used, placed["lon"].to_numpy(float), placed["lat"].to_numpy(float)).order()
 
-    def _real(self) -> VisitSets:
-        import pandas as pd
 
-        frame = pd.read_parquet(str(self.path), columns=[self.user_column, self.venue_column])
-        users, who = np.unique(frame[self.user_column].to_numpy(), return_inverse=True)
-        venues, where = np.unique(frame[self.venue_column].to_numpy(), return_inverse=True)
-        return visit_sets(user_words(users), who.astype(np.int64), where.astype(np.int64), venues.size)
+def read_visit_sets(path: str, user_column: str, venue_column: str) -> VisitSets:
+    """Return who visited which venues according to a Parquet file; its venues are taken as public."""
+    import pandas as pd
+
+    frame = pd.read_parquet(path, columns=[user_column, venue_column])
+    users, who = np.unique(frame[user_column].to_numpy(), return_inverse=True)
+    venues, where = np.unique(frame[venue_column].to_numpy(), return_inverse=True)
+    return visit_sets(user_words(users), who.astype(np.int64), where.astype(np.int64), venues.size)
 
 
 class CountErrors(CountFigure):

@@ -65,7 +65,7 @@ class Trace(Demand):
         order = np.argsort(time_s, kind="stable")
         order = order[slice(*np.searchsorted(time_s[order], [0.0, duration_s]))]
         if order.size == 0:
-            raise DataError(_nothing_in_time(path, duration_s, float(time_s.min()), float(time_s.max())))
+            raise DataError(_explain_empty(path, duration_s, float(time_s.min()), float(time_s.max())))
         if order.size < time_s.size:
             outside = time_s.size - order.size
             notice(f"{path.name}: {outside:,} of {time_s.size:,} tasks lie outside the run's time and are dropped.")
@@ -85,7 +85,7 @@ class Trace(Demand):
         time_s = self._from_start(path, times, start_s)
         count = int(np.count_nonzero((time_s >= 0) & (time_s < duration_s)))
         if count == 0 and time_s.size:
-            raise DataError(_nothing_in_time(path, duration_s, float(time_s.min()), float(time_s.max())))
+            raise DataError(_explain_empty(path, duration_s, float(time_s.min()), float(time_s.max())))
         return float(count)
 
     def _from_start(self, path: Path, time_s: Array, start_s: float) -> Array:
@@ -111,7 +111,7 @@ def _times_in_state(path: Path, column: str, size: int, changed_ns: int) -> Arra
     return times
 
 
-def _nothing_in_time(path: Path, duration_s: float, low_s: float, high_s: float) -> str:
+def _explain_empty(path: Path, duration_s: float, low_s: float, high_s: float) -> str:
     return (
         f"{path.name}: no task arrives in the run's 0 to {duration_s:g} s; its times run from {low_s:g} to "
         f"{high_s:g}.\nTimes count in seconds from the start of the run: subtract the start, or name another "

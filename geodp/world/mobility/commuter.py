@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from geodp.geometry import Array, Region
-from geodp.model import bounded
+from geodp.model import bound_field
 from geodp.world.bounds import GREATEST_SPEED_MPS, LEAST_SPEED_MPS, SO_FAST
 from geodp.world.mobility import Mobility
 from geodp.world.motion import Floats, Ids, Knots, Motion, Places, blocks, distance_m, join_blocks, round_places
@@ -49,9 +49,9 @@ class Commuter(Mobility):
     """Mean distance of an errand (m)."""
     errand_s: float = Field(default=1800.0, ge=0, le=1e6)
     """Mean time spent at an errand's place (s)."""
-    min_speed_mps: float = bounded(SO_FAST, default=3.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
+    min_speed_mps: float = bound_field(SO_FAST, default=3.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
     """Least speed of a worker (m/s)."""
-    max_speed_mps: float = bounded(SO_FAST, default=12.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
+    max_speed_mps: float = bound_field(SO_FAST, default=12.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
     """Greatest speed of a worker (m/s)."""
 
     @model_validator(mode="after")
@@ -115,7 +115,7 @@ class Commuter(Mobility):
         motion = join_blocks([table.columns()]).within(duration_s)
         return np.diff(motion.first), motion.time_s, motion.x_m, motion.y_m
 
-    def _people(self, population: Population, block: slice, region: Region, rng: np.random.Generator) -> _People:
+    def _people(self, population: Population, block: slice, region: Region, rng: np.random.Generator) -> _Commuters:
         """Say who of a block lives and works where; those who do not commute spend the day at home."""
         home = round_places(region, population.x_m[block], population.y_m[block])
         if population.work_x_m is None or population.work_y_m is None:
@@ -126,11 +126,11 @@ class Commuter(Mobility):
         work_x, work_y = np.where(commutes, work[0], home[0]), np.where(commutes, work[1], home[1])
         speed_mps = rng.uniform(self.min_speed_mps, self.max_speed_mps, home[0].size)
         trip_s = distance_m(*home, work_x, work_y) / speed_mps
-        return _People(*home, work_x, work_y, speed_mps, trip_s)
+        return _Commuters(*home, work_x, work_y, speed_mps, trip_s)
 
     def _spend_day(
         self,
-        people: _People,
+        people: _Commuters,
         region: Region,
         table: Knots,
         *,
@@ -169,7 +169,7 @@ class Commuter(Mobility):
         return (peak_h + self.peak_spread_h * spread) * HOUR_S
 
     def _errand(
-        self, people: _People, arrive_s: Array, return_s: Array, region: Region, rng: np.random.Generator
+        self, people: _Commuters, arrive_s: Array, return_s: Array, region: Region, rng: np.random.Generator
     ) -> tuple[npt.NDArray[np.bool_], Array, Array, Array, tuple[Places, Places]]:
         """Draw who goes on an errand, when, how long the way and the stay are, and where.
 
@@ -191,7 +191,7 @@ class Commuter(Mobility):
 
 
 @dataclass(frozen=True)
-class _People:
+class _Commuters:
     """One block of workers."""
 
     home_x: Places

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from geodp.geometry import Array, Region
-from geodp.model import bounded
+from geodp.model import bound_field
 from geodp.world.bounds import GREATEST_SPEED_MPS, LEAST_SPEED_MPS, SO_FAST
 from geodp.world.mobility import Mobility
 from geodp.world.motion import Knots, Motion, Places, blocks, distance_m, join_blocks, round_places
@@ -30,9 +30,9 @@ class RandomWaypoint(Mobility):
 
     kind: ClassVar[str] = "random_waypoint"
 
-    min_speed_mps: float = bounded(SO_FAST, default=1.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
+    min_speed_mps: float = bound_field(SO_FAST, default=1.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
     """Least speed of a leg (m/s)."""
-    max_speed_mps: float = bounded(SO_FAST, default=12.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
+    max_speed_mps: float = bound_field(SO_FAST, default=12.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
     """Greatest speed of a leg (m/s)."""
     pause_s: float = Field(default=120.0, ge=0)
     """Mean pause at a waypoint (s)."""

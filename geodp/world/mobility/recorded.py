@@ -69,7 +69,7 @@ def _without_jumps(motion: Motion, limit_mps: float) -> Motion:
     if jumps.size:
         dropped = int(np.count_nonzero(~kept))
         notice(f"recorded: {dropped:,} of {kept.size:,} fixes need more than {limit_mps:g} m/s and are dropped.")
-    return motion.keeping(kept)
+    return motion.keep(kept)
 
 
 def _reachable(time_s: Floats, x_m: Floats, y_m: Floats, limit_mps: float) -> list[bool]:

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from geodp.geometry import Region
-from geodp.model import bounded
+from geodp.model import bound_field
 from geodp.tables.trajectories.generated_trips import TripSizes, generate_trips
 from geodp.world.population import Population
 from geodp.world.sources import Source
@@ -23,11 +23,11 @@ class StreetTrips(Source):
 
     kind: ClassVar[str] = "street_trips"
 
-    count: int = bounded("people are kept in memory", default=500, gt=0, le=10_000_000)
+    count: int = bound_field("people are kept in memory", default=500, gt=0, le=10_000_000)
     """Number of workers."""
-    trips_per_worker: float = bounded("they are trips of one day", default=6.0, ge=1, le=500)
+    trips_per_worker: float = bound_field("they are trips of one day", default=6.0, ge=1, le=500)
     """Mean number of trips of a worker on the day."""
-    points_per_trip: float = bounded("a trip lasts hours at most", default=25.0, ge=2, le=10_000)
+    points_per_trip: float = bound_field("a trip lasts hours at most", default=25.0, ge=2, le=10_000)
     """Mean number of fixes of a trip."""
     habit: float = Field(default=0.6, ge=0, le=1)
     """Probability that a trip goes home or to one of three favourite places; 0 for taxis."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from geodp.geometry import Array, Region
-from geodp.model import bounded
+from geodp.model import bound_field
 from geodp.world.population import Population
 from geodp.world.sources import Source
 
@@ -57,7 +57,7 @@ class SyntheticCity(Source):
 
     kind: ClassVar[str] = "synthetic_city"
 
-    count: int = bounded("people are kept in memory", default=10_000, ge=1, le=50_000_000)
+    count: int = bound_field("people are kept in memory", default=10_000, ge=1, le=50_000_000)
     """Number of workers (public)."""
     centres: int = Field(default=7, ge=1, le=100)
     """Number of centres, the dominant one included."""

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from geodp.geometry import Array, Region
-from geodp.model import bounded
+from geodp.model import bound_field
 from geodp.tables.visits.histories import CATEGORY_MARK, Histories, Integers, Names, Venues
 from geodp.world.population import Population
 from geodp.world.visit_sources import VisitSource
@@ -47,7 +47,7 @@ class GeneratedVisits(VisitSource):
 
     kind: ClassVar[str] = "generated_visits"
 
-    venues: int = bounded("the list is kept in memory", default=500, ge=1, le=1_000_000)
+    venues: int = bound_field("the list is kept in memory", default=500, ge=1, le=1_000_000)
     """Number of venues."""
     cities: int = Field(default=3, ge=1, le=200)
     """Cities of the region."""

@@ -1,13 +1,18 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from geodp import plugin
 from geodp.curator.mechanisms import Snapshot
+from geodp.curator.mechanisms.kalman_counts import find_factor
+from geodp.errors import UsageError
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.guarantee import Unit
 from geodp.public.release import Cells, Contours
 from tests.curator.mechanisms.crowds import REGION, RecordingNoise, crowd, noise
+from tests.curator.mechanisms.town import CELLS, play
 
 
 def at(taken: Snapshot, time_s: float) -> Snapshot:
@@ -19,17 +24,17 @@ def series(mechanism: object, taken: Snapshot, releases: int, source: SimulatedN
     made: list[Cells] = []
     for number in range(releases):
         earlier = made[-1] if made else None
-        made.append(mechanism.following(earlier, at(taken, number * every_s), source, number=number))  # type: ignore[attr-defined]
+        made.append(mechanism.release_next(earlier, at(taken, number * every_s), source, number=number))  # type: ignore[attr-defined]
     return made
 
 
 def test_only_measured_releases_draw_noise_and_the_others_look_at_nobody() -> None:
     mechanism = plugin("kalman_counts", epsilon=0.5, measure_every=3, cells={"kind": "uniform_grid", "cell_m": 1000})
     source, taken = RecordingNoise(), crowd(3000)
-    first = mechanism.following(None, at(taken, 0.0), source, number=0)
+    first = mechanism.release_next(None, at(taken, 0.0), source, number=0)
     drawn = len(source.laplaces)
     nobody = Snapshot(600.0, np.empty(0), np.empty(0), REGION, 3000.0)
-    second = mechanism.following(first, nobody, source, number=1)
+    second = mechanism.release_next(first, nobody, source, number=1)
     assert len(source.laplaces) == drawn == 1
     assert float(source.laplaces[0][0][0]) == 2.0
     assert np.array_equal(second.count, first.count)
@@ -95,3 +100,58 @@ def test_another_epsilon_reaches_the_measurements() -> None:
     mechanism = plugin("kalman_counts", epsilon=0.3).with_epsilon(0.7)
     assert mechanism.guarantee().epsilon == 0.7
     assert mechanism.expected_noise() == pytest.approx(1 / 0.7)
+
+
+@pytest.mark.parametrize(("surprise", "factor"), [(0.5, 1.3935), (1.0, 1.0), (2.0, 0.5), (0.0, 1.6321), (50.0, 0.5)])
+def test_the_controller_stretches_the_fair_interval_by_its_surprise(surprise: float, factor: float) -> None:
+    assert find_factor(surprise) == pytest.approx(factor, abs=5e-5)
+
+
+def sampled(tracks: list[list[int]], seed: int, **fields: Any) -> list[bool]:
+    """Return which releases of a day were measured."""
+    fields = {"epsilon": 2.0, "samples": 8, **fields}
+    mechanism = plugin("kalman_counts", sampling="pid", cells=CELLS, **fields)
+    return [release.measured for release in play(mechanism, tracks, noise(seed))]
+
+
+def test_samples_last_for_the_whole_day_and_are_never_more_than_were_agreed() -> None:
+    rng = np.random.default_rng(2)
+    tracks = [[int(cell)] * 40 for cell in rng.integers(0, 9, 300)]
+    taken = sampled(tracks, 1)
+    assert taken[0]
+    assert 6 <= sum(taken) <= 8
+    assert any(taken[25:])
+
+
+def test_the_printed_controller_spends_its_samples_early() -> None:
+    """The finding: |x - x⁻|/x against 0.1 is mostly noise, so the interval shrinks to one release."""
+    rng = np.random.default_rng(2)
+    tracks = [[int(cell)] * 40 for cell in rng.integers(0, 9, 300)]
+    taken = sampled(tracks, 1, epsilon=0.5, variant="literal")
+    assert sum(taken) == 8
+    assert not any(taken[20:])
+
+
+def test_when_samples_are_taken_follows_from_releases_alone() -> None:
+    """The same answers on other people: the same releases are measured (a transcript that the audit follows)."""
+    from geodp.audit.kinds import audit_kind
+
+    audit = audit_kind("kalman_counts", {"sampling": "pid"}, samples=1000, neighbours=2)
+    assert not audit.refuted
+    assert not audit.not_followed
+
+
+def test_a_day_with_samples_promises_epsilon_for_the_person() -> None:
+    mechanism = plugin("kalman_counts", sampling="pid", samples=8, epsilon=2.0)
+    assert mechanism.guarantee().unit is Unit.USER
+    assert mechanism.presence_epsilon(1, 32) == 0.25
+    assert mechanism.presence_epsilon(4, 32) == 1.0
+    assert mechanism.presence_epsilon(32, 32) == 2.0
+
+
+def test_more_samples_than_releases_are_refused() -> None:
+    mechanism = plugin("kalman_counts", sampling="pid", samples=9)
+    with pytest.raises(UsageError, match="samples: 9 are more than the 8 releases"):
+        mechanism.begin_series(8)
+    with pytest.raises(UsageError, match="needs to know how many releases"):
+        mechanism.begin_series()

@@ -9,11 +9,11 @@ import pytest
 from geodp.audit.kinds import audit_kind
 from geodp.curator.grouping import (
     best_width,
+    compute_sampling_rate,
+    compute_smoothing_error,
     estimate_errors,
     group_starts,
     group_sums,
-    sampling_rate,
-    smoothing_error,
     widths,
 )
 from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
@@ -71,7 +71,7 @@ def test_prefix_sums_give_the_error_of_the_slow_way(width: int) -> None:
     groups = [values[low:high] for low, high in pairwise(starts)]
     slow = sum(np.abs(group - group.mean()).sum() for group in groups)
     total = np.concatenate([[0.0], np.cumsum(values)])
-    assert smoothing_error(values, total, width) == pytest.approx(slow, abs=1e-9)
+    assert compute_smoothing_error(values, total, width) == pytest.approx(slow, abs=1e-9)
 
 
 def test_every_width_is_tried_on_short_lists_and_a_grid_of_small_steps_on_long_ones() -> None:
@@ -84,15 +84,17 @@ def test_every_width_is_tried_on_short_lists_and_a_grid_of_small_steps_on_long_o
 
 
 def test_the_rate_of_row_sampling() -> None:
-    assert sampling_rate(0.1 / 2, 2) == pytest.approx(0.4875, abs=5e-5)
-    assert sampling_rate(0.3, 1) == 1.0
-    assert sampling_rate(math.log(2) / 2, 17_000) == 0.0, "in logarithms: no overflow, just nothing"
+    assert compute_sampling_rate(0.1 / 2, 2) == pytest.approx(0.4875, abs=5e-5)
+    assert compute_sampling_rate(0.3, 1) == 1.0
+    assert compute_sampling_rate(math.log(2) / 2, 17_000) == 0.0, "in logarithms: no overflow, just nothing"
     for epsilon, cap in ((0.1, 2), (0.7, 55), (1.1, 300)):
-        assert sampling_rate(epsilon, cap) <= 1 / cap, "Bernoulli's inequality, where equation 18 has a false step"
+        assert compute_sampling_rate(epsilon, cap) <= 1 / cap, (
+            "Bernoulli's inequality, where equation 18 has a false step"
+        )
     # Expected sampled rows at the paper's shapes and ε = ln 2 (half of it for the sample): next to none.
-    assert 62_956 * sampling_rate(math.log(2) / 2, 55) == pytest.approx(1.4e-4, rel=0.05)
-    assert 8_200_000 * sampling_rate(math.log(2) / 2, 436) == pytest.approx(8e-60, rel=0.1)
-    assert 62_956 * sampling_rate(0.05, 55) == pytest.approx(220, rel=0.01)
+    assert 62_956 * compute_sampling_rate(math.log(2) / 2, 55) == pytest.approx(1.4e-4, rel=0.05)
+    assert 8_200_000 * compute_sampling_rate(math.log(2) / 2, 436) == pytest.approx(8e-60, rel=0.1)
+    assert 62_956 * compute_sampling_rate(0.05, 55) == pytest.approx(220, rel=0.01)
 
 
 @pytest.mark.parametrize("sampling", ["col", "row", "none"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from geodp.audit.certify import certified_epsilon
+from geodp.audit.certify import certify_epsilon
 from geodp.audit.kinds import audit_plugin
 from geodp.curator.publications.dpt import Dpt
 from geodp.curator.publications.exact_trips import ExactTrips
@@ -306,7 +306,7 @@ def test_synthetic_trips_tell_no_more_about_a_canary_than_epsilon_allows(kind: s
         return count
 
     seen, unseen = hits(world, 10_000), hits(others, 50_000)
-    assert certified_epsilon(seen, 300, unseen, 300, alpha=1e-6) <= 2.0
+    assert certify_epsilon(seen, 300, unseen, 300, alpha=1e-6) <= 2.0
 
 
 @pytest.mark.parametrize(("variant", "kind"), KIND_OF_VARIANT.items())

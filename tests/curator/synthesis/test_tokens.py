@@ -45,7 +45,7 @@ def test_following_the_tokens_leads_to_the_cells_they_were_emitted_in() -> None:
 
 
 def test_grids_that_were_not_kept_are_skipped_in_one_hop() -> None:
-    kept = SYSTEMS.keeping([1, 4])
+    kept = SYSTEMS.keep([1, 4])
     tokens = tokenise(trips(), kept)
     reached = targets(kept, tokens.state)[np.arange(tokens.token.size), tokens.token]
     inner = tokens.token != END

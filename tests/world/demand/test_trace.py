@@ -53,7 +53,7 @@ def test_tasks_outside_the_region_are_dropped_and_counted(folder: Path) -> None:
 
 
 def test_a_relative_path_starts_at_the_file_that_names_it(folder: Path) -> None:
-    trace = plugin("trace", path="tasks.csv").anchored(folder)
+    trace = plugin("trace", path="tasks.csv").anchor(folder)
     assert trace.files() == [folder / "tasks.csv"]
     assert trace.expected_tasks(start_s=0.0, duration_s=3600.0) == 3
 

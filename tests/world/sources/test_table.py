@@ -210,10 +210,10 @@ def test_all_workers_of_a_long_file_are_found_across_its_blocks(tmp_path: Path) 
 
 def test_a_relative_path_starts_at_the_file_that_names_it(tmp_path: Path) -> None:
     written(tmp_path, "people.csv", lon=LON, lat=LAT)
-    table = plugin("table", path="people.csv", one_row_per_person=True).anchored(tmp_path)
+    table = plugin("table", path="people.csv", one_row_per_person=True).anchor(tmp_path)
     assert table.files() == [tmp_path / "people.csv"]
     assert table.load(REGION, np.random.default_rng(0)).size == 4
-    assert plugin("table", path="/data/x.csv").anchored(tmp_path).path == "/data/x.csv"
+    assert plugin("table", path="/data/x.csv").anchor(tmp_path).path == "/data/x.csv"
 
 
 def test_the_number_of_workers_is_not_public() -> None:
@@ -221,7 +221,7 @@ def test_the_number_of_workers_is_not_public() -> None:
 
 
 def test_a_table_without_a_path_says_so(tmp_path: Path) -> None:
-    table = plugin("table").anchored(tmp_path)
+    table = plugin("table").anchor(tmp_path)
     assert table.files() == []
     with pytest.raises(DataError, match="table: no file is given"):
         table.load(REGION, np.random.default_rng(0))
@@ -234,14 +234,14 @@ def test_dates_are_times_of_the_day_on_which_most_have_begun(tmp_path: Path, nam
     stamps = [dt.datetime.fromisoformat(text) for text in when] if name.endswith("parquet") else when
     path = written(tmp_path, name, lon=LON, lat=LAT, worker=["a", "a", "b", "c"], timestamp=stamps)
     with gather_notices() as noticed:
-        people = load(path).starting(8 * 3600.0)
+        people = load(path).start_at(8 * 3600.0)
     assert people.recorded is not None
     assert people.recorded.time_s.tolist()[:3] == [0.0, 600.0, 3600.0]
     assert any("the run begins on 2024-03-05" in text for text in noticed)
     assert any(
         "dates in column 'timestamp' that state no time zone are taken as they stand" in text for text in noticed
     )
-    stated = load(path, first_day="2024-03-04").starting(0.0)
+    stated = load(path, first_day="2024-03-04").start_at(0.0)
     assert stated.recorded is not None
     assert stated.recorded.time_s[0] == 32 * 3600.0
 

@@ -20,7 +20,7 @@ VISITS = "user,venue,time_s\nzoe,a,50\nzoe,b,20\nann,b,100\nann,far,400\nann,now
 def loaded(folder: Path, visits: str = VISITS, **fields: object) -> tuple[Histories, Venues]:
     (folder / "venues.csv").write_text(VENUES)
     (folder / "visits.csv").write_text(visits)
-    made = VisitsFile.model_validate({"path": "visits.csv", "venues": "venues.csv", **fields}).anchored(folder)
+    made = VisitsFile.model_validate({"path": "visits.csv", "venues": "venues.csv", **fields}).anchor(folder)
     nobody = Population(np.zeros(1), np.zeros(1))
     return made.visits(nobody, REGION, duration_s=3600.0, rng=np.random.default_rng(0))
 
@@ -70,7 +70,7 @@ def test_a_file_that_cannot_be_used_is_refused_in_words(tmp_path: Path, visits: 
 def test_the_public_list_is_required_and_says_what_there_is(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="public list of venues"):
         loaded(tmp_path, venues="")
-    made = VisitsFile(path="visits.csv", venues="venues.csv").anchored(tmp_path)
+    made = VisitsFile(path="visits.csv", venues="venues.csv").anchor(tmp_path)
     loaded(tmp_path)
     assert made.public_levels() == ("town", "lane")
     assert made.public_categories() == ("bar", "gym")

@@ -1,0 +1,64 @@
+"""Figures of chapters 9 and 10: their arithmetic, on small data."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodp.figures.figure_file import load_figure
+from geodp.figures.kinds.graph_update import AT_ONCE, ERROR, LAPLACE, SPENT, UPDATED, GraphUpdate
+from geodp.figures.kinds.knn_sybils import BOUND, EXACT, PRIVATE
+from geodp.figures.kinds.pncf import CLAIMED, COMMON, PRINTED, local_sensitivity
+from geodp.figures.make import make_figure
+from tests.figures.small_figure import plain_file
+
+SHOWN = [{"says": "see", "check": "shown"}]
+
+
+def means(folder: Path, make: dict[str, object]) -> pd.Series:
+    made = make_figure(load_figure(plain_file(folder, make=make, claims=SHOWN)), folder / "out")
+    assert made.images[0].stat().st_size > 10_000
+    points = pd.read_parquet(folder / "out" / "P1" / "town" / "points.parquet")
+    return points.groupby(["y_name", "line", "x"])["y"].mean()
+
+
+def test_a_local_sensitivity_in_the_exponent_shows_one_person(tmp_path: Path) -> None:
+    found = means(tmp_path, {"kind": "neighbour_ratio", "raters": [101]})["log-ratio of one person"]
+    assert found[PRINTED, 101] == pytest.approx(22.3, abs=0.05)
+    assert found[CLAIMED, 101] == 0.5
+    assert 0.4 < found[COMMON, 101] <= 0.5
+
+
+def test_the_sensitivity_of_lemma_10_1_at_equal_ratings() -> None:
+    assert local_sensitivity(np.ones(101), np.ones(101)) == pytest.approx(1 / 100)
+    rated = np.append(np.ones(101), 5.0)
+    assert local_sensitivity(rated, rated) == pytest.approx(25 / 101)
+    assert local_sensitivity(np.ones(1), np.ones(1)) == 1.0
+
+
+def test_graph_update_is_no_better_than_noise_for_each_and_all_at_once_is(tmp_path: Path) -> None:
+    found = means(tmp_path, {"kind": "graph_update", "queries": [200], "repeats": 20})
+    assert found[ERROR, LAPLACE, 200] == pytest.approx(200, rel=0.15)
+    assert found[ERROR, UPDATED, 200] == pytest.approx(200, rel=0.15)
+    assert found[ERROR, AT_ONCE, 200] == pytest.approx(2, rel=0.15)
+    assert found[SPENT, UPDATED, 200] == pytest.approx(1.0, rel=1e-6)
+
+
+def test_an_update_moves_the_synthetic_degree_and_near_answers_are_its_own() -> None:
+    method = GraphUpdate(people=101, threshold=30.0, step=0.5)
+    # 100 everywhere at first: 10 is far (shown; 50 then), 40 is near 50 (50 is shown), 200 is far (shown; 75 then)
+    asked = np.array([0, 0, 0, 0])
+    assert method.answer_by_update(asked, np.array([10.0, 40.0, 200.0, 70.0])).tolist() == [10.0, 50.0, 200.0, 75.0]
+
+
+def test_made_up_accounts_see_everything_in_exact_neighbours_and_little_in_private_lists(tmp_path: Path) -> None:
+    make = {"kind": "knn_sybils", "people": 200, "venues": 60, "victims": 150, "epsilons": [0.5, 8.0], "repeats": 3}
+    found = means(tmp_path, make)["advantage"]
+    assert found[EXACT, 0.5] > 0.9
+    assert found[BOUND, 0.5] == pytest.approx(math.tanh(0.25))
+    # with two leading venues, even without the visit, the chance rises from 1/2 to 1/(1 + e^-ε); six standard errors
+    for epsilon in (0.5, 8.0):
+        expected = 1 / (1 + math.exp(-epsilon)) - 0.5
+        assert abs(found[PRIVATE, epsilon] - expected) < 6 * math.sqrt(0.5 / 150)
