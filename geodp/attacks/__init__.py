@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from geodp.errors import OldMethod
 from geodp.geometry import Array, Region
 from geodp.public.release import Cells, Points
 from geodp.registry import FilePlugin
@@ -63,7 +64,7 @@ class Guesses:
     >>> import numpy as np
     >>> from geodp.attacks import ANYONE, Guesses
     >>> middle = ("middle", 0, np.array([ANYONE]), np.zeros(1), np.zeros(1))
-    >>> Guesses.joined([middle], blind=(0.0, 0.0)).release
+    >>> Guesses.join([middle], blind=(0.0, 0.0)).release
     array([0])
     """
 
@@ -79,7 +80,7 @@ class Guesses:
     blind_y_m: float
 
     @classmethod
-    def joined(
+    def join(
         cls, parts: Sequence[tuple[str, int, npt.NDArray[np.str_], Array, Array]], blind: tuple[float, float]
     ) -> Guesses:
         """Put parts (method, release, who, x_m, y_m) together."""
@@ -95,6 +96,8 @@ class Guesses:
             blind_x_m=blind[0],
             blind_y_m=blind[1],
         )
+
+    joined = OldMethod("join")
 
 
 class Attack(FilePlugin):

@@ -35,7 +35,7 @@ class BayesLocation(AttackWithPrior):
 
     def guess(self, view: AttackView) -> Guesses:
         """Guess where each person was at each release."""
-        prior = self.informed(view)
+        prior = self.learn_prior(view)
         parts = []
         for number, release in enumerate(view.releases):
             if isinstance(release, Points):
@@ -44,7 +44,7 @@ class BayesLocation(AttackWithPrior):
             else:
                 x_m, y_m = from_counts(prior, release).best_guess()
                 parts.append((self.kind, number, np.array([ANYONE]), np.array([x_m]), np.array([y_m])))
-        return Guesses.joined(parts, self.blind(view.region).best_guess())
+        return Guesses.join(parts, self.blind(view.region).best_guess())
 
 
 def locate(release: Points, rows: slice, prior: Prior, region: Region) -> tuple[Array, Array]:

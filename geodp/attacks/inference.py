@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from geodp.attacks import Attack, AttackView
 from geodp.errors import DataError
-from geodp.geometry import Array, Grid, Region
+from geodp.geometry import Array, Grid, Region, read_places
 from geodp.public.channels import Channel, PlanarLaplaceChannel
 from geodp.public.em_deconvolution import deconvolve
 from geodp.public.release import Cells, Points
@@ -78,7 +78,7 @@ class AttackWithPrior(Attack):
             return uniform
         return uniform.with_counts(_public_counts(Path(self.prior_file), uniform, region))
 
-    def informed(self, view: AttackView) -> Prior:
+    def learn_prior(self, view: AttackView) -> Prior:
         """Return the belief about a person of whom nothing is known but that she is one of those released."""
         blind = self.blind(view.region)
         if self.prior == "uniform":
@@ -124,12 +124,7 @@ def _likelihood(release: Points, rows: slice, x: Array, y: Array) -> Array:
 
 
 def _public_counts(file: Path, prior: Prior, region: Region) -> Array:
-    import pandas as pd
-
-    try:
-        frame = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{file}: cannot be read as a table ({error})") from error
+    frame = read_places(file)
     missing = {"lon", "lat", "count"} - set(frame.columns)
     if missing:
         raise DataError(

@@ -56,11 +56,11 @@ class Tracking(AttackWithPrior):
         numbered = [(number, release) for number, release in enumerate(view.releases) if isinstance(release, Points)]
         blind = self.blind(view.region).best_guess()
         if not numbered:
-            return Guesses.joined([], blind)
+            return Guesses.join([], blind)
         numbers, releases = [number for number, _ in numbered], [release for _, release in numbered]
         who = _always_there(releases)[: self.people]
         reports = np.stack([_reports(release, who) for release in releases], axis=1)
-        prior = self.informed(view)
+        prior = self.learn_prior(view)
         steps = Steps(self.still_share, self.still_m, self.speed_mps)
         tracks = [
             _follow(reports[start : start + _PEOPLE_AT_ONCE], releases, prior, steps, view.region)
@@ -70,7 +70,7 @@ class Tracking(AttackWithPrior):
         for method in (SMOOTHED, VITERBI):
             path = np.concatenate([track[method] for track in tracks])
             parts += [(method, number, who, path[:, t, 0], path[:, t, 1]) for t, number in enumerate(numbers)]
-        return Guesses.joined(parts, blind)
+        return Guesses.join(parts, blind)
 
 
 def _follow(reports: Array, releases: Sequence[Points], prior: Prior, steps: Steps, region: Region) -> dict[str, Array]:

@@ -9,16 +9,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodp.audit.certify import ROUNDING_SLACK, exact_epsilon
-from geodp.audit.events import Finding, drop_last_bits, histogram_events, scanned_events, stated_event
+from geodp.audit.events import Finding, certify_stated_event, drop_last_bits, histogram_events, scan_events
 from geodp.audit.following import follow
 from geodp.audit.lattice import TESTS as RAW_BIT_TESTS
 from geodp.audit.lattice import raw_bit_events
-from geodp.audit.sampled import certifiable_share, sampled_answers
+from geodp.audit.sampled import Change, certifiable_share, sample_answers, sample_noise
 from geodp.audit.transcript import CannotFollow
 from geodp.errors import GeodpError, NotReleasable, UsageError
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase, CheckedCase, ExactCase, TranscriptCase
 from geodp.privacy.noise import Noise
+from geodp.tables.progress import go_through
 
 LEAST_SAMPLES = 1000
 MOST_SAMPLED = 2
@@ -40,6 +41,8 @@ class PairAudit:
     """Epsilon of the exact channel, for a finite mechanism."""
     transcript: float | None = None
     """The most that the release itself asked of this pair, question by question."""
+    of_noise: bool = False
+    """Whether it is about the noise of one answer, whose law following believes."""
 
     @property
     def best(self) -> Finding:
@@ -108,7 +111,7 @@ class Audit:
     @property
     def worst(self) -> PairAudit | None:
         """The audited pair: the one with the most certified for what is claimed (None: nothing is claimed)."""
-        return max(self.pairs, key=lambda pair: (pair.refuted, pair.share), default=None)
+        return max(self.pairs, key=lambda pair: (pair.refuted, not pair.of_noise, pair.share), default=None)
 
     @property
     def refuted(self) -> bool:
@@ -142,7 +145,7 @@ def audit_cases(
     alpha = (1 - confidence) / max(len(cases), 1)
     pairs = []
     bind = False
-    for index, case in enumerate(cases):
+    for index, case in enumerate(go_through("sampling pairs", cases)):
         noise = noise_for(f"{kind}.{index}.{case.name}")
         number = samples if case.most is None else min(samples, case.most)
         with_, without = (draw_outputs(case, noise, present, number) for present in (True, False))
@@ -162,7 +165,8 @@ class Checked:
     failed: tuple[str, ...]
     """Those on which nothing could be released, with what it said."""
     to_sample: tuple[AuditCase, ...]
-    """The answers of those of whose claim samples can certify most; of equals, those whose last bits may tell, too."""
+    """The answers of those of whose claim samples can certify most (of equals, those whose last bits may tell, too);
+    and single answers, for their noise."""
 
 
 def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiable: float = math.inf) -> Checked:
@@ -171,7 +175,8 @@ def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiabl
     apart: list[TranscriptCase] = []
     failed: list[str] = []
     sampled: list[tuple[tuple[float, bool], AuditCase]] = []
-    for index, case in enumerate(cases):
+    changes: list[tuple[TranscriptCase, Change]] = []
+    for index, case in enumerate(go_through("following pairs", cases)):
         if isinstance(case, ExactCase):
             pairs.append(PairAudit(case.name, case.claimed, exact=exact_epsilon(*case.laws())))
             continue
@@ -190,9 +195,11 @@ def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiabl
         if followed.changes and 0 < case.claimed <= certifiable:
             share = round(certifiable_share(case, followed.changes), 1)
             bits = any(change.shows_bits for change in followed.changes)
-            sampled.append(((-share, not bits), sampled_answers(case, followed.changes)))
+            sampled.append(((-share, not bits), sample_answers(case, followed.changes)))
+            changes += [(case, change) for change in followed.changes]
     sampled.sort(key=lambda found: found[0])  # stable: of equals the first that is named
-    return Checked(tuple(pairs), tuple(apart), tuple(failed), tuple(case for _, case in sampled[:MOST_SAMPLED]))
+    to_sample = [*(case for _, case in sampled[:MOST_SAMPLED]), *sample_noise(changes)]
+    return Checked(tuple(pairs), tuple(apart), tuple(failed), tuple(to_sample))
 
 
 def require_sound(samples: int, confidence: float) -> None:
@@ -224,7 +231,7 @@ def examine(case: AuditCase, with_: Array, without: Array, *, alpha: float, raw_
     )
     findings, raw_bits = samples.findings(alpha=alpha, raw_bits_bind=raw_bits_bind)
     exact = None if case.exact is None else exact_epsilon(*case.exact(), delta=case.delta)
-    return PairAudit(case.name, case.claimed, findings, raw_bits, exact)
+    return PairAudit(case.name, case.claimed, findings, raw_bits, exact, of_noise=case.of_noise)
 
 
 def _both(function: Callable[[Array], Array], pair: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -252,8 +259,8 @@ class PairSamples:
         high, low, threshold = drop_last_bits(*self.scores, np.array([self.threshold]))
         with_, without = drop_last_bits(self.with_, self.without)
         events = (
-            stated_event(high, low, float(threshold[0]), alpha=each, delta=self.delta),
-            *scanned_events(high, low, alpha=each, delta=self.delta),
+            certify_stated_event(high, low, float(threshold[0]), alpha=each, delta=self.delta),
+            *scan_events(high, low, alpha=each, delta=self.delta),
             *histogram_events(with_, without, alpha=each, delta=self.delta),
         )
         bits = () if self.raw is None else tuple(raw_bit_events(*self.raw, alpha=each, delta=self.delta))

@@ -31,7 +31,7 @@ def upper_bound(hits: npt.ArrayLike, trials: int, alpha: float) -> Array:
     return np.where(k < trials, betainccinv(safe + 1.0, trials - safe, alpha), 1.0)
 
 
-def certified_epsilon(
+def certify_epsilon(
     hits: npt.ArrayLike,
     trials: int,
     other_hits: npt.ArrayLike,

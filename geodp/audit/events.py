@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from geodp.audit.certify import certified_epsilon
+from geodp.audit.certify import certify_epsilon
 from geodp.geometry import Array
 
 Hits = npt.NDArray[np.int64]
@@ -35,14 +35,14 @@ class Finding:
     certified: float
 
 
-def stated_event(with_: Array, without: Array, threshold: float, *, alpha: float, delta: float) -> Finding:
+def certify_stated_event(with_: Array, without: Array, threshold: float, *, alpha: float, delta: float) -> Finding:
     """Certify the event {score >= threshold} that the mechanism itself names; no sample is used to choose it."""
     hits, other = (np.count_nonzero(scores >= threshold) for scores in (with_, without))
-    certified = certified_epsilon(hits, with_.size, other, without.size, alpha=alpha, delta=delta)
+    certified = certify_epsilon(hits, with_.size, other, without.size, alpha=alpha, delta=delta)
     return Finding("likelihood-ratio event", "with", float(certified))
 
 
-def scanned_events(with_: Array, without: Array, *, alpha: float, delta: float) -> list[Finding]:
+def scan_events(with_: Array, without: Array, *, alpha: float, delta: float) -> list[Finding]:
     """Choose the best upper and the best lower threshold on the first half, certify both on the second (alpha each)."""
     (train_with, test_with), (train_without, test_without) = halves(with_), halves(without)
     pooled = np.concatenate([train_with, train_without])
@@ -54,12 +54,12 @@ def scanned_events(with_: Array, without: Array, *, alpha: float, delta: float) 
     above = [_at_least(scores, thresholds) for scores in (train_with, train_without)]
     best = choose_event(above[0], train_with.size, above[1], train_without.size, alpha=alpha, delta=delta)
     hits = [_at_least(scores, thresholds[best : best + 1]) for scores in (test_with, test_without)]
-    high = certified_epsilon(hits[0], test_with.size, hits[1], test_without.size, alpha=alpha, delta=delta)
+    high = certify_epsilon(hits[0], test_with.size, hits[1], test_without.size, alpha=alpha, delta=delta)
 
     below = [_at_least(-scores, -thresholds) for scores in (train_without, train_with)]
     best = choose_event(below[0], train_without.size, below[1], train_with.size, alpha=alpha, delta=delta)
     hits = [_at_least(-scores, -thresholds[best : best + 1]) for scores in (test_without, test_with)]
-    low = certified_epsilon(hits[0], test_without.size, hits[1], test_with.size, alpha=alpha, delta=delta)
+    low = certify_epsilon(hits[0], test_without.size, hits[1], test_with.size, alpha=alpha, delta=delta)
     return [
         Finding("scanned threshold", "with", float(high[0])),
         Finding("scanned threshold", "without", float(low[0])),
@@ -74,7 +74,7 @@ def halves(values: Array) -> tuple[Array, Array]:
 
 def choose_event(hits: Hits, trials: int, other_hits: Hits, other_trials: int, *, alpha: float, delta: float) -> int:
     """Return the event whose bound would be best if these were the counts that certify."""
-    promise = certified_epsilon(hits, trials, other_hits, other_trials, alpha=alpha, delta=delta)
+    promise = certify_epsilon(hits, trials, other_hits, other_trials, alpha=alpha, delta=delta)
     return int(np.argmax(promise))
 
 
@@ -147,7 +147,7 @@ def union_events(
         union = order[: best + 1]
         inside, outside = int(tested[side][union].sum()), int(tested[other][union].sum())
         trials, others = int(tested[side].sum()), int(tested[other].sum())
-        certified = certified_epsilon(inside, trials, outside, others, alpha=alpha, delta=delta)
+        certified = certify_epsilon(inside, trials, outside, others, alpha=alpha, delta=delta)
         findings.append(Finding(test, side, float(certified)))
     return findings
 

@@ -20,7 +20,7 @@ from geodp.audit.auditor import (
     require_sound,
 )
 from geodp.audit.pairs import chosen_pairs, random_pairs
-from geodp.audit.sampled import sampled_release
+from geodp.audit.sampled import sample_release
 from geodp.errors import UsageError
 from geodp.model import did_you_mean
 from geodp.privacy.audit_case import AuditCase, CheckedCase
@@ -97,12 +97,12 @@ def audit_plugin(
     checked, sampled = pairs_of(plugin, noise_for, samples=samples)
     more = check_cases(more_pairs, lambda name: noise_for(f"{plugin.kind}.drawn.{name}"))
     apart = (*checked.not_followed, *more.not_followed)
-    pilots = [sampled_release(case, noise_for(f"{plugin.kind}.pilot.{case.name}")) for case in apart[:MOST_SAMPLED]]
+    pilots = [sample_release(case, noise_for(f"{plugin.kind}.pilot.{case.name}")) for case in apart[:MOST_SAMPLED]]
     audit = audit_cases(plugin.kind, [*sampled, *pilots], noise_for, samples=samples, confidence=confidence)
     pairs = (*audit.pairs, *checked.pairs, *more.pairs)
     failed = [*checked.failed, *more.failed] if plugin.audited_by == "following" else []
     missing = [*(case.name for case in apart), *failed] if plugin.audited_by == "following" else []
-    if not any(_checked(plugin, pair) for pair in pairs):
+    if not any(_is_checked(plugin, pair) for pair in pairs):
         missing.append(f"nothing of it: no pair is checked by {plugin.audited_by}")
     return replace(audit, pairs=pairs, not_followed=tuple(missing), failed=tuple(failed))
 
@@ -132,7 +132,7 @@ def random_pairs_of(plugin: Any, variants: Mapping[str, Any] | None, seed: int, 
     return found
 
 
-def _checked(plugin: Any, pair: PairAudit) -> bool:
+def _is_checked(plugin: Any, pair: PairAudit) -> bool:
     return pair.transcript is not None or (plugin.audited_by != "following" and pair.exact is not None)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from geodp.audit.certify import certified_epsilon
+from geodp.audit.certify import certify_epsilon
 from geodp.audit.events import Finding, Labels, halves, union_events
 from geodp.geometry import Array
 
@@ -30,7 +30,7 @@ def raw_bit_events(with_: Array, without: Array, *, alpha: float, delta: float) 
     order = (train_with, train_without, test_with, test_without)
     codes = [_granularity_code(rows) for rows in order]
     known = np.unique(np.concatenate(codes[:2]))
-    labels = [_known_label(code, known) for code in codes]
+    labels = [_label_known(code, known) for code in codes]
     findings = union_events("granularity", *labels, alpha=alpha, delta=delta)
     return findings + _lattice_events(order, alpha=alpha, delta=delta)
 
@@ -99,7 +99,7 @@ def _lattice_events(order: tuple[Array, Array, Array, Array], *, alpha: float, d
 def _promise(labels: Labels, other: Labels, alpha: float, delta: float) -> float:
     size = _PHASE_BITS + 2
     hits, rest = (np.cumsum(np.bincount(part, minlength=size)[::-1]) for part in (labels, other))
-    return float(np.max(certified_epsilon(hits, labels.size, rest, other.size, alpha=alpha, delta=delta)))
+    return float(np.max(certify_epsilon(hits, labels.size, rest, other.size, alpha=alpha, delta=delta)))
 
 
 def _phase_label(values: Array, origin: float, step: float) -> Labels:
@@ -119,6 +119,6 @@ def _granularity_code(rows: Array) -> npt.NDArray[np.int64]:
     return code
 
 
-def _known_label(code: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> Labels:
+def _label_known(code: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> Labels:
     place = np.minimum(np.searchsorted(known, code), known.size - 1)
     return np.asarray(np.where(known[place] == code, place, known.size), dtype=np.int64)

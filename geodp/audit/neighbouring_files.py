@@ -59,7 +59,8 @@ class PrivateFile:
         import pyarrow.parquet as pq
 
         columns = {
-            name: pa.array([_typed(name, row[name]) for row in self.rows], _parquet_type(name)) for name in self.columns
+            name: pa.array([_convert_cell(name, row[name]) for row in self.rows], _parquet_type(name))
+            for name in self.columns
         }
         pq.write_table(pa.table(columns), path)
 
@@ -70,7 +71,7 @@ def _parquet_type(name: str) -> object:
     return pa.float64() if name in ("lon", "lat", "time_s") else pa.string()
 
 
-def _typed(name: str, text: str) -> str | float | None:
+def _convert_cell(name: str, text: str) -> str | float | None:
     """Return a cell of a Parquet column; what is no number is null there."""
     if name not in ("lon", "lat", "time_s"):
         return text
@@ -186,7 +187,7 @@ class NeighbouringFiles:
     """Public list of people, where there is one."""
 
 
-def neighbouring_files(kind: FileKind, changes: Sequence[str], rng: np.random.Generator) -> NeighbouringFiles:
+def draw_neighbouring_files(kind: FileKind, changes: Sequence[str], rng: np.random.Generator) -> NeighbouringFiles:
     """Draw a file and a neighbour of it; every other time by the first change, which the promise is about."""
     protected = rng.random() < _PROTECTED
     change = changes[0 if protected else int(rng.integers(len(changes)))]

@@ -25,11 +25,11 @@ import numpy.typing as npt
 
 from geodp.audit.auditor import Audit, PairAudit
 from geodp.audit.following import is_hidden_apart
-from geodp.audit.neighbouring_files import REGION, NeighbouringFiles, PrivateFile, neighbouring_files
+from geodp.audit.neighbouring_files import REGION, NeighbouringFiles, PrivateFile, draw_neighbouring_files
 from geodp.audit.publish_commands import USER_LIST, VENUE_LIST, PublishCommand, publish_commands, write_public
 from geodp.audit.transcript import Overheard, Retold
 from geodp.errors import UsageError
-from geodp.privacy.noise import Noise, SimulatedNoise, audited_release
+from geodp.privacy.noise import Noise, SimulatedNoise, intercept_noise
 from geodp.streams import Streams
 
 FILES = 12
@@ -84,7 +84,7 @@ def audit_command(command: PublishCommand, run: CommandLine, *, files: int = FIL
     apart: list[str] = []
     published, refused = 0, ""
     for number in range(files):
-        pair = neighbouring_files(command.file, command.changes, rng)
+        pair = draw_neighbouring_files(command.file, command.changes, rng)
         setting = _Setting(
             run,
             command,
@@ -94,7 +94,7 @@ def audit_command(command: PublishCommand, run: CommandLine, *, files: int = FIL
         )
         named = f"files {number + 1}: {pair.what}"
         leaks = any(other.transcript == math.inf for other in pairs)
-        found, let_out, followed = _followed(setting, pair, named, swap=bool(rng.random() < 0.5), leaks=leaks)
+        found, let_out, followed = _follow_pair(setting, pair, named, swap=bool(rng.random() < 0.5), leaks=leaks)
         pairs.append(found)
         published += let_out.exit_code == 0
         refused = let_out.messages.strip() if let_out.exit_code else refused
@@ -106,7 +106,7 @@ def audit_command(command: PublishCommand, run: CommandLine, *, files: int = FIL
     return Audit(command.name, 0, 1.0, tuple(pairs), not_followed=(*failed, *apart), failed=failed)
 
 
-def _followed(
+def _follow_pair(
     setting: _Setting, pair: NeighbouringFiles, named: str, *, swap: bool, leaks: bool
 ) -> tuple[PairAudit, LetOut, bool]:
     """Run both files, the second one with the answers of the first; say what it cost and what differed.
@@ -134,14 +134,14 @@ def _followed(
         )
     ):
         return PairAudit(named, 0.0, transcript=0.0), first, False
-    claimed = _claimed(first, pair, setting.out)
+    claimed = _read_claim(first, pair, setting.out)
     if differs:
         told = ", ".join(different) or "questions"
         return PairAudit(f"{named}, told apart by {told}", claimed, transcript=math.inf), first, True
     return PairAudit(named, claimed, transcript=retold.spent), first, True
 
 
-def _claimed(let_out: LetOut, pair: NeighbouringFiles, out: str) -> float:
+def _read_claim(let_out: LetOut, pair: NeighbouringFiles, out: str) -> float:
     """Return what the guarantee file promises about such a pair (0 where nothing was published)."""
     said = let_out.json(f"{out}.guarantee.json")
     if not said or pair.covered_by == "nothing":
@@ -245,7 +245,7 @@ def run_command(run: CommandLine, words: Sequence[str], *, noise: Noise, folder:
     logger = logging.getLogger("geodp")
     logger.addHandler(logged)
     try:
-        with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard), audited_release(noise):
+        with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard), intercept_noise(noise):
             code = run(words)
     finally:
         logger.removeHandler(logged)

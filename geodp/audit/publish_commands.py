@@ -175,6 +175,8 @@ def _positions() -> Iterator[PublishCommand]:
     for kind, cls in plugins("mechanism").items():
         if "cells" not in cls.releases or cls().guarantee().unit is Unit.NOTHING:  # type: ignore[attr-defined]
             continue
+        if cls().window_releases() is not None:  # type: ignore[attr-defined]  # a file is one release, and is refused
+            continue
         for how, (words, changes) in everyone.items():
             expected = ("--mechanism", kind, *box, *words, "--expected-workers", "50")
             every = (*changes, "unusable", "order", "columns")
@@ -188,7 +190,7 @@ def _positions() -> Iterator[PublishCommand]:
                 epsilons=epsilons,
             )
     moved = ("place", "unusable", "columns")
-    for kind, cls in _released_devices().items():
+    for kind, cls in _find_released_devices().items():
         for how, (words, _) in everyone.items():
             reported = ("--mechanism", kind, *box, *words)
             epsilons = _epsilons(cls, 0.002, 0.5)
@@ -202,7 +204,7 @@ def _positions() -> Iterator[PublishCommand]:
             )
 
 
-def _released_devices() -> dict[str, type[Any]]:
+def _find_released_devices() -> dict[str, type[Any]]:
     """Return what reports places by the metre: of the house's own, the one whose reports may be released."""
     known: dict[str, type[Any]] = dict(plugins("device"))
     reports = {
@@ -234,6 +236,8 @@ def _trajectories() -> Iterator[PublishCommand]:
             cap = ("--cap", str(CAP)) if {"cap", "trajectories_per_person"} & set(cls.model_fields) else ()
             for name, update in _updates(cls):
                 words = (*box, *cap, "--method", kind, *_set(update))
+                if cls(**update).guarantee().unit is Unit.PAIR:  # type: ignore[attr-defined]
+                    continue  # bounds no person's total, and is refused
                 single = cls(**update).guarantee().unit is Unit.TRAJECTORY  # type: ignore[attr-defined]
                 changes = (*(("trip",) if single else ()), "person", *anyway)
                 yield PublishCommand(
@@ -250,10 +254,10 @@ def write_public(command: PublishCommand, folder: Path, users: list[str]) -> Non
     """Write the public files that a command is given."""
     if VENUE_LIST in command.public:
         rows = [
-            (f"v{number}", f"{lon}", f"{lat}", "west" if lon < np.mean(REGION[::2]) else "east")
+            (f"v{number}", f"{lon}", f"{lat}", "west" if lon < np.mean(REGION[::2]) else "east", f"kind {number % 2}")
             for number, (lon, lat) in enumerate(venue_places())
         ]
-        _write(folder / VENUE_LIST, [("venue", "lon", "lat", "side"), *rows])
+        _write(folder / VENUE_LIST, [("venue", "lon", "lat", "side", "category"), *rows])
     if USER_LIST in command.public:
         _write(folder / USER_LIST, [("user",), *((name,) for name in users)])
 

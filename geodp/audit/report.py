@@ -21,7 +21,7 @@ def text_of(audit: Audit) -> str:
     pairs = "1 pair" if sampled == 1 else f"{sampled} pairs"
     lines = [
         f"{audit.kind}: {worst.name}" + (f" (the worst of {len(audit.pairs)} pairs)" if len(audit.pairs) > 1 else ""),
-        f"  claimed    ε = {worst.claimed:.4g} at this pair",
+        f"  claimed    ε = {worst.claimed:.4g} " + ("by the scale of its noise" if worst.of_noise else "at this pair"),
         f"  certified  ε ≥ {worst.certified:.4g} ({worst.share:.0%} of the claim; "
         f"{worst.best.test}; {audit.confidence:.6g} confidence over {pairs} and all tests)",
         f"  verdict    {verdict(audit)}",
@@ -46,7 +46,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "samples": audit.samples,
         "confidence": audit.confidence,
         "pairs": [_pair(pair) for pair in audit.pairs if pair.transcript is None],
-        "followed": [_followed(pair) for pair in audit.pairs if pair.transcript is not None],
+        "followed": [_report_followed(pair) for pair in audit.pairs if pair.transcript is not None],
         "not_followed": list(audit.not_followed),
     }
 
@@ -63,7 +63,7 @@ def _pair(pair: PairAudit) -> dict[str, Any]:
     }
 
 
-def _followed(pair: PairAudit) -> dict[str, Any]:
+def _report_followed(pair: PairAudit) -> dict[str, Any]:
     asked = _finite(math.inf if pair.transcript is None else pair.transcript)
     return {"name": pair.name, "claimed": pair.claimed, "asked": asked, "refuted": pair.refuted}
 
@@ -79,10 +79,10 @@ def _transcript_line(audit: Audit) -> list[str]:
         return []
     as_set = followed[0].claimed  # the release as it is set, where nothing else is found
 
-    def telling(pair: PairAudit) -> tuple[bool, bool, float]:
+    def rank_telling(pair: PairAudit) -> tuple[bool, bool, float]:
         return pair.refuted, pair.claimed == as_set, pair.share_asked
 
-    most = max(followed, key=telling)
+    most = max(followed, key=rank_telling)
     if most.transcript == math.inf:
         return [
             f"  followed   {most.name}: the questions, their noise or the output change (or it fails) although all "

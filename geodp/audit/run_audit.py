@@ -206,7 +206,10 @@ class _Game:
             raise UsageError(f"{run.path}: the run has no release of a curator to audit")
         self.section, self.region = scenario.curator, run.region
         self.device = scenario.device.mechanism
+        mechanism = scenario.curator.mechanism
+        self._planned = scenario.release_count()
         self.regular = isinstance(self.releases[0], GridCells) or self._same_coarse_cells()
+        self.regular = self.regular and not mechanism.decides_together  # otherwise trials are not independent
         self.replace = self.releases[0].guarantee.neighbours is Neighbours.REPLACE
         self.crowds = [_Crowd.of(run, index, release) for index, release in enumerate(self.releases)]
 
@@ -225,18 +228,22 @@ class _Game:
         in_x, in_y = np.where(inside, x, other_x), np.where(inside, y, other_y)
         there = np.ones(own.size, dtype=np.bool_) if self.replace else inside
         columns, log_ratio = [], np.zeros(own.size)
-        release: Cells | None = None
+        series, newcomers = self.section.mechanism.begin_series(self._planned), own.size
         for number, crowd in enumerate(self.crowds):
-            report_x, report_y = self._reported(in_x, in_y, rng)
+            report_x, report_y = self._report_places(in_x, in_y, rng)
             people_x, people_y = self._everyone(crowd, report_x[there], report_y[there], rng)
-            release = self._release(
-                earlier=release, number=number, time_s=crowd.time_s, x_m=people_x, y_m=people_y, noise=noise
-            )
+            others = people_x.size - int(np.count_nonzero(there))
+            who = np.concatenate([newcomers + np.arange(others), np.flatnonzero(there)])
+            newcomers += others  # the run does not tell who was where: nobody but the canaries is there twice
+            snapshot = self._take_snapshot(crowd.time_s, people_x, people_y, who)
+            release = series.release(snapshot, noise, number=number)
+            if release is None:
+                continue
             places = [(x, y, 1.0), (other_x, other_y, -1.0)] if self.replace else [(x, y, 1.0)]
             for place_x, place_y, sign in places:
-                cell = _located(release, place_x, place_y)
-                own_report = there & (_located(release, report_x, report_y) == cell)
-                rest = release.count[cell] - (_counted(release, cell, people_x, people_y) - own_report)
+                cell = _locate(release, place_x, place_y)
+                own_report = there & (_locate(release, report_x, report_y) == cell)
+                rest = release.count[cell] - (_count_people(release, cell, people_x, people_y) - own_report)
                 log_ratio += sign * _laplace_log_ratio(rest, release.noise_scale[cell])
                 columns.append(rest)
         return Trials(inside, np.column_stack(columns), log_ratio, x, y)
@@ -264,14 +271,12 @@ class _Game:
         self, crowd: _Crowd, canary_x: Array, canary_y: Array, rng: np.random.Generator
     ) -> tuple[Array, Array]:
         """Return the places that a release is made from: those of the crowd, and of the canaries that are there."""
-        crowd_x, crowd_y = self._reported(crowd.x_m, crowd.y_m, rng)
+        crowd_x, crowd_y = self._report_places(crowd.x_m, crowd.y_m, rng)
         return np.concatenate([crowd_x, canary_x]), np.concatenate([crowd_y, canary_y])
 
-    def _release(
-        self, earlier: Cells | None, number: int, time_s: float, x_m: Array, y_m: Array, noise: Noise
-    ) -> Cells:
-        """Publish one snapshot anew, after the one before it."""
-        snapshot = Snapshot(
+    def _take_snapshot(self, time_s: float, x_m: Array, y_m: Array, who: Ids) -> Snapshot:
+        """Return what one release is made from."""
+        return Snapshot(
             time_s=time_s,
             x_m=x_m,
             y_m=y_m,
@@ -279,10 +284,10 @@ class _Game:
             expected_workers=self.section.expected_workers or 1.0,
             neighbours=Neighbours(self.section.neighbours),
             counts=self.section.counts,
+            who=who,
         )
-        return self.section.mechanism.following(earlier, snapshot, noise, number=number)
 
-    def _reported(self, x_m: Array, y_m: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    def _report_places(self, x_m: Array, y_m: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         return self.device.report(x_m, y_m, rng=rng, region=self.region)
 
 
@@ -308,7 +313,7 @@ def _place(release: Cells, cell: Ids, rng: np.random.Generator) -> tuple[Array, 
     return west + across * (release.east_m[cell] - west), south + along * (release.north_m[cell] - south)
 
 
-def _located(release: Cells, x_m: Array, y_m: Array) -> Ids:
+def _locate(release: Cells, x_m: Array, y_m: Array) -> Ids:
     """Return the cell of each place; directly where cells have no table: then there is one place to look for."""
     if isinstance(release, GridCells | AdaptiveCells | LatticeCells | QuadtreeCells):
         return release.locate(x_m, y_m)
@@ -317,7 +322,7 @@ def _located(release: Cells, x_m: Array, y_m: Array) -> Ids:
     return np.where(inside.any(axis=1), np.argmax(inside, axis=1), -1)
 
 
-def _counted(release: Cells, cell: Ids, x_m: Array, y_m: Array) -> Ids:
+def _count_people(release: Cells, cell: Ids, x_m: Array, y_m: Array) -> Ids:
     """Return how many people truly are in each of the given cells."""
     if isinstance(release, GridCells | AdaptiveCells | LatticeCells | QuadtreeCells):
         everyone = release.locate(x_m, y_m)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.audit.decisions import DecisionsChanged
+from geodp.audit.thresholds import ThresholdsChanged
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase, TranscriptCase
 from geodp.privacy.noise import Noise
@@ -20,6 +21,8 @@ from geodp.privacy.primitives import with_geometric, with_laplace, with_planar_g
 
 _FEWEST_ANSWERS, _MOST_NUMBERS = 1000, 4_000_000
 """Answers that are drawn at least, however many numbers each has; and numbers beyond which no more are drawn."""
+_WHOLE = 0.9
+"""Share of a claim that is as good as all of it."""
 _PILOT = 40
 _DRAWN = 2000
 """Releases that are drawn at most: each is a whole one."""
@@ -54,6 +57,11 @@ class NumbersChanged:
     def parts(self) -> Array:
         """What each number tells by itself."""
         return self._behind_coin(np.abs(self.true - self.other) / self.scale)
+
+    def only(self, at: int) -> NumbersChanged:
+        """Return one of the numbers by itself, without the coin."""
+        one = slice(at, at + 1)
+        return NumbersChanged(self.true[one], self.other[one], self.scale[one], whole=self.whole)
 
     @property
     def shows_bits(self) -> bool:
@@ -112,6 +120,10 @@ class PlacesChanged:
         """What each place tells by itself."""
         return np.asarray(self.step * np.hypot(*(self.true - self.other)))
 
+    def only(self, at: int) -> PlacesChanged:
+        """Return one of the places by itself."""
+        return PlacesChanged(self.true[:, at : at + 1], self.other[:, at : at + 1], self.step)
+
     @property
     def shows_bits(self) -> bool:
         """Whether last bits may tell something: these are whole numbers."""
@@ -152,6 +164,10 @@ class ChoicesChanged:
         """What each choice tells by itself."""
         return np.asarray(np.abs(self.true - self.other).max(axis=-1, initial=0.0))
 
+    def only(self, at: int) -> ChoicesChanged:
+        """Return one of the choices by itself."""
+        return ChoicesChanged(self.true[at : at + 1], self.other[at : at + 1])
+
     @property
     def shows_bits(self) -> bool:
         """Whether last bits may tell something: these are whole numbers."""
@@ -168,7 +184,7 @@ class ChoicesChanged:
         return np.asarray(sum(row[told.astype(np.int64)] for row, told in zip(said, answers.T, strict=True)))
 
 
-Change = NumbersChanged | PlacesChanged | ChoicesChanged | DecisionsChanged
+Change = NumbersChanged | PlacesChanged | ChoicesChanged | DecisionsChanged | ThresholdsChanged
 """What a question hides differently on the two inputs."""
 
 
@@ -181,7 +197,7 @@ def certifiable_share(case: TranscriptCase, changes: Sequence[Change]) -> float:
     return math.sqrt(sum(float((change.parts**2).sum()) for change in changes)) / case.claimed
 
 
-def sampled_answers(case: TranscriptCase, changes: Sequence[Change]) -> AuditCase:
+def sample_answers(case: TranscriptCase, changes: Sequence[Change]) -> AuditCase:
     """Return a followed pair with answers to draw: its questions, with what they hide on either input."""
     ends = np.cumsum([change.columns for change in changes])
 
@@ -203,12 +219,40 @@ def sampled_answers(case: TranscriptCase, changes: Sequence[Change]) -> AuditCas
     )
 
 
-def sampled_release(case: TranscriptCase, noise: Noise) -> AuditCase:
+def sample_noise(changes: Sequence[tuple[TranscriptCase, Change]]) -> list[AuditCase]:
+    """Return, for every sort of noise, the one answer that tells most, against what noise of its scale may tell.
+
+    Where a release asks many things, no pair may spend all that is claimed, or only in answers that hardly ever agree:
+    then samples of all answers together cannot say that the noise is too small. One answer can. (Where an
+    answer spends all that is claimed, it is sampled as it is.)
+
+    Parameters
+    ----------
+    changes
+        What differs, with the pairs in which it does.
+    """
+    found: dict[tuple[type, bool], tuple[tuple[float, bool], AuditCase]] = {}
+    whole: set[tuple[type, bool]] = set()
+    for case, change in changes:
+        if isinstance(change, DecisionsChanged | ThresholdsChanged) or not change.parts.size:
+            continue
+        alone = change.only(int(np.argmax(change.parts)))
+        sort = type(alone), isinstance(alone, NumbersChanged) and alone.whole
+        rank = round(alone.cost, 6), alone.shows_bits
+        if alone.cost >= _WHOLE * case.claimed:
+            whole.add(sort)
+        elif alone.cost > 0 and (sort not in found or rank > found[sort][0]):
+            answers = sample_answers(replace(case, claimed=alone.cost), [alone])
+            found[sort] = rank, replace(answers, name=f"the noise of one answer: {case.name}", of_noise=True)
+    return [case for sort, (_, case) in found.items() if sort not in whole]
+
+
+def sample_release(case: TranscriptCase, noise: Noise) -> AuditCase:
     """Return the pair with one number to look at: the one that tells the inputs apart best in a few releases.
 
     A few releases on either input choose the number and the side that speaks for the person; the audit draws new ones.
     """
-    pilot = [_released(case, noise, present, _PILOT) for present in (True, False)]
+    pilot = [_release_rows(case, noise, present, _PILOT) for present in (True, False)]
     size = min(table.shape[1] for table in pilot)
     with_, without = (table[:, :size] for table in pilot)
     apart = with_.mean(axis=0) - without.mean(axis=0)
@@ -217,7 +261,7 @@ def sampled_release(case: TranscriptCase, noise: Noise) -> AuditCase:
     sign = 1.0 if not size or apart[best] >= 0 else -1.0
 
     def draw(noise: Noise, present: bool, samples: int) -> Array:
-        return _released(case, noise, present, samples, column=best)[:, 0]
+        return _release_rows(case, noise, present, samples, column=best)[:, 0]
 
     middle = float((with_[:, best].mean() + without[:, best].mean()) / 2) if size else 0.0
     return AuditCase(
@@ -225,7 +269,7 @@ def sampled_release(case: TranscriptCase, noise: Noise) -> AuditCase:
     )
 
 
-def _released(case: TranscriptCase, noise: Noise, present: bool, times: int, column: int | None = None) -> Array:
+def _release_rows(case: TranscriptCase, noise: Noise, present: bool, times: int, column: int | None = None) -> Array:
     """Return releases as rows of numbers, as long as the shortest; texts are left out."""
     rows = [_numbers(case.release(noise, present)) for _ in range(times)]
     if column is not None:

@@ -119,11 +119,11 @@ def estimate_server_view(
     view = np.column_stack([trials.log_ratio, outcomes])
     quiet = ~named
     alpha = (1 - confidence) / 3  # three bounds are printed side by side
-    whole = _certified(view[inside], view[~inside], said[inside], said[~inside], alpha)
+    whole = _certify(view[inside], view[~inside], said[inside], said[~inside], alpha)
     unnamed = inside & quiet
-    unnamed_view = _certified(view[unnamed], view[~inside], said[unnamed], said[~inside], alpha)
+    unnamed_view = _certify(view[unnamed], view[~inside], said[unnamed], said[~inside], alpha)
     released = trials.log_ratio
-    alone = _certified(released[inside], released[~inside], released[inside], released[~inside], alpha)
+    alone = _certify(released[inside], released[~inside], released[inside], released[~inside], alpha)
     evidence = np.abs(outcomes[quiet])
     return ServerViewEstimate(
         name=str(run.manifest.get("name", run.path.name)),
@@ -143,7 +143,7 @@ def estimate_server_view(
     )
 
 
-def _certified(with_: Array, without: Array, scores: Array, other_scores: Array, alpha: float) -> float:
+def _certify(with_: Array, without: Array, scores: Array, other_scores: Array, alpha: float) -> float:
     samples = PairSamples(with_, without, (scores, other_scores), threshold=1.0)
     findings, _ = samples.findings(alpha=alpha)
     return max(finding.certified for finding in findings)
@@ -168,7 +168,7 @@ def _assumptions(run: RunFolder, *, central: bool) -> str:
         parts.append("every posted task within reach counts as looked at, which overstates the outcomes")
     if "most_recipients" in run.offers and run.offers["most_recipients"].notna().any():
         parts.append("those asked under a maximum number of recipients are taken to be alike, all rounds together")
-    if addressed(run).any():
+    if find_addressed(run).any():
         parts.append("offers to phones by name are left out")
     if not central:
         parts.append("phones' own reports are left out: they hide the place, not the person; see the metric account")
@@ -205,7 +205,7 @@ class DecidedOffers:
         import pandas as pd
 
         offers = run.offers
-        made = offers[(offers["unreachable"].fillna("") == "") & ~addressed(run)]
+        made = offers[(offers["unreachable"].fillna("") == "") & ~find_addressed(run)]
         made = made.sort_values(["task", "round"], kind="stable")
         last = made.drop_duplicates("task", keep="last").set_index("task")
         decided = run.tasks.index[run.tasks["outcome"].isin(["success", "failure"])]
@@ -237,7 +237,7 @@ class DecidedOffers:
             displaced=cap.displaced,
         )
 
-    def _reached(self, x_m: Array, y_m: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array]:
+    def find_reached(self, x_m: Array, y_m: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array]:
         """Return which offer reaches which canary, and at what distance."""
         if self.regions is None:
             return range_join(x_m, y_m, self.x_m, self.y_m, self.radius_m)
@@ -255,7 +255,7 @@ class DecidedOffers:
         Returns what the outcomes say for "in", in nats (infinite for a canary who was picked: the server has her name),
         and who was picked.
         """
-        offer, canary, distance = self._reached(x_m, y_m)
+        offer, canary, distance = self.find_reached(x_m, y_m)
         chance = self.acceptance.probability(self.reward[offer], distance)
         nobody, share = self.nobody[offer], self.share[offer]
         asked = 1.0 if self.asked_share is None else self.asked_share[offer]
@@ -317,7 +317,7 @@ def _regions(offers: pd.DataFrame) -> tuple[Array, ...]:
     return tuple(np.asarray(region, dtype=np.float64).reshape(-1, 4) for region in offers["region"])
 
 
-def addressed(run: RunFolder) -> npt.NDArray[np.bool_]:
+def find_addressed(run: RunFolder) -> npt.NDArray[np.bool_]:
     """Tell which offers went to phones by name: one more phone in the circle would not have been asked."""
     offers = run.offers
     if "recipients" not in offers:

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from geodp.audit.decisions import YES, DecisionsChanged, Step
 from geodp.audit.sampled import Change, ChoicesChanged, NumbersChanged, PlacesChanged
+from geodp.audit.thresholds import ThresholdsChanged, ThresholdTests
 from geodp.errors import GeodpError
-from geodp.privacy.noise import Array, Integers, Noise, checked_logits
+from geodp.privacy.noise import Array, Integers, Noise, ThresholdLaw, check_logits
 from geodp.privacy.primitives import (
     planar_geometric_offsets,
 )
@@ -25,8 +26,8 @@ class Question:
 
     what: str
     true: Any
-    """True numbers (laplace, geometric, planar), log-probabilities (choose, series), laws by bag (bags), nothing
-    (uniform)."""
+    """True numbers (laplace, geometric, planar), log-probabilities (choose, series), laws by bag (bags), values
+    (thresholds), nothing (uniform)."""
     scale: npt.NDArray[Any]
     """Scale of the noise: it must not change with the data."""
     answer: Any
@@ -44,7 +45,7 @@ class _NotFollowed(CannotFollow, AttributeError):
     """So that whoever asks whether there is such a thing is told no."""
 
 
-class _Followed:
+class _FollowedRun:
     """Noise that is told what it hides, so that it can give the answers itself."""
 
     def __init__(self, *, releasable: bool, mode: str) -> None:
@@ -68,30 +69,32 @@ class _Followed:
         raise AttributeError(name)
 
 
-class Overheard(_Followed):
+class Overheard(_FollowedRun):
     """Passes questions on to real noise, and notes them with their answers."""
 
     def __init__(self, source: Noise) -> None:
         super().__init__(releasable=source.releasable, mode=source.mode)
         self.asked: list[Question] = []
         self._source = source
+        self._hidden: dict[int, float] = {}
+        """Noisy thresholds that were asked about, by their serial numbers."""
 
     def laplace_answer(self, values: npt.NDArray[Any], scale: npt.ArrayLike, taken_with: float = 1.0) -> Array:  # noqa: ARG002
         """Answer with Laplace noise."""
         wide = np.broadcast_to(np.asarray(scale, dtype=np.float64), values.shape)
         drawn = self._source.laplace(wide.reshape(-1), values.size).reshape(values.shape)
-        return np.asarray(self._noted("laplace", np.array(values, dtype=np.float64), wide, values + drawn))
+        return np.asarray(self._note_question("laplace", np.array(values, dtype=np.float64), wide, values + drawn))
 
     def geometric_answer(self, values: Integers, scale: float) -> Integers:
         """Answer with two-sided geometric noise."""
         answer = values + self._source.geometric(scale, values.size).reshape(values.shape)
-        return np.asarray(self._noted("geometric", np.array(values), np.array(scale), answer))
+        return np.asarray(self._note_question("geometric", np.array(values), np.array(scale), answer))
 
     def planar_answer(self, column: Array, row: Array, *, epsilon_per_m: float, cell_m: float) -> tuple[Array, Array]:
         """Answer with planar geometric noise."""
         east, north = planar_geometric_offsets(column.size, epsilon_per_m, cell_m, self._source)
         true = np.stack([column, row])
-        moved = self._noted(
+        moved = self._note_question(
             "planar", true, np.array(epsilon_per_m * cell_m), true + np.stack([east, north]).reshape(true.shape)
         )
         return moved[0], moved[1]
@@ -99,7 +102,7 @@ class Overheard(_Followed):
     def choose(self, logits: npt.ArrayLike, size: int | None = None) -> Integers:
         """Choose by the logits."""
         answer = self._source.choose(logits, size)
-        return np.asarray(self._noted("choose", _log_probabilities(logits), np.ones(1), answer))
+        return np.asarray(self._note_question("choose", _log_probabilities(logits), np.ones(1), answer))
 
     def bags_answer(self, groups: Iterable[tuple[Array, Integers]], bag: Integers) -> Integers:
         """Choose for every slot, and note what came out of every bag, in no order."""
@@ -108,26 +111,36 @@ class Overheard(_Followed):
         for logits, slots in laws:
             chosen[slots] = self._source.choose(logits, slots.size)
         order = np.lexsort((chosen, bag))
-        self._noted("bags", _laws_by_bag(laws, bag), np.ones(1), (bag[order], chosen[order]))
+        self._note_question("bags", _laws_by_bag(laws, bag), np.ones(1), (bag[order], chosen[order]))
         return chosen
 
     def series_answer(self, logits: Array, after: Integers | None) -> Integers:
         """Decide by the logits, and note which decision each follows."""
         place = np.full(len(logits), -1) if after is None else after
         answer = self._source.choose(logits) if len(logits) else np.empty(0, dtype=np.int64)
-        return np.asarray(self._noted("series", _log_probabilities(logits), np.array(place), answer))
+        return np.asarray(self._note_question("series", _log_probabilities(logits), np.array(place), answer))
+
+    def threshold_answer(self, values: Array, serial: Integers, law: ThresholdLaw) -> npt.NDArray[np.bool_]:
+        """Hold values against thresholds, which are drawn when they are first asked about."""
+        new = [number for number in serial.tolist() if number not in self._hidden]
+        drawn = law.threshold + self._source.laplace(law.threshold_scale, len(new))
+        self._hidden.update(zip(new, drawn.tolist(), strict=True))
+        hidden = np.array([self._hidden[number] for number in serial.tolist()])
+        answer = values + self._source.laplace(law.test_scale, values.size) < hidden
+        place = _as_numbers(serial, law)
+        return np.asarray(self._note_question("thresholds", np.array(values, dtype=np.float64), place, answer))
 
     def uniform(self, size: int) -> Array:
         """Draw numbers that nothing depends on yet."""
-        return np.asarray(self._noted("uniform", np.empty(0), np.ones(1), self._source.uniform(size)))
+        return np.asarray(self._note_question("uniform", np.empty(0), np.ones(1), self._source.uniform(size)))
 
-    def _noted(self, what: str, true: Any, scale: npt.NDArray[Any], answer: Any) -> Any:
+    def _note_question(self, what: str, true: Any, scale: npt.NDArray[Any], answer: Any) -> Any:
         kept = answer if isinstance(answer, tuple) else answer.copy()  # the asker may change its own in place
         self.asked.append(Question(what, true, scale, kept))
         return answer
 
 
-class Retold(_Followed):
+class Retold(_FollowedRun):
     """Gives the answers of an earlier run, and notes how far they tell the two inputs apart."""
 
     def __init__(self, first: Overheard) -> None:
@@ -141,6 +154,7 @@ class Retold(_Followed):
         """Of every question: whether it hides something, as far as these two inputs tell."""
         self._left = list(first.asked)
         self._series: list[list[Step]] = []
+        self._tested: list[ThresholdTests] = []
         self._yes = np.empty(0, dtype=np.bool_)
         """Which decisions of the step before may be followed by others."""
 
@@ -148,7 +162,12 @@ class Retold(_Followed):
     def told(self) -> tuple[Change, ...]:
         """All that differs between the inputs; decisions that follow one another are one."""
         series = (DecisionsChanged.along(steps) for steps in self._series)
-        return (*self.changes, *(change for change in series if change is not None))
+        hidden = ThresholdsChanged.among(self._tested)
+        return (
+            *self.changes,
+            *(change for change in series if change is not None),
+            *([] if hidden is None else [hidden]),
+        )
 
     @property
     def spent(self) -> float:
@@ -233,6 +252,13 @@ class Retold(_Followed):
         self._yes = np.asarray(earlier.answer == YES)
         return np.array(earlier.answer)
 
+    def threshold_answer(self, values: Array, serial: Integers, law: ThresholdLaw) -> npt.NDArray[np.bool_]:
+        """Answer as before."""
+        earlier = self._earlier("thresholds", values.shape, _as_numbers(serial, law))
+        self.hid.append(True)
+        self._tested.append(ThresholdTests(law, np.array(serial), earlier.true, np.array(values), earlier.answer))
+        return np.array(earlier.answer)
+
     def _note_laws(self, before: Array, now: Array) -> None:
         at = (before != now).any(axis=-1)
         if at.any():
@@ -305,6 +331,11 @@ class Redrawn(Retold):
         return ("paid" if hides else sort) in self._anew
 
 
+def _as_numbers(serial: Integers, law: ThresholdLaw) -> Array:
+    """Return which thresholds are asked about, and their law, as numbers that must not change with the data."""
+    return np.array([law.threshold, law.threshold_scale, law.test_scale, *serial.tolist()])
+
+
 def _laws_by_bag(groups: Sequence[tuple[Array, Integers]], bag: Integers) -> dict[int, Counter[bytes]]:
     """Return how many slots of every bag choose by which law (its log-probabilities as bytes)."""
     found: dict[int, Counter[bytes]] = {int(number): Counter() for number in np.unique(bag)}
@@ -316,6 +347,6 @@ def _laws_by_bag(groups: Sequence[tuple[Array, Integers]], bag: Integers) -> dic
 
 
 def _log_probabilities(logits: npt.ArrayLike) -> Array:
-    table = checked_logits(logits)
+    table = check_logits(logits)
     table = table - table.max(axis=-1, keepdims=True)
     return np.asarray(table - np.log(np.exp(table).sum(axis=-1, keepdims=True)))

@@ -60,6 +60,8 @@ class AuditCase:
     the two places; default: the outputs themselves."""
     most: int | None = None
     """No more outputs than this are drawn (None: as many as asked for)."""
+    of_noise: bool = False
+    """Whether it is about the noise of one answer: `claimed` is then what noise of its scale may tell."""
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ class Ledger:
     def __post_init__(self) -> None:
         common = Allowance(self.budget_epsilon, self.per, self.window_s, self.midnight_s)
         stated = {**dict.fromkeys(Account, common), Account.INTERACTION: Allowance(), **self.budgets}
-        self._accounts = {account: _spending(stated[account]) for account in Account}
+        self._accounts = {account: _make_spending(stated[account]) for account in Account}
         self._neighbours: dict[Account, str] = {}
         self._delta = 0.0
         for row in self.charges:
@@ -242,7 +242,7 @@ class Ledger:
         span = ALWAYS if time_s is None else (-math.inf, time_s)
         return as_float(self._accounts[account].total(span, _only(person)))
 
-    def remaining(
+    def find_remaining(
         self,
         account: Account = Account.CENTRAL,
         *,
@@ -396,6 +396,6 @@ def _per_person(guarantee: Guarantee, cap: int | None) -> Guarantee:
     return guarantee
 
 
-def _spending(allowed: float | Allowance) -> Spending:
+def _make_spending(allowed: float | Allowance) -> Spending:
     allowance = allowed if isinstance(allowed, Allowance) else Allowance(allowed)
     return Spending(allowance.epsilon, allowance.window)

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from geodp.errors import NotReleasable, UsageError
+from geodp.errors import NotReleasable, UsageError, answer_old_names
 from geodp.model import did_you_mean
 
 Array = npt.NDArray[np.float64]
@@ -75,6 +75,18 @@ class Noise(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class ThresholdLaw:
+    """The public law of hidden thresholds and of the tests against them."""
+
+    threshold: float
+    """What noise is added to."""
+    threshold_scale: float
+    """Laplace scale of a threshold's noise, drawn once."""
+    test_scale: float
+    """Laplace scale of every test's noise."""
+
+
 @runtime_checkable
 class AnsweringNoise(Protocol):
     """Noise of an auditor: it is told what it hides, and gives the answer itself."""
@@ -102,6 +114,10 @@ class AnsweringNoise(Protocol):
         """Return no (0) or yes (1) for every row; each follows a yes of the question before, or (-1, None) nothing."""
         ...
 
+    def threshold_answer(self, values: Array, serial: Integers, law: ThresholdLaw) -> npt.NDArray[np.bool_]:
+        """Tell which values are, with noise, below hidden noisy thresholds; one `serial` number is one threshold."""
+        ...
+
 
 @dataclass(frozen=True)
 class SimulatedNoise:
@@ -113,7 +129,7 @@ class SimulatedNoise:
 
     def laplace(self, scale: npt.ArrayLike, size: int) -> Array:
         """Draw Laplace noise from the seeded generator."""
-        return self.rng.laplace(0.0, checked_scale(scale), size)
+        return self.rng.laplace(0.0, check_scale(scale), size)
 
     def geometric(self, scale: npt.ArrayLike, size: int) -> Integers:
         """Draw two-sided geometric noise from the seeded generator.
@@ -121,13 +137,13 @@ class SimulatedNoise:
         The floor of an exponential with mean b is geometric with ratio exp(-1/b); the difference of two of them is
         the discrete Laplace.
         """
-        wide = checked_scale(scale)
+        wide = check_scale(scale)
         first, second = (np.floor(self.rng.standard_exponential(size) * wide) for _ in range(2))
         return (first - second).astype(np.int64)
 
     def gaussian(self, scale: npt.ArrayLike, size: int) -> Array:
         """Draw Gaussian noise from the seeded generator."""
-        return self.rng.normal(0.0, checked_scale(scale), size)
+        return self.rng.normal(0.0, check_scale(scale), size)
 
     def uniform(self, size: int) -> Array:
         """Draw uniforms from the seeded generator."""
@@ -135,7 +151,7 @@ class SimulatedNoise:
 
     def choose(self, logits: npt.ArrayLike, size: int | None = None) -> Integers:
         """Choose by inverting the cumulative weights: one cumulative sum for shared logits."""
-        table = checked_logits(logits)
+        table = check_logits(logits)
         weight = np.cumsum(np.exp(table - table.max(axis=-1, keepdims=True)), axis=-1)
         if table.ndim == 1:
             target = self.rng.random(1 if size is None else size) * weight[-1]
@@ -183,7 +199,7 @@ _audited: ContextVar[Noise | None] = ContextVar("noise of an auditor", default=N
 
 
 @contextmanager
-def audited_release(noise: Noise) -> Iterator[None]:
+def intercept_noise(noise: Noise) -> Iterator[None]:
     """Let an auditor answer the questions of releases in this block: what comes out must be thrown away."""
     token = _audited.set(noise)
     try:
@@ -220,7 +236,7 @@ def require_releasable(noise: Noise, what: str) -> None:
         )
 
 
-def checked_scale(scale: npt.ArrayLike) -> Array:
+def check_scale(scale: npt.ArrayLike) -> Array:
     """Return a noise scale as an array, or refuse it before anything is drawn."""
     values = np.asarray(scale, dtype=np.float64)
     if not (np.isfinite(values).all() and (values > 0).all()):
@@ -228,7 +244,7 @@ def checked_scale(scale: npt.ArrayLike) -> Array:
     return values
 
 
-def checked_logits(logits: npt.ArrayLike) -> Array:
+def check_logits(logits: npt.ArrayLike) -> Array:
     """Return logits as one row or a matrix, or refuse them before anything is drawn."""
     values = np.asarray(logits, dtype=np.float64)
     if values.ndim not in (1, 2) or values.shape[-1] == 0:
@@ -236,3 +252,10 @@ def checked_logits(logits: npt.ArrayLike) -> Array:
     if not np.isfinite(values).all():
         raise UsageError("choosing needs finite scores: some are NaN or infinite")
     return values
+
+
+if not TYPE_CHECKING:
+    __getattr__ = answer_old_names(
+        __name__,
+        {"audited_release": "intercept_noise", "checked_logits": "check_logits", "checked_scale": "check_scale"},
+    )

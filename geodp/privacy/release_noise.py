@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import UsageError
-from geodp.privacy.noise import Array, Integers, checked_logits, checked_scale
+from geodp.privacy.noise import Array, Integers, check_logits, check_scale
 
 LATTICE_BITS = 20
 """The lattice step is at most 2^-20 of the scale: distribution functions differ by less than 2^-21."""
@@ -63,7 +63,7 @@ class ReleaseNoise:
 
     def geometric(self, scale: npt.ArrayLike, size: int) -> Integers:
         """Draw exact two-sided geometric noise."""
-        wide = checked_scale(scale)
+        wide = check_scale(scale)
         noise = np.empty(size, dtype=np.int64)
         for value, where in _by_value(wide, size):
             noise[where] = _draw(self._laplace_measurement(value), where.size)
@@ -81,7 +81,7 @@ class ReleaseNoise:
 
     def choose(self, logits: npt.ArrayLike, size: int | None = None) -> Integers:
         """Choose by rejection with exact coins, or by exact report-noisy-max with Gumbel noise: the same law."""
-        table = checked_logits(logits)
+        table = check_logits(logits)
         if table.ndim == 1 and float(np.ptp(table)) < _WIDE and acceptance(table) > WORTH:
             return exact_choice(table, 1 if size is None else size)
         dp = self._dp
@@ -92,7 +92,7 @@ class ReleaseNoise:
         return np.array([select(row.tolist()) for row in table], dtype=np.int64)
 
     def _on_lattice(self, measurement: Any, scale: npt.ArrayLike, size: int) -> Array:
-        wide = checked_scale(scale)
+        wide = check_scale(scale)
         noise = np.empty(size, dtype=np.float64)
         for value, where in _by_value(wide, size):
             step = lattice_step(value)

@@ -58,7 +58,7 @@ class Window:
         if self.length_s is not None:
             length = self.length_s
             highs = {other for other in begins if begin < other < end + length and other - length < end}
-            return [_ending_at(high, length) for high in sorted({begin, *highs})]
+            return [_end_window_at(high, length) for high in sorted({begin, *highs})]
         if self.per_day:
             days = {self._day(begin), *(self._day(other) for other in begins if other > begin)}
             return sorted(day for day in days if day[0] < end)
@@ -71,7 +71,7 @@ class Window:
         return (math.nextafter(start, -math.inf), math.nextafter(start + DAY_S, -math.inf))
 
 
-def _ending_at(high: float, length_s: float) -> Span:
+def _end_window_at(high: float, length_s: float) -> Span:
     """Return the window up to a time; it holds that time, however short it is."""
     return (min(high - length_s, math.nextafter(high, -math.inf)), high)
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from geodp.errors import UsageError
+from geodp.errors import OldMethod, UsageError
 
 
 class Unit(StrEnum):
@@ -31,6 +31,8 @@ class Unit(StrEnum):
     """One trip."""
     ITEM = "item"
     """One entry of one person's vector."""
+    PAIR = "pair"
+    """Whether one pair of people met."""
     POINT = "point"
     """One reported place, in a metric (geo-indistinguishability): epsilon is per metre."""
     NOTHING = "nothing"
@@ -75,6 +77,7 @@ _HIDDEN = {
     Unit.EVENT: "one visit",
     Unit.TRAJECTORY: "one trip",
     Unit.ITEM: "one item of one person's history",
+    Unit.PAIR: "whether one pair of people met",
     Unit.POINT: "one reported place",
 }
 
@@ -122,12 +125,16 @@ class Guarantee:
     """Whether a phone repeats its answer in a cell where it has reported before: returning then shows."""
     emptied: bool = False
     """Whether names show: the change is then a record that is emptied, not a person who is added or removed."""
+    window: int = 1
+    """Over how many consecutive releases a promise about positions holds together (w-event privacy)."""
 
     def __post_init__(self) -> None:
         if self.unit is not Unit.NOTHING and not (math.isfinite(self.epsilon) and self.epsilon >= 0):
             raise ValueError(f"a guarantee needs a finite epsilon of at least 0, got {self.epsilon}")
         if not 0 <= self.delta < 1:
             raise ValueError(f"a guarantee needs 0 <= delta < 1, got {self.delta}")
+        if self.window < 1 or (self.window > 1 and self.unit is not Unit.SNAPSHOT):
+            raise ValueError(f"a window is of one release or more, of positions, got {self.window} of '{self.unit}'")
         if not self.holds and not self.why_not:
             raise ValueError("a guarantee that does not hold must say why not")
         if self.unit is Unit.POINT and not self.metric:
@@ -167,9 +174,40 @@ class Guarantee:
             return self
         if self.unit not in (Unit.EVENT, Unit.TRAJECTORY, Unit.ITEM, Unit.SNAPSHOT):
             raise UsageError(f"a promise about '{self.unit}' does not become one about users by a cap")
-        # Group privacy: cap steps of epsilon; each step's delta is inflated by the steps after it.
-        steps = math.expm1(cap * self.epsilon) / math.expm1(self.epsilon) if self.delta else 0.0
-        return self._weaker(unit=Unit.USER, epsilon=times(self.epsilon, cap), delta=self.delta * steps)
+        return self._weaker(unit=Unit.USER, window=1, **self._group_budget(cap))
+
+    def for_group(self, people: int) -> Guarantee:
+        """Return the promise about so many people together: what they have in common is told by each of them.
+
+        Parameters
+        ----------
+        people
+            How many there are at most, a public number.
+
+        Returns
+        -------
+        Guarantee
+            The same promise at `people` times the epsilon.
+
+        Raises
+        ------
+        UsageError
+            If the number is not a whole one of at least 1.
+
+        Examples
+        --------
+        >>> from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+        >>> Guarantee(0.1, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL).for_group(3).epsilon
+        0.3
+        """
+        if isinstance(people, bool) or not isinstance(people, int) or people < 1:
+            raise UsageError(f"a group has a whole number of people, at least 1, got {people!r}")
+        return self if self.unit is Unit.NOTHING else self._weaker(**self._group_budget(people))
+
+    def _group_budget(self, steps: int) -> dict[str, float]:
+        """Return epsilon and delta of so many changes, one after the other: later ones inflate earlier deltas."""
+        inflated = math.expm1(steps * self.epsilon) / math.expm1(self.epsilon) if self.delta else 0.0
+        return {"epsilon": times(self.epsilon, steps), "delta": self.delta * inflated}
 
     def for_replacement(self) -> Guarantee:
         """Return the promise when the change is a replacement: removing and adding, hence twice the epsilon.
@@ -183,7 +221,7 @@ class Guarantee:
         delta = self.delta * (1 + math.exp(self.epsilon)) if self.delta else 0.0
         return self._weaker(neighbours=Neighbours.REPLACE, epsilon=times(self.epsilon, 2), delta=delta)
 
-    def repeated(self, count: int) -> Guarantee:
+    def repeat(self, count: int) -> Guarantee:
         """Return the promise of `count` independent releases or reports together: costs add up.
 
         For reported places this is per metre of the largest distance between the two tracks at any one report.
@@ -193,6 +231,8 @@ class Guarantee:
         if self.unit is Unit.NOTHING:
             return self
         return self._weaker(epsilon=times(self.epsilon, count), delta=self.delta * count)
+
+    repeated = OldMethod("repeat")
 
     def _weaker(self, **changes: Any) -> Guarantee:
         if changes.get("delta", 0.0) >= 1:
@@ -218,7 +258,7 @@ class Guarantee:
         """
         if self.unit is not Unit.POINT or not self.holds:
             return ""
-        total = self.repeated(count)
+        total = self.repeat(count)
         bound = f"change the odds by a factor of at most {total._metric_bound()}"
         apart = "d metres" if self.metric == _CROW else "d metres in that metric"
         cost = f"{whose} together cost ε = {total.epsilon:.6g} per metre"
@@ -256,8 +296,12 @@ class Guarantee:
         if self.emptied:
             change = f"{'emptying it' if self.unit is Unit.USER else change} (the person's name stays)"
         whom = " but a trusted curator" if self.trust is Trust.CENTRAL else ", with no trusted party"
+        hidden = _HIDDEN[self.unit]
+        if self.window > 1:
+            hidden = f"one worker's positions in any {self.window} consecutive releases"
+            change = change.replace("it", "them")
         text = (
-            f"Hides {_HIDDEN[self.unit]} from everyone{whom}: {change} changes the odds of any output "
+            f"Hides {hidden} from everyone{whom}: {change} changes the odds of any output "
             f"by a factor of at most e^ε, {budget}"
         )
         if self.delta:
@@ -293,6 +337,33 @@ def both_relations(epsilon: float, neighbours: str) -> str:
     if neighbours == Neighbours.ADD_REMOVE:
         return f"{short_decimal(epsilon)} (add/remove), {short_decimal(2 * epsilon)} (replace)"
     return f"{short_decimal(epsilon)} ({neighbours})"
+
+
+STRONG_UP_TO, MODERATE_UP_TO = 1.0, 10.0
+
+
+def name_strength(epsilon: float) -> str:
+    """Say in a word what an epsilon is worth to one person.
+
+    Parameters
+    ----------
+    epsilon
+        All that is spent on the person, not one release's share.
+
+    Returns
+    -------
+    str
+        `strong` (at most 1), `moderate` (at most 10), `weak` (above), `none` (infinite).
+
+    Examples
+    --------
+    >>> from geodp.public.guarantee import name_strength
+    >>> name_strength(0.9), name_strength(4), name_strength(31)
+    ('strong', 'moderate', 'weak')
+    """
+    if not math.isfinite(epsilon):
+        return "none"
+    return "strong" if epsilon <= STRONG_UP_TO else "moderate" if epsilon <= MODERATE_UP_TO else "weak"
 
 
 def short_decimal(value: float) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from geodp.errors import DataError
+from geodp.errors import DataError, OldMethod
 from geodp.geometry import Array
 
 _SLACK = 1e-9  # in cells: a line on an edge lies on it, whatever rounding says
@@ -35,16 +35,18 @@ class Lattice:
 
     def index(self, place_m: npt.ArrayLike, axis: int) -> Array:
         """Return the whole number of the nearest lattice line (as doubles), inside the box when there is one."""
-        return self.clamped(self.nearest(place_m), axis)
+        return self.clamp(self.nearest(place_m), axis)
 
     def nearest(self, place_m: npt.ArrayLike) -> Array:
         """Return the number of the nearest line; half is rounded up, since half to even makes cells uneven."""
         return np.floor(np.asarray(place_m, dtype=np.float64) / self.cell_m + 0.5)
 
-    def clamped(self, index: npt.ArrayLike, axis: int) -> Array:
+    def clamp(self, index: npt.ArrayLike, axis: int) -> Array:
         """Move line numbers outside the box to its outermost line."""
         lowest, highest = self.limits(axis)
         return np.clip(np.asarray(index, dtype=np.float64), lowest, highest)
+
+    clamped = OldMethod("clamp")
 
     def limits(self, axis: int) -> tuple[float, float]:
         """Return the first and the last line inside the box."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
+from geodp.errors import OldMethod, answer_old_names
 from geodp.public.events import Reason
 
 Rectangle = tuple[float, float, float, float]
@@ -55,7 +57,7 @@ class Circle:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class GeocastRegion:
     """Everyone inside some rectangles."""
 
     rectangles: tuple[Rectangle, ...]
@@ -96,7 +98,7 @@ class Offer:
 
     task: int
     reward: float = 0.0
-    target: Circle | Region | Named | None = None
+    target: Circle | GeocastRegion | Named | None = None
     """Whom to ask; None: nobody, for the reason in `unreachable`."""
     planned_success: float = math.nan
     """Probability of acceptance that the server's own model expects from this offer."""
@@ -130,9 +132,11 @@ class Offer:
             raise ValueError("shares of phones grow from round to round, up to 1")
 
     @classmethod
-    def refused(cls, task: Task, reason: Reason) -> Offer:
+    def refuse(cls, task: Task, reason: Reason) -> Offer:
         """Return the answer for a task that nothing is planned for."""
         return cls(task.task, planned_success=0.0, expected_workers=0.0, unreachable=reason)
+
+    refused = OldMethod("refuse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +150,7 @@ class Answer:
     winners: tuple[str, ...]
     """Empty: nobody."""
     time_s: float
+
+
+if not TYPE_CHECKING:
+    __getattr__ = answer_old_names(__name__, {"Region": "GeocastRegion"})

@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from geodp.errors import answer_old_names
 from geodp.geometry import Array
 
 _CHUNK = 20_000
@@ -65,7 +67,7 @@ def _below(a: Array, b: Array) -> Array:
     return value
 
 
-def signed_edges(low: Array, high: Array) -> tuple[Array, Array]:
+def sign_edges(low: Array, high: Array) -> tuple[Array, Array]:
     """Return (|edge|, sign) of the tails whose sum is the probability of an interval, stacked on the first axis.
 
     P(low < X < high) is tail(low) - tail(high) right of 0, the mirror image left of it, and
@@ -81,8 +83,8 @@ def rectangle(west: npt.ArrayLike, south: npt.ArrayLike, east: npt.ArrayLike, no
     """Return the probability of rectangles (edges relative to the centre, infinity allowed), elementwise."""
     edges = [np.asarray(edge, dtype=np.float64) for edge in (west, south, east, north)]
     left, low, right, high = np.broadcast_arrays(*edges)
-    x, x_sign = signed_edges(left, right)
-    y, y_sign = signed_edges(low, high)
+    x, x_sign = sign_edges(left, right)
+    y, y_sign = sign_edges(low, high)
     total: Array = np.zeros(left.shape)
     for i in range(3):
         for j in range(3):
@@ -94,8 +96,8 @@ def rectangle(west: npt.ArrayLike, south: npt.ArrayLike, east: npt.ArrayLike, no
 
 def rectangles_outer(x_low: Array, x_high: Array, y_low: Array, y_high: Array) -> Array:
     """Return P(x interval i, y interval j) for every pair (i, j); quadrants are shared between intervals."""
-    x, x_sign = signed_edges(x_low, x_high)
-    y, y_sign = signed_edges(y_low, y_high)
+    x, x_sign = sign_edges(x_low, x_high)
+    y, y_sign = sign_edges(y_low, y_high)
     x_edge, x_at = _distinct(x)
     y_edge, y_at = _distinct(y)
     table = quadrant(x_edge[:, None], y_edge[None, :])
@@ -200,8 +202,8 @@ class PlanarGeometricLaw:
         value = self.probability(np.where(single, left + 0.5, 0.0), np.where(single, low + 0.5, 0.0))
         if not single.all():
             rest = ~single
-            x, x_sign = signed_edges(left[rest], right[rest])
-            y, y_sign = signed_edges(low[rest], high[rest])
+            x, x_sign = sign_edges(left[rest], right[rest])
+            y, y_sign = sign_edges(low[rest], high[rest])
             tails = self._tails(max(_largest(x), _largest(y)))
             x_at, y_at = _place(x, len(tails)), _place(y, len(tails))
             pairs = [(i, j) for i in range(3) for j in range(3)]
@@ -211,8 +213,8 @@ class PlanarGeometricLaw:
 
     def rectangles_outer(self, x_low: Array, x_high: Array, y_low: Array, y_high: Array) -> Array:
         """Return P(x interval i, y interval j) for every pair of intervals with half-integer ends."""
-        x, x_sign = signed_edges(x_low, x_high)
-        y, y_sign = signed_edges(y_low, y_high)
+        x, x_sign = sign_edges(x_low, x_high)
+        y, y_sign = sign_edges(y_low, y_high)
         tails = self._tails(max(_largest(x), _largest(y)))
         x_at, y_at = _place(x, len(tails)), _place(y, len(tails))
         rows: Array = np.asarray(sum(x_sign[i][:, None] * tails[x_at[i]] for i in range(3)))
@@ -251,3 +253,7 @@ def _place(edges: Array, size: int) -> npt.NDArray[np.int64]:
     """Return where an edge stands in 0, 0.5, 1.5, …, infinity."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isinf(edges), size - 1, np.ceil(np.where(np.isinf(edges), 0.0, edges))).astype(np.int64)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = answer_old_names(__name__, {"signed_edges": "sign_edges"})

@@ -172,6 +172,8 @@ class AdaptiveCells(Cells):
     """Public Laplace scale of each fine count as it was measured; None: not stated."""
     coarse_scale: float | None = field(default=None, kw_only=True)
     """The same of each coarse count that fine counts were made to agree with; None: they were not."""
+    coarse_count: Array | None = field(default=None, kw_only=True)
+    """These coarse counts themselves: noisy like all that is published, and measured apart from the fine ones."""
 
     @cached_property
     def first(self) -> npt.NDArray[np.int64]:

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from geodp.errors import DataError, UsageError
+from geodp.errors import DataError, OldMethod, UsageError
 from geodp.geometry import Array, Grid
 from geodp.public.channels import Box, FiniteChannel
 
@@ -96,17 +96,18 @@ class PublicTree:
         x, y = self.grid.centres()
         return x[leaf & (self.grid.columns - 1)], y[leaf >> self.levels]
 
-    def meeting_level(self, leaf: npt.ArrayLike, other: npt.ArrayLike) -> Ids:
+    def find_meeting_level(self, leaf: npt.ArrayLike, other: npt.ArrayLike) -> Ids:
         """Return at which level two leaves meet: 0 where they are the same."""
         apart = np.asarray(leaf, dtype=np.int64) ^ np.asarray(other, dtype=np.int64)
-        either = (apart | (apart >> self.levels)) & (
-            self.grid.columns - 1
-        )  # a column's or a row's highest differing bit
+        # a column's or a row's highest differing bit
+        either = (apart | (apart >> self.levels)) & (self.grid.columns - 1)
         return np.frexp(either.astype(np.float64))[1].astype(np.int64)
+
+    meeting_level = OldMethod("find_meeting_level")
 
     def between_m(self, here: tuple[float, float], there: tuple[float, float]) -> float:
         """Return the distance between two places along the tree, metres: 0 inside a leaf."""
-        return float(self.distance_m[self.meeting_level(self.locate(*here), self.locate(*there))])
+        return float(self.distance_m[self.find_meeting_level(self.locate(*here), self.locate(*there))])
 
     def in_order(self, leaf: Ids) -> Ids:
         """Return a number per leaf in whose order every square of the tree is one run."""
@@ -171,7 +172,7 @@ class TreeChannel:
         """Return P(z|x), a row per report and a column per place."""
         report = self.tree.locate(np.atleast_1d(z_x_m), np.atleast_1d(z_y_m))
         place = self.tree.locate(np.atleast_1d(x_m), np.atleast_1d(y_m))
-        return np.asarray((self.level_law / self.tree.ring)[self.tree.meeting_level(report[:, None], place)])
+        return np.asarray((self.level_law / self.tree.ring)[self.tree.find_meeting_level(report[:, None], place)])
 
     def characteristic(self, wx: npt.ArrayLike, wy: npt.ArrayLike) -> Array:  # noqa: ARG002
         """Refuse: what is reported depends on the place, so no one noise can be taken off again."""
@@ -191,7 +192,7 @@ class TreeChannel:
     def law_of(self, leaf: int) -> Array:
         """Return the probability of every leaf being reported from one."""
         every = np.arange(self.tree.grid.size)
-        return np.asarray((self.level_law / self.tree.ring)[self.tree.meeting_level(every, leaf)])
+        return np.asarray((self.level_law / self.tree.ring)[self.tree.find_meeting_level(every, leaf)])
 
     def coarse(self, most_cells: int) -> FiniteChannel:
         """Return the law of the square that holds a report, given the square that holds the place: exact, and smaller.
@@ -203,7 +204,7 @@ class TreeChannel:
         inside = float(self.level_law[: up + 1].sum())
         each = self.level_law[up + 1 :] / squares.ring[1:]
         every = np.arange(squares.grid.size)
-        table = np.append(inside, each)[squares.meeting_level(every[:, None], every)]
+        table = np.append(inside, each)[squares.find_meeting_level(every[:, None], every)]
         return FiniteChannel(self.epsilon_per_m, squares.grid, table)
 
     def displacement_quantiles(self, count: int) -> Array:

@@ -46,9 +46,9 @@ def test_noisy_reports_alone_show_where_people_are() -> None:
 def test_public_counts_from_a_file_are_a_prior(tmp_path: Path) -> None:
     path = tmp_path / "places.csv"
     path.write_text("lon,lat,count\n-122.40,37.75,30\n-122.40,37.75,70\n-122.50,37.80,1\n0,0,1000\n")
-    attack = plugin("bayes_location", prior_file="places.csv").anchored(tmp_path)
+    attack = plugin("bayes_location", prior_file="places.csv").anchor(tmp_path)
     assert attack.files() == [path]
-    guess = attack.informed(AttackView(REGION, [])).best_guess()
+    guess = attack.learn_prior(AttackView(REGION, [])).best_guess()
     x, y = REGION.projection.to_m(lon=-122.40, lat=37.75)
     assert guess == pytest.approx((float(x), float(y)), abs=200)
 

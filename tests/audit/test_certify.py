@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from geodp.audit.certify import certified_epsilon, exact_epsilon, lower_bound, upper_bound
+from geodp.audit.certify import certify_epsilon, exact_epsilon, lower_bound, upper_bound
 from geodp.errors import GeodpError
 from tests.audit.zoo import EPSILON_PER_M, GRID, renormalised_row
 
@@ -40,7 +40,7 @@ def all_outcomes(epsilon: float, trials: int) -> tuple[np.ndarray, np.ndarray, n
 
 def test_false_alarms_by_enumeration_never_for_exact_bounds_and_in_40_percent_for_a_z_test() -> None:
     with_, without, chance = all_outcomes(4.0, 100)
-    certified = certified_epsilon(with_ + 0 * without, 100, without + 0 * with_, 100, alpha=0.05)
+    certified = certify_epsilon(with_ + 0 * without, 100, without + 0 * with_, 100, alpha=0.05)
     assert chance[certified > 4.0].sum() <= 0.05
     p, q = with_ / 100, without / 100
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -53,19 +53,19 @@ def test_a_laplace_count_that_spends_too_much_is_refuted_with_the_stated_number_
     factor: float, trials: int
 ) -> None:
     with_, without = round(0.5 * trials), round(0.5 * np.exp(-factor) * trials)
-    assert certified_epsilon(with_, trials, without, trials, alpha=0.05) > 1.0
+    assert certify_epsilon(with_, trials, without, trials, alpha=0.05) > 1.0
     fewer = trials // 4
     with_, without = round(0.5 * fewer), round(0.5 * np.exp(-factor) * fewer)
-    assert certified_epsilon(with_, fewer, without, fewer, alpha=0.05) < 1.0
+    assert certify_epsilon(with_, fewer, without, fewer, alpha=0.05) < 1.0
 
 
 def test_delta_is_taken_off_before_the_ratio() -> None:
-    plain = certified_epsilon(500, 1000, 100, 1000, alpha=0.05)
-    less = certified_epsilon(500, 1000, 100, 1000, alpha=0.05, delta=0.1)
+    plain = certify_epsilon(500, 1000, 100, 1000, alpha=0.05)
+    less = certify_epsilon(500, 1000, 100, 1000, alpha=0.05, delta=0.1)
     low, high = lower_bound(500, 1000, 0.025), upper_bound(100, 1000, 0.025)
     assert less == pytest.approx(np.log((low - 0.1) / high))
     assert less < plain
-    assert certified_epsilon(50, 1000, 0, 1000, alpha=0.05, delta=0.2) == 0.0
+    assert certify_epsilon(50, 1000, 0, 1000, alpha=0.05, delta=0.2) == 0.0
 
 
 def test_randomised_response_spends_the_log_of_its_odds() -> None:

@@ -82,7 +82,7 @@ def apart() -> Iterator[type[Contour]]:
         scale: ClassVar[float] = 1 / 0.3
 
         def release(self, snapshot: Snapshot, noise: Noise) -> Contours:
-            grid = self._grid(snapshot)
+            grid = self.fit_grid(snapshot)
             wide = 2 * self.scale if snapshot.neighbours is Neighbours.REPLACE else self.scale
             counts = grid.count(snapshot.x_m, snapshot.y_m) + noise.laplace(wide, grid.size)
             return self._plot(snapshot, grid, counts, wide)

@@ -13,7 +13,7 @@ import pytest
 from geodp.audit.auditor import audit_cases
 from geodp.audit.decisions import NO, NOT_ASKED, YES, DecisionsChanged, Step
 from geodp.audit.following import follow
-from geodp.audit.sampled import sampled_answers
+from geodp.audit.sampled import sample_answers
 from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.privacy.primitives import decide_in_series
@@ -125,5 +125,5 @@ def test_samples_of_a_series_refute_only_what_claims_too_little() -> None:
     case = asked(lambda noise, people: chain(noise, people, depth=2))
     followed = follow(case, simulated())
     for share, refuted in ((1.0, False), (0.7, True)):
-        sampled = sampled_answers(replace(case, claimed=share * followed.spent), followed.changes)
+        sampled = sample_answers(replace(case, claimed=share * followed.spent), followed.changes)
         assert audit_cases("chain", [sampled], lambda _: simulated(2), samples=100_000).refuted is refuted

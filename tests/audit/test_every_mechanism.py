@@ -60,8 +60,8 @@ def test_released_noise_passes_the_tests_on_raw_bits(kind: str) -> None:
 class PredictsFromPeople(KalmanCounts):
     """Planted: a release that is said to be predicted from earlier ones looks at people, unpaid."""
 
-    def following(self, earlier: Cells | None, snapshot: Snapshot, noise: Noise, *, number: int) -> Cells:
-        released = super().following(earlier, snapshot, noise, number=number)
+    def release_next(self, earlier: Cells | None, snapshot: Snapshot, noise: Noise, *, number: int) -> Cells:
+        released = super().release_next(earlier, snapshot, noise, number=number)
         if self.measures(number):
             return released
         return replace(released, count=released.count + snapshot.x_m.size)
@@ -69,11 +69,13 @@ class PredictsFromPeople(KalmanCounts):
 
 def test_a_whole_series_is_followed_where_later_releases_are_made_otherwise() -> None:
     sound = audit_plugin(KalmanCounts(measure_every=2), noise_by_name("simulate", 0), samples=1000)
-    series = [pair for pair in sound.pairs if pair.name == "a worker over 5 releases"]
-    assert [pair.claimed for pair in series] == pytest.approx([3 * 0.4])
+    series = [pair for pair in sound.pairs if pair.name == "one more at all 8 releases"]
+    assert [pair.claimed for pair in series] == pytest.approx([4 * 0.4])
     assert [pair.share_asked for pair in series] == pytest.approx([1.0])
     planted = audit_plugin(PredictsFromPeople(measure_every=2), noise_by_name("simulate", 0), samples=1000)
-    assert [pair.name for pair in planted.pairs if pair.refuted] == ["a worker over 5 releases"]
+    refuted = [pair.name for pair in planted.pairs if pair.refuted]
+    assert "one more at all 8 releases" in refuted
+    assert all("releases" in name or "stay" in name for name in refuted)
 
 
 class Enumerated(Contour):
@@ -83,7 +85,7 @@ class Enumerated(Contour):
     laws: ClassVar[tuple[tuple[float, float], ...]] = ()
 
     def release(self, snapshot: Snapshot, noise: Noise) -> Contours:
-        grid = self._grid(snapshot)
+        grid = self.fit_grid(snapshot)
         counts = grid.count(snapshot.x_m, snapshot.y_m) + noise.laplace(2 / self.epsilon, grid.size)
         return self._plot(snapshot, grid, counts, 2 / self.epsilon)
 

@@ -7,6 +7,7 @@ noise here, where a sound mechanism fails once in a million runs (there is no se
 
 import importlib.util
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +15,16 @@ import pytest
 
 from geodp.audit.auditor import Audit
 from geodp.audit.following import follow
-from geodp.audit.kinds import audit_kind, audit_plugin, build
+from geodp.audit.kinds import audit_kind, audit_plugin, build, noise_by_name
 from geodp.audit.pairs import chosen_pairs
 from geodp.audit.report import text_of
 from geodp.audit.sampled import NumbersChanged, certifiable_share
-from geodp.privacy.noise import Array, Noise, SimulatedNoise
+from geodp.privacy.noise import Array, Integers, Noise, SimulatedNoise
 
-KINDS = ["contour", "kd_tree", "dpsense", "laplace_counts", "grouping_smoothing", "epicrec"]
-"""Counts of cells and of venues, and what phones say of their histories."""
+TRIPS = ["dpt", "grid_markov", "ngram", "synthetic_trips"]
+"""Models of trips, which ask so much that no single answer tells much of what is claimed."""
+KINDS = ["contour", "kd_tree", "dpsense", "laplace_counts", "grouping_smoothing", "epicrec", *TRIPS]
+"""Counts of cells and of venues, what phones say of their histories, and trips."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,15 @@ class HalfAsWide(SimulatedNoise):
     def laplace(self, scale: npt.ArrayLike, size: int) -> Array:
         return super().laplace(np.asarray(scale) / 2, size)
 
+    def geometric(self, scale: npt.ArrayLike, size: int) -> Integers:
+        return super().geometric(np.asarray(scale) / 2, size)
+
 
 def audited(kind: str, noise: Noise) -> Audit:
     return audit_plugin(build(kind, {}), lambda _: noise)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "prilocation"])
 def test_half_of_the_noise_is_refuted(kind: str) -> None:
     audit = audited(kind, HalfAsWide(np.random.default_rng(1)))
     assert audit.refuted, text_of(audit)
@@ -57,6 +63,17 @@ def test_released_noise_is_not_refuted_at_the_default_number_of_samples(kind: st
     audit = audit_kind(kind, mode="release", confidence=1 - 1e-6, neighbours=1)
     assert audit.raw_bits_bind
     assert not audit.refuted, text_of(audit)
+
+
+@pytest.mark.parametrize("kind", ["dpt", "ngram", "synthetic_trips"])
+def test_few_releases_of_trips_tell_plain_doubles_from_released_noise(kind: str) -> None:
+    """Released noise is refuted once in a million runs; plain doubles have a seed."""
+    few = partial(audit_plugin, samples=4000, confidence=1 - 1e-6)
+    plain = SimulatedNoise(np.random.default_rng(1), releasable=True, mode="release")
+    assert few(build(kind, {}), lambda _: plain).refuted
+    if importlib.util.find_spec("opendp") is not None:
+        audit = few(build(kind, {}), noise_by_name("release", 0))
+        assert not audit.refuted, text_of(audit)
 
 
 def test_what_samples_can_certify_is_large_where_one_number_tells_it_all() -> None:

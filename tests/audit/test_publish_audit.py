@@ -21,15 +21,15 @@ from geodp.cli.console import say
 from geodp.cli.main import main
 from geodp.errors import DataError
 from geodp.privacy.ledger import Ledger
-from geodp.publish.positions import ReportedPoints
+from geodp.publish.positions_plan import ReportedPoints
 from geodp.publish.statement import Accuracy
 
-counts_file: Any = import_module("geodp.publish.counts")
-positions_file: Any = import_module("geodp.publish.positions")
-trajectories_file: Any = import_module("geodp.publish.trajectories")
+counts_file: Any = import_module("geodp.publish.counts_plan")
+positions_file: Any = import_module("geodp.publish.positions_plan")
+trajectories_file: Any = import_module("geodp.publish.trajectories_plan")
 used_file: Any = import_module("geodp.publish.private_positions")
 visit_reading_file: Any = import_module("geodp.publish.private_visits")
-visits_file: Any = import_module("geodp.publish.visits")
+visits_file: Any = import_module("geodp.publish.visits_plan")
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 

@@ -15,7 +15,7 @@ import pytest
 from geodp.audit.auditor import Audit, audit_cases, check_cases
 from geodp.audit.following import follow
 from geodp.audit.report import as_dict, text_of
-from geodp.audit.sampled import sampled_answers
+from geodp.audit.sampled import sample_answers
 from geodp.errors import DataError, GeodpError
 from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.noise import Noise, SimulatedNoise
@@ -318,7 +318,7 @@ def test_answers_are_drawn_with_what_they_hide_on_either_input() -> None:
         "PlacesChanged",
         "ChoicesChanged",
     }
-    sampled = sampled_answers(case, followed.changes)
+    sampled = sample_answers(case, followed.changes)
     evidence = {present: sampled.score(sampled.draw(simulated(1), present, 40_000)) for present in (True, False)}
     assert max(np.abs(side).max() for side in evidence.values()) <= followed.spent + 1e-9
     for odds in (np.exp(evidence[False]), np.exp(-evidence[True])):

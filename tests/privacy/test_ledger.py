@@ -31,7 +31,7 @@ def test_three_charges_of_a_tenth_fit_three_tenths_exactly() -> None:
     ledger = Ledger(0.3)
     totals = [ledger.charge(promise(0.1), time_s=t, mechanism="contour").total for t in (0, 1, 2)]
     assert totals == [0.1, 0.2, 0.3]
-    assert ledger.remaining() == 0.0
+    assert ledger.find_remaining() == 0.0
     assert not charge(ledger, 1e-15)
 
 
@@ -131,7 +131,7 @@ def test_the_budget_of_a_day_comes_back_at_midnight() -> None:
     ledger = Ledger(1.0, per="day", midnight_s=-8 * 3600.0)
     assert charge(ledger, 1.0, 57_599)
     assert not charge(ledger, 0.1, 57_599.5)
-    assert ledger.remaining(time_s=57_600) == 1.0
+    assert ledger.find_remaining(time_s=57_600) == 1.0
     assert charge(ledger, 1.0, 57_600)
     assert ledger.sum_spent() == 2.0
 
@@ -142,10 +142,10 @@ def test_a_window_slides() -> None:
     assert charge(ledger, 0.6, 0)
     assert not charge(ledger, 0.6, 3599)
     assert charge(ledger, 0.6, 3600)
-    assert ledger.remaining(time_s=1800) == 0.4
+    assert ledger.find_remaining(time_s=1800) == 0.4
     assert not charge(ledger, 0.5, 1800)
     assert charge(ledger, 0.4, 1800)
-    assert ledger.remaining(time_s=5400) == 0.4  # the windows that hold 5400 hold 3600, but no longer 1800
+    assert ledger.find_remaining(time_s=5400) == 0.4  # the windows that hold 5400 hold 3600, but no longer 1800
     assert ledger.sum_spent() == pytest.approx(1.6)
 
 
@@ -158,7 +158,7 @@ def test_disjoint_groups_of_people_compose_in_parallel() -> None:
     assert not charge(ledger, 0.7, who=[49, 50])
     assert charge(ledger, 0.3)  # everyone
     assert not charge(ledger, 0.1)
-    assert ledger.remaining(person=1000) == 0.7
+    assert ledger.find_remaining(person=1000) == 0.7
     assert ledger.sum_spent() == 1.0
     np.testing.assert_array_equal(ledger.per_person(), np.full(100, 1.0))
 
@@ -181,7 +181,7 @@ def test_metric_charges_are_never_added_to_central_ones() -> None:
     assert ledger.sum_spent() == 0.9
     assert ledger.sum_spent(Account.METRIC) == 0.5
     assert ledger.sum_spent(Account.INTERACTION) == 7.0
-    assert ledger.remaining(Account.INTERACTION) == math.inf
+    assert ledger.find_remaining(Account.INTERACTION) == math.inf
     assert [row.total for row in ledger.charges] == [0.9, 0.5, 7.0]
 
 
@@ -215,7 +215,7 @@ def test_a_charge_in_parts_has_a_row_for_each_and_is_accepted_whole_or_not_at_al
     assert (refused.value.requested, refused.value.remaining) == (0.8, 0.7)
     assert len(ledger.charges) == 2
     ledger.charge(promise(0.7), time_s=5, mechanism="dpt", parts={"density": 0.1, "ends": 0.6})
-    assert ledger.remaining() == 0.0
+    assert ledger.find_remaining() == 0.0
     with pytest.raises(UsageError, match="in parts is a charge to everyone"):
         ledger.charge(promise(0.1), time_s=5, mechanism="dpt", who=[1], parts={"density": 0.1})
 
@@ -282,7 +282,7 @@ def test_spending_can_be_asked_for_by_person_and_by_time() -> None:
     charge(ledger, 0.25, 300.0)
     assert [ledger.sum_spent(time_s=t) for t in (99.0, 100.0, 250.0, 300.0)] == [0.0, 1.0, 1.5, 1.75]
     assert [ledger.sum_spent(person=p, time_s=250.0) for p in (6, 7)] == [1.0, 1.5]
-    assert [ledger.remaining(person=p) for p in (6, 7)] == [3.75, 3.25]
+    assert [ledger.find_remaining(person=p) for p in (6, 7)] == [3.75, 3.25]
 
 
 def test_the_public_table_holds_no_person_and_the_private_one_holds_them_all() -> None:
@@ -364,7 +364,7 @@ def test_a_charge_counts_in_every_window_and_day_that_its_data_touch(
 def test_a_publication_over_all_days_leaves_less_of_every_day() -> None:
     ledger = Ledger(1.0, per="day")
     assert charge(ledger, 0.4, 3 * DAY_S, period=(0.0, 3 * DAY_S))
-    assert [ledger.remaining(time_s=day * DAY_S) for day in range(-1, 5)] == [1.0, 0.6, 0.6, 0.6, 0.6, 1.0]
+    assert [ledger.find_remaining(time_s=day * DAY_S) for day in range(-1, 5)] == [1.0, 0.6, 0.6, 0.6, 0.6, 1.0]
     assert charge(ledger, 0.6, DAY_S)
     assert not charge(ledger, 0.1, 3 * DAY_S, period=(0.0, 3 * DAY_S))
     assert charge(ledger, 0.6, 2 * DAY_S)

@@ -32,7 +32,7 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> LedgerFile:
 
 def spent(file: LedgerFile) -> list[tuple[float, float]]:
     book = file.read()
-    return [(book.sum_spent(account), book.remaining(account)) for account in Account]
+    return [(book.sum_spent(account), book.find_remaining(account)) for account in Account]
 
 
 Damaged = Callable[[bytes], None]
@@ -143,8 +143,8 @@ def test_a_ledger_of_version_0_1_is_adopted_when_asked_and_not_before(tmp_path: 
     ):
         file.read()
     adopted = file.adopt()
-    assert (adopted.sum_spent(), adopted.remaining(), len(adopted.charges)) == (0.5, 0.5, 2)
-    assert spent(file) == [(adopted.sum_spent(account), adopted.remaining(account)) for account in Account]
+    assert (adopted.sum_spent(), adopted.find_remaining(), len(adopted.charges)) == (0.5, 0.5, 2)
+    assert spent(file) == [(adopted.sum_spent(account), adopted.find_remaining(account)) for account in Account]
     with pytest.raises(UsageError, match=r"not a ledger of version 0\.1"):
         file.adopt()
 
@@ -180,4 +180,4 @@ def test_the_command_adopts_and_says_what_was_spent(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["publish", "adopt-ledger", str(path)])
     assert done.exit_code == 0, done.output
     assert "2 charges; spent so far: central 0.5" in done.output.replace("\n", " ")
-    assert LedgerFile(path).read().remaining() == 0.5
+    assert LedgerFile(path).read().find_remaining() == 0.5

@@ -29,7 +29,7 @@ def test_a_second_opening_respects_what_the_first_spent(tmp_path: Path, suffix: 
     with pytest.raises(BudgetSpent, match="holds 3 rows of earlier charges"):
         spend(LedgerFile(path), 0.1)
     ledger = LedgerFile(path).read()
-    assert ledger.remaining() == 0.0
+    assert ledger.find_remaining() == 0.0
     assert [(row.epsilon, row.scope, row.total) for row in ledger.charges][-1] == (0.1, "venues, v2", 0.3)
     assert sorted(item.name for item in tmp_path.iterdir()) == [path.name, f"{path.name}.lock"]
 
@@ -43,7 +43,7 @@ def test_epsilons_survive_to_the_last_digit_in_every_account(tmp_path: Path, suf
     kept = file.read()
     assert kept.sum_spent(Account.METRIC) == 6 * 0.006931471805599453
     assert kept.sum_spent() == 0.0
-    assert kept.remaining(Account.METRIC) == 0.0
+    assert kept.find_remaining(Account.METRIC) == 0.0
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -100,13 +100,13 @@ def test_budgets_of_different_accounts_are_separate_numbers(tmp_path: Path) -> N
     place = Guarantee.per_metre(2.0)
     with LedgerFile(path, account=Account.METRIC).open_ledger() as ledger:
         ledger.charge(place, time_s=0.0, mechanism="planar_laplace")
-        assert ledger.remaining(Account.METRIC) == math.inf
+        assert ledger.find_remaining(Account.METRIC) == math.inf
     with pytest.raises(BudgetSpent), LedgerFile(path, 3.0, account=Account.METRIC).open_ledger() as ledger:
         ledger.charge(place, time_s=0.0, mechanism="planar_laplace")
     with LedgerFile(path, 4.0, account=Account.METRIC).open_ledger() as ledger:  # a limit may come later
         ledger.charge(place, time_s=0.0, mechanism="planar_laplace")
     kept = LedgerFile(path).read()
-    assert (kept.remaining(), kept.remaining(Account.METRIC)) == (0.5, 0.0)
+    assert (kept.find_remaining(), kept.find_remaining(Account.METRIC)) == (0.5, 0.0)
     with pytest.raises(UsageError, match="metric account was begun with a budget of epsilon 4.0, and 5.0"):
         LedgerFile(path, 5.0, account=Account.METRIC).read()
     with pytest.raises(UsageError, match="give its epsilon, too"):
@@ -122,9 +122,9 @@ def test_the_period_of_the_data_is_remembered(tmp_path: Path, suffix: str) -> No
             ledger.charge(promise(0.25), time_s=7.0, mechanism="m", period=period)
     ledger = LedgerFile(path).read()
     assert [row.period for row in ledger.charges] == [(0.0, 100_000.0), (-math.inf, 50.0), ANY_TIME]
-    left = [ledger.remaining(time_s=day * 86_400.0) for day in (-1, 0, 1, 2, 1000)]
+    left = [ledger.find_remaining(time_s=day * 86_400.0) for day in (-1, 0, 1, 2, 1000)]
     assert left == [0.5, 0.25, 0.5, 0.75, 0.75]
-    assert ledger.remaining(period=ANY_TIME) == 0.25
+    assert ledger.find_remaining(period=ANY_TIME) == 0.25
 
 
 def test_charges_to_single_people_have_no_place_in_a_file(tmp_path: Path) -> None:

@@ -85,12 +85,12 @@ def test_replacing_is_removing_and_adding() -> None:
 
 
 def test_n_reports_cost_n_epsilon() -> None:
-    ten = PLACE.repeated(10)
+    ten = PLACE.repeat(10)
     assert ten.epsilon == 0.05
     assert ten.at_distance(100.0) == pytest.approx(10 * PLACE.at_distance(100.0))
-    assert CENTRAL.repeated(3).epsilon == 0.9
+    assert CENTRAL.repeat(3).epsilon == 0.9
     with pytest.raises(UsageError, match="whole number"):
-        PLACE.repeated(0)
+        PLACE.repeat(0)
 
 
 def test_rounding_the_true_place_adds_to_every_distance_but_none() -> None:

@@ -25,14 +25,14 @@ def walked(leaf: int, other: int) -> int:
 
 def test_leaves_meet_where_their_squares_do_and_rings_have_as_many() -> None:
     assert LAW.tree == TREE
-    levels = TREE.meeting_level(EVERY[:, None], EVERY)
+    levels = TREE.find_meeting_level(EVERY[:, None], EVERY)
     assert levels.tolist() == [[walked(a, b) for b in range(64)] for a in range(64)]
     for row in levels:
         assert np.bincount(row).tolist() == TREE.ring.tolist() == [1, 3, 12, 48]
 
 
 def test_the_metric_is_one_and_never_shorter_than_the_crow_flies() -> None:
-    far = TREE.distance_m[TREE.meeting_level(EVERY[:, None], EVERY)]
+    far = TREE.distance_m[TREE.find_meeting_level(EVERY[:, None], EVERY)]
     x, y = TREE.centres(EVERY)
     crow = np.hypot(x[:, None] - x, y[:, None] - y)
     assert (far >= crow - 1e-9).all()
@@ -48,11 +48,11 @@ def test_squares_are_runs_in_the_order_of_the_tree() -> None:
     assert sorted(order.tolist()) == EVERY.tolist()
     for level in range(4):
         same = (order[:, None] >> (2 * level)) == (order >> (2 * level))
-        assert (same == (TREE.meeting_level(EVERY[:, None], EVERY) <= level)).all()
+        assert (same == (TREE.find_meeting_level(EVERY[:, None], EVERY) <= level)).all()
 
 
 def test_the_law_is_what_it_says_and_spends_exactly_epsilon_times_the_distance() -> None:
-    far = TREE.distance_m[TREE.meeting_level(EVERY[:, None], EVERY)]
+    far = TREE.distance_m[TREE.find_meeting_level(EVERY[:, None], EVERY)]
     weight = np.exp(-0.004 * far)
     table = np.stack([LAW.law_of(leaf) for leaf in range(64)])
     assert table == pytest.approx(weight / weight.sum(axis=1, keepdims=True), rel=1e-12)
@@ -79,7 +79,7 @@ def test_mean_distances_and_displacements_are_those_of_random_places() -> None:
     wide = PublicTree((0.0, 0.0, 6400.0, 6400.0), 6)
     x, y, turn = rng.uniform(0, 6400, 400_000), rng.uniform(0, 6400, 400_000), rng.uniform(0, 2 * np.pi, 400_000)
     ends = ((x + 150 * np.cos(turn)) % 6400, (y + 150 * np.sin(turn)) % 6400)
-    far = wide.distance_m[wide.meeting_level(wide.locate(x, y), wide.locate(*ends))]
+    far = wide.distance_m[wide.find_meeting_level(wide.locate(x, y), wide.locate(*ends))]
     assert far.mean() == pytest.approx(wide.mean_distance_m(150.0), abs=6 * far.std() / math.sqrt(far.size))
     law = TreeChannel(0.004, 100.0, wide.box_m)
     place = wide.locate(x, y)
@@ -101,7 +101,7 @@ def _drawn(law: TreeChannel, place: np.ndarray, rng: np.random.Generator) -> np.
         tried = ((row & ~mask | rng.integers(0, mask + 1)) << tree.levels) | (
             column & ~mask | rng.integers(0, mask + 1)
         )
-        right = tree.meeting_level(tried, place[missing]) == level[missing]
+        right = tree.find_meeting_level(tried, place[missing]) == level[missing]
         leaf[missing[right]] = tried[right]
         missing = missing[~right]
     return leaf

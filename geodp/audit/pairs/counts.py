@@ -20,7 +20,7 @@ _FEW, _MANY = 8, 60
 
 
 @chosen_pairs.of(CountsPublication)
-def followed_releases(mechanism: CountsPublication) -> list[TranscriptCase]:
+def choose_releases(mechanism: CountsPublication) -> list[TranscriptCase]:
     """Return pairs of tables: a user at every venue (beyond the cap), at a venue of their own, or the only one.
 
     Two of the others have more venues than the cap, too, and the user comes between them: whose visits are left out
@@ -51,13 +51,13 @@ def followed_releases(mechanism: CountsPublication) -> list[TranscriptCase]:
     if "epsilon" in type(mechanism).model_fields:
         tried[f" (ε = {LARGE_EPSILON:g})"] = mechanism.model_copy(update={"epsilon": LARGE_EPSILON})
     found = [
-        TranscriptCase(name + at, method.guarantee().epsilon, partial(_released, method, rows, more, listed))
+        TranscriptCase(name + at, method.guarantee().epsilon, partial(_release, method, rows, more, listed))
         for at, method in tried.items()
         for name, (rows, more, listed) in pairs.items()
     ]
     for small in (1, 2) if "cap" in type(mechanism).model_fields else ():  # few numbers: samples certify more of it
         method = mechanism.model_copy(update={"cap": small})
-        release = partial(_released, method, {}, range(small), small)
+        release = partial(_release, method, {}, range(small), small)
         found.append(TranscriptCase(f"the only user, a cap of {small}", method.guarantee().epsilon, release))
     return found
 
@@ -75,7 +75,7 @@ def random_releases(mechanism: CountsPublication, rng: np.random.Generator, coun
         fields = {name: value for name, value in drawn.items() if name in kept & set(type(mechanism).model_fields)}
         method = mechanism.model_copy(update=fields)
         called = str(rng.choice(["", "0", "u5", "zz"])) + str(rng.integers(100))
-        release = partial(_released, method, others, _some(rng, venues), venues, called=called)
+        release = partial(_release, method, others, _some(rng, venues), venues, called=called)
         name = f"random table {number + 1}: {users} users, {venues} venues, one user more"
         found.append(TranscriptCase(name, method.guarantee().epsilon, release, runs=1))
     return found
@@ -87,7 +87,7 @@ def _some(rng: np.random.Generator, venues: int) -> list[int]:
     return sorted(int(venue) for venue in rng.choice(venues, size, replace=False))
 
 
-def _released(
+def _release(
     mechanism: CountsPublication,
     others: Rows,
     more: range | list[int],

@@ -21,7 +21,7 @@ _SEARCHED = 2
 
 
 @chosen_pairs.of(HistoryDevice)
-def chosen_histories(device: HistoryDevice) -> list[TranscriptCase]:
+def choose_histories(device: HistoryDevice) -> list[TranscriptCase]:
     """Return an item of the catalogue of a paper's figure more or less, and items with mixed levels of consent."""
     fixed = {"consent": {}, "default_level": "perturbed", "budget_rule": "fixed"}
     plain = _with(device, fixed)
@@ -74,7 +74,7 @@ def _pair(name: str, device: HistoryDevice, catalogue: Catalogue, history: Flags
     if not told - {"all"}:
         return None
     claimed = 0.0 if "no" in told else device.guarantee().epsilon
-    release = partial(_told, device, catalogue, history, item)
+    release = partial(_report_history, device, catalogue, history, item)
     return TranscriptCase(f"{name} ({', '.join(sorted(told))})", claimed, release, runs=1)
 
 
@@ -85,7 +85,7 @@ def _random_catalogue(rng: np.random.Generator) -> Catalogue:
     return Catalogue(membership)
 
 
-def _told(
+def _report_history(
     device: HistoryDevice, catalogue: Catalogue, history: Flags, item: int, noise: Noise, present: bool
 ) -> Sequence[npt.ArrayLike]:
     owned = history.copy()

@@ -32,7 +32,7 @@ _LINES = 61
 
 
 @chosen_pairs.of(Device)
-def chosen_places(device: Device) -> list[AnyCase]:
+def choose_places(device: Device) -> list[AnyCase]:
     """Return pairs at ε·d = 2 on eight bearings, from the centre, an edge and a corner of a region that clamps."""
     promise = device.guarantee()
     metric = promise.unit is Unit.POINT
@@ -43,7 +43,7 @@ def chosen_places(device: Device) -> list[AnyCase]:
 
 
 @chosen_pairs.of(PlanarGeometric)
-def chosen_grid_points(device: PlanarGeometric) -> list[AnyCase]:
+def choose_grid_points(device: PlanarGeometric) -> list[AnyCase]:
     """Return pairs of grid points at ε·d near 2, and two places a hair apart that round to different grid points."""
     step_m, rate = device.cell_m, device.epsilon_per_m
     half_m = math.ceil(10 / rate / step_m) * step_m
@@ -58,7 +58,7 @@ def chosen_grid_points(device: PlanarGeometric) -> list[AnyCase]:
 
 
 @chosen_pairs.of(TreeObfuscation)
-def chosen_leaves(device: TreeObfuscation) -> list[AnyCase]:
+def choose_leaves(device: TreeObfuscation) -> list[AnyCase]:
     """Return pairs that meet at each level of the tree, from a corner and from beside the first cut."""
     region = _box(10 / device.epsilon_per_m)
     tree = device.law(region).tree
@@ -79,12 +79,12 @@ def _leaf_case(device: TreeObfuscation, name: str, here: Place, there: Place, re
     def draw(noise: Noise, present: bool, samples: int) -> Array:
         places = np.full((samples, 2), here if present else there)
         return np.column_stack(
-            _reported(device=device, places=places, moved=places, region=region, noise=noise, present=present)
+            _report(device=device, places=places, moved=places, region=region, noise=noise, present=present)
         )
 
     def nearer(reports: Array) -> Array:
         leaf = law.tree.locate(reports[:, 0], reports[:, 1])
-        far = [law.tree.distance_m[law.tree.meeting_level(leaf, end)] for end in leaves]
+        far = [law.tree.distance_m[law.tree.find_meeting_level(leaf, end)] for end in leaves]
         return np.asarray(far[1] - far[0])
 
     apart_m = law.tree.between_m(here, there)
@@ -138,7 +138,7 @@ def random_places(device: Device, rng: np.random.Generator, count: int) -> Seque
             here, there = ((float(at[which, 0]), float(at[which, 1])) for at in (places, moved))
             found.append(ExactCase(name, claimed, partial(_laws, device, here, there, region)))
         else:
-            found.append(TranscriptCase(name, claimed, partial(_reported, device, places, moved, region), runs=1))
+            found.append(TranscriptCase(name, claimed, partial(_report, device, places, moved, region), runs=1))
     return found
 
 
@@ -150,23 +150,25 @@ def _between(promise: Guarantee, apart_m: float) -> float:
 def _cases(device: Device, pairs: dict[str, tuple[Place, Place, float]], region: Region) -> list[AnyCase]:
     """Return every pair of places (and the ε claimed between them) to sample and, without an exact law, to follow."""
     sampled = [
-        _sampled(device=device, name=name, here=here, there=there, claimed=claimed, region=region)
+        _make_sampled_case(device=device, name=name, here=here, there=there, claimed=claimed, region=region)
         for name, (here, there, claimed) in pairs.items()
     ]
     if device.audited_by == "channel":
         return list(sampled)
     followed = [
-        TranscriptCase(name, claimed, partial(_reported, device, np.array([here]), np.array([there]), region))
+        TranscriptCase(name, claimed, partial(_report, device, np.array([here]), np.array([there]), region))
         for name, (here, there, claimed) in pairs.items()
     ]
     return [*sampled, *followed]
 
 
-def _sampled(device: Device, name: str, here: Place, there: Place, claimed: float, region: Region) -> AuditCase:
+def _make_sampled_case(
+    device: Device, name: str, here: Place, there: Place, claimed: float, region: Region
+) -> AuditCase:
     def draw(noise: Noise, present: bool, samples: int) -> Array:
         places = np.full((samples, 2), here if present else there)
         return np.column_stack(
-            _reported(device=device, places=places, moved=places, region=region, noise=noise, present=present)
+            _report(device=device, places=places, moved=places, region=region, noise=noise, present=present)
         )
 
     def away(reports: Array, place: Place) -> Array:
@@ -208,7 +210,7 @@ def _laws(device: Device, here: Place, there: Place, region: Region) -> tuple[Ar
     return rows[0], rows[1]
 
 
-def _reported(
+def _report(
     device: Device, places: Array, moved: Array, region: Region, noise: Noise, present: bool
 ) -> tuple[npt.ArrayLike, npt.ArrayLike]:
     true = places if present else moved

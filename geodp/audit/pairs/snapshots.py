@@ -15,6 +15,7 @@ from geodp.geometry import Region
 from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Neighbours
+from geodp.public.release import Cells
 
 _TOWN = Region(-0.02, -0.02, 0.02, 0.02)
 _EXPECTED = 60.0
@@ -24,13 +25,20 @@ Place = tuple[float, float]
 
 
 @chosen_pairs.of(Mechanism)
-def followed_releases(mechanism: Mechanism) -> list[TranscriptCase]:
-    """Return pairs of snapshots: a worker in the crowd, one in an empty corner, the only one, and one who moved.
+def choose_releases(mechanism: Mechanism) -> list[TranscriptCase]:
+    """Return pairs of snapshots; where later releases are made otherwise than the first, a series is followed, too."""
+    found = choose_snapshots(mechanism)
+    if type(mechanism).release_next is Mechanism.release_next:
+        return found
+    crowd = _make_crowd()
+    paid = sum(mechanism.measures(number) for number in range(_SERIES)) * mechanism.guarantee().epsilon
+    release = partial(_release, mechanism, [crowd[0], *crowd], crowd, Neighbours.ADD_REMOVE, releases=_SERIES)
+    return [*found, TranscriptCase(f"a worker over {_SERIES} releases", paid, release, runs=2)]
 
-    Where later releases of a series are made otherwise than the first, a series is followed, too.
-    """
-    rng = np.random.default_rng(0)
-    crowd = [(float(x), float(y)) for x, y in rng.normal((-400.0, 300.0), 250.0, (40, 2))]
+
+def choose_snapshots(mechanism: Mechanism) -> list[TranscriptCase]:
+    """Return pairs of snapshots: a worker in the crowd, one in an empty corner, the only one, and one who moved."""
+    crowd = _make_crowd()
     corner: Place = (_TOWN.box_m[2] - 1.0, _TOWN.box_m[1] + 1.0)
     pairs = {
         "a worker in the crowd": ([crowd[0], *crowd], crowd, Neighbours.ADD_REMOVE),
@@ -39,18 +47,18 @@ def followed_releases(mechanism: Mechanism) -> list[TranscriptCase]:
         "a worker who moved": ([*crowd, crowd[0]], [*crowd, corner], Neighbours.REPLACE),
     }
     tried = {"": mechanism, f" (ε = {LARGE_EPSILON:g})": mechanism.with_epsilon(LARGE_EPSILON)}
-    found = [
+    return [
         TranscriptCase(
-            name + at, method.guarantee(neighbours).epsilon, partial(_released, method, with_, without, neighbours)
+            name + at, method.guarantee(neighbours).epsilon, partial(_release, method, with_, without, neighbours)
         )
         for at, method in tried.items()
         for name, (with_, without, neighbours) in pairs.items()
     ]
-    if type(mechanism).following is Mechanism.following:
-        return found
-    paid = sum(mechanism.measures(number) for number in range(_SERIES)) * mechanism.guarantee().epsilon
-    release = partial(_released, mechanism, [crowd[0], *crowd], crowd, Neighbours.ADD_REMOVE, releases=_SERIES)
-    return [*found, TranscriptCase(f"a worker over {_SERIES} releases", paid, release, runs=2)]
+
+
+def _make_crowd() -> list[Place]:
+    rng = np.random.default_rng(0)
+    return [(float(x), float(y)) for x, y in rng.normal((-400.0, 300.0), 250.0, (40, 2))]
 
 
 @random_pairs.of(Mechanism)
@@ -68,7 +76,7 @@ def random_releases(mechanism: Mechanism, rng: np.random.Generator, count: int) 
         epsilon = float(rng.choice([mechanism.guarantee().epsilon, LARGE_EPSILON, 10 ** rng.uniform(-2, 1)]))
         method = mechanism.with_epsilon(epsilon)
         expected = float(rng.choice([1.0, _EXPECTED, 1e4]))
-        release = partial(_released, method, with_, without, neighbours, expected=expected)
+        release = partial(_release, method, with_, without, neighbours, expected=expected)
         name = f"random snapshot {number + 1} of {len(crowd)}, one {'moved' if moved else 'more'} (ε = {epsilon:.3g})"
         found.append(TranscriptCase(name, method.guarantee(neighbours).epsilon, release, runs=1))
     return found
@@ -94,7 +102,7 @@ def _random_places(rng: np.random.Generator, count: int, near: Sequence[Place] =
     return found
 
 
-def _released(
+def _release(
     mechanism: Mechanism,
     with_: list[Place],
     without: list[Place],
@@ -113,7 +121,12 @@ def _released(
     series = [released]
     for number in range(1, releases):
         later = replace(snapshot, time_s=_EVERY_S * number)
-        released = mechanism.following(released, later, noise, number=number)
+        released = mechanism.release_next(released, later, noise, number=number)
         series.append(released)
-    values = [getattr(each, field.name) for each in series for field in fields(each)]
+    return list_numbers(series)
+
+
+def list_numbers(releases: Sequence[Cells]) -> list[npt.ArrayLike]:
+    """Return all numbers in releases."""
+    values = [getattr(each, field.name) for each in releases for field in fields(each)]
     return [value for value in values if isinstance(value, np.ndarray | float | int | tuple)]

@@ -25,7 +25,7 @@ _DRAWN = 100
 
 
 @chosen_pairs.of(TripModelPublication)
-def followed_releases(publication: TripModelPublication) -> list[TranscriptCase]:
+def choose_releases(publication: TripModelPublication) -> list[TranscriptCase]:
     """Return pairs of small worlds on which the whole release is followed, down to the synthetic trips.
 
     The person (or trip) that comes and goes is more extreme than all others: the longest trip, the farthest places, the
@@ -55,7 +55,7 @@ def followed_releases(publication: TripModelPublication) -> list[TranscriptCase]
     tried = {"": publication}
     tried[f" (ε = {LARGE_EPSILON:g})"] = publication.model_copy(update={"epsilon": LARGE_EPSILON})
     return [
-        TranscriptCase(name + at, method.epsilon, partial(_released, method, rest, more), runs=2)
+        TranscriptCase(name + at, method.epsilon, partial(_release, method, rest, more), runs=2)
         for at, method in tried.items()
         for name, (rest, more) in pairs.items()
     ]
@@ -74,7 +74,7 @@ def random_releases(publication: TripModelPublication, rng: np.random.Generator,
         who = str(rng.choice(["", "p0", "q"] if method.unit == "trajectory" else ["", "oo", "q"]))
         more = random_trips(rng, who, int(rng.integers(1, 6)) if method.unit == "person" else 1)
         name = f"random world {number + 1} of {len(others)} trips, one {method.unit} more (ε = {epsilon:.3g})"
-        found.append(TranscriptCase(name, method.epsilon, partial(_released, method, others, more), runs=1))
+        found.append(TranscriptCase(name, method.epsilon, partial(_release, method, others, more), runs=1))
     return found
 
 
@@ -96,7 +96,7 @@ def _trip(begin: tuple[float, float], end: tuple[float, float], points: int) -> 
     return np.column_stack([np.linspace(begin[0], end[0], points), np.linspace(begin[1], end[1], points)])
 
 
-def _released(
+def _release(
     publication: TripModelPublication,
     others: Sequence[TimedTrip],
     more: Sequence[TimedTrip],

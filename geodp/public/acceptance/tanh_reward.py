@@ -87,12 +87,12 @@ class TanhReward(Acceptance):
                 return 0.0
             return ceiling * tanh(pull / distance_m) if distance_m > 0 else ceiling
 
-        def differing(distance_m: float) -> float:
+        def weigh_parts(distance_m: float) -> float:
             if distance_m > reach_m:
                 return 0.0
             return sum(share * tanh(own / distance_m) for own, share in parts) if distance_m > 0 else ceiling
 
-        return alike if len(parts) == 1 else differing
+        return alike if len(parts) == 1 else weigh_parts
 
     def log_refusal(self, reward: npt.ArrayLike, distance_m: npt.ArrayLike, eagerness: npt.ArrayLike = 1.0) -> Array:
         """Return ln(1 - probability); with ceiling 1 it stays exact where the probability rounds to 1."""
