@@ -136,7 +136,7 @@ class SeveralAcceptors:
 
     def take_part(self, look: Look, share: float, probability: float) -> None:
         """Add a share of a cell."""
-        self.chances = self._added(int(look.workers), share * probability)
+        self.chances = self._add_acceptors(int(look.workers), share * probability)
         self.mean += share * probability * look.workers
 
     def with_more(self, look: Look) -> float:
@@ -145,14 +145,14 @@ class SeveralAcceptors:
 
     def with_part(self, look: Look, share: float, probability: float) -> float:
         """Return the chance with a share of one more cell."""
-        return 1.0 - sum(self._added(int(look.workers), share * probability))
+        return 1.0 - sum(self._add_acceptors(int(look.workers), share * probability))
 
     def workers_for(self, target: float, look: Look) -> int:
         """Bisect: success grows with every worker."""
         low, high = 0, int(look.workers)
         while high - low > 1:
             middle = (low + high) // 2
-            enough = 1.0 - sum(self._added(middle, look.probability)) >= target
+            enough = 1.0 - sum(self._add_acceptors(middle, look.probability)) >= target
             low, high = (low, middle) if enough else (middle, high)
         return high
 
@@ -160,7 +160,7 @@ class SeveralAcceptors:
         """Bisect: success grows with the share."""
         return _bisect_share(self, target, look, probability, _SHARE_STEPS)
 
-    def _added(self, workers: int, probability: float) -> list[float]:
+    def _add_acceptors(self, workers: int, probability: float) -> list[float]:
         """Return the chances of 0 … k - 1 acceptors after a binomial number more."""
         fewer = len(self.chances)
         more = binomial_chances(workers, probability, fewer)
@@ -237,13 +237,15 @@ class BelievedAcceptors:
     """At least k accept, where counts are believed with a variance: acceptors are Poisson about a gamma law.
 
     A cell's share weighs -ln(1 - p) where the true number is what is uncertain, so that "nobody" is exact, and p where
-    the belief is about an intensity.
+    the belief is about an intensity. Of the n people of a cell that is cut to the share a each is inside with chance a
+    and accepts with chance a·p: nobody does with (1 - a·p)^n, and how many are inside varies by n·a·(1 - a) besides.
     """
 
-    __slots__ = ("inside", "mean", "needed", "weighted")
+    __slots__ = ("inside", "mean", "needed", "scattered", "weighted")
 
     def __init__(self, belief: BeliefLists, needed: int = 1) -> None:
         self.weighted, self.inside, self.needed, self.mean = GroupSums(belief), GroupSums(belief), needed, 0.0
+        self.scattered = 0.0
 
     @property
     def success(self) -> float:
@@ -253,12 +255,12 @@ class BelievedAcceptors:
     @property
     def variance(self) -> float:
         """Variance of the number of workers inside."""
-        return self.inside.total() + (self.inside.mean if self.inside.belief.intensity else 0.0)
+        return self.inside.total() + (self.inside.mean if self.inside.belief.intensity else self.scattered)
 
-    def _weight(self, probability: float) -> float:
-        if self.weighted.belief.intensity:
+    def _weight(self, probability: float, area: float) -> float:
+        if self.weighted.belief.intensity or area <= 0:
             return probability
-        return -log1p(-min(probability, 1 - _ROUNDING))
+        return -log1p(-min(area * probability, 1 - _ROUNDING)) / area
 
     def take(self, look: Look) -> None:
         """Add a cell."""
@@ -266,9 +268,11 @@ class BelievedAcceptors:
 
     def take_part(self, look: Look, share: float, probability: float) -> None:
         """Add a share of a cell."""
-        weight, area = self._weight(probability), share * look.share
+        area = share * look.share
+        weight = self._weight(probability, area)
         self.weighted.add(look.cell, area * weight, share * look.workers * weight)
         self.inside.add(look.cell, area, share * look.workers)
+        self.scattered += share * look.workers * (1 - area)
         self.mean += share * look.workers * probability
 
     def with_more(self, look: Look) -> float:
@@ -277,8 +281,9 @@ class BelievedAcceptors:
 
     def with_part(self, look: Look, share: float, probability: float) -> float:
         """Return the chance with a share of one more cell."""
-        weight, sums = self._weight(probability), self.weighted
-        more, _ = sums.change(look.cell, share * look.share * weight)
+        area, sums = share * look.share, self.weighted
+        weight = self._weight(probability, area)
+        more, _ = sums.change(look.cell, area * weight)
         variance = sums.total(more, max(more, 0.0) ** 0.5)
         return chance_of_enough(sums.mean + share * look.workers * weight, variance, self.needed)
 

@@ -83,6 +83,16 @@ class CappedAssignment(Assignment):
         aim = self.target_success if view.aim is None else view.aim
         return float(-np.expm1(np.log1p(-aim) * widened))
 
+    def _aim_of_offer(self, view: ServerView, widen: float) -> float:
+        """Return the success that an offer itself has to plan, given that nobody took the task before.
+
+        All who have been asked by then are to succeed with the chance that `widen` asks for: those of this offer with
+        the rest, 1 - (1 - E)^(w^j - w^(j-1)) at the j-th re-offer.
+        """
+        if view.round == 0 or not self._caps:
+            return self._aim(view, widen**view.round)
+        return self._aim(view, widen**view.round - widen ** (view.round - 1))
+
     def _is_short(self, planned: float, aim: float) -> bool:
         """Tell whether a plan falls short of the target, or of what outcomes have lowered it to."""
         return planned < min(self.target_success, aim) * (1 - 1e-9)
@@ -93,34 +103,43 @@ class CappedAssignment(Assignment):
     def _belief(self, release: Cells, view: ServerView) -> CountBelief:
         """Return what the release tells, less sure the older it is."""
         rate = self.density_change_per_hour / 3600 if view.change_per_s is None else view.change_per_s
-        return believe_counts(release).aged(rate * max(view.time_s - release.time_s, 0.0))
+        return believe_counts(release).age(rate * max(view.time_s - release.time_s, 0.0))
 
     def _recipients(
-        self, tasks: Sequence[Task], view: ServerView, inside: PeopleInside, grown: Array, aim: float
+        self, tasks: Sequence[Task], view: ServerView, inside: PeopleInside, grown: Array, widen: float
     ) -> list[Recipients]:
-        """Return whom to ask of those inside, task by task; `grown` is the success planned if all of them are."""
+        """Return whom to ask of those inside, task by task; `grown` is the success planned if all of them are.
+
+        A re-offer asks others than those who declined: of them the server knows how many they were.
+        """
         everyone = [Recipients(planned=float(success)) for success in grown]
         if not self._caps:
             return everyone
-        rounds = [self._rounds(task, view) for task in tasks]
+        rounds, aim = [self._rounds(task, view) for task in tasks], self._aim_of_offer(view, widen)
         if not view.trusted:
-            share = inside.shares(aim, view.workers_per_task)
-            planned = inside.thinned_success(share, view.workers_per_task)
+            whole = self._aim(view, widen**view.round)
+            share = inside.shares(whole, view.workers_per_task)
+            missed = (1 - inside.thin_success(share, view.workers_per_task)) * (1 - aim) / (1 - whole)
             return [
-                Recipients(float(planned[i]), shares=_thinned(float(share[i]), rounds[i], aim))
+                Recipients(max(1 - float(missed[i]), 0.0), shares=_thin_rounds(float(share[i]), rounds[i], whole))
                 for i in range(len(tasks))
             ]
-        cap, planned = self._cap(inside, view, aim)
+        declined = np.array([view.declined.get(task.task, 0.0) for task in tasks])
+        cap, planned = self._cap(inside, view, aim, declined)
+        if view.round:  # to ask everyone would be to ask some twice
+            cap = np.where(cap > 0, cap, inside.most_left(declined))
         return [
             Recipients(float(planned[i]), round_caps(int(cap[i]), rounds[i], aim)) if cap[i] > 0 else everyone[i]
             for i in range(len(tasks))
         ]
 
-    def _cap(self, inside: PeopleInside, view: ServerView, aim: float) -> tuple[npt.NDArray[np.int64], Array]:
+    def _cap(
+        self, inside: PeopleInside, view: ServerView, aim: float, declined: Array
+    ) -> tuple[npt.NDArray[np.int64], Array]:
         if self.max_recipients == "auto":
-            return inside.least_cap(aim, view.workers_per_task)
+            return inside.least_cap(aim, view.workers_per_task, declined)
         cap = np.full(inside.mean.size, self.max_recipients, dtype=np.int64)
-        return cap, inside.success(cap, view.workers_per_task)
+        return cap, inside.success(cap, view.workers_per_task, declined)
 
     def _rounds(self, task: Task, view: ServerView) -> int:
         """Return the rounds of a task: one where several workers must accept at the same time."""
@@ -129,6 +148,6 @@ class CappedAssignment(Assignment):
         return possible_rounds(self.rounds, task.expires_s - view.time_s, view.answer_window_s)
 
 
-def _thinned(share: float, rounds: int, aim: float) -> tuple[float, ...]:
+def _thin_rounds(share: float, rounds: int, aim: float) -> tuple[float, ...]:
     """Return the share of phones that have taken part after each round."""
     return tuple(min(share * part, 1.0) for part in round_shares(rounds, aim))

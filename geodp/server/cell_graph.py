@@ -46,7 +46,7 @@ class CellGraph:
 def cell_graph(release: Cells) -> CellGraph:
     """Return the graph of a release's cells."""
     edges = (release.west_m, release.south_m, release.east_m, release.north_m)
-    first, neighbour = touching(*edges)
+    first, neighbour = find_touching(*edges)
     return CellGraph(
         release=release,
         rectangle=list(zip(*(edge.tolist() for edge in edges), strict=True)),
@@ -70,7 +70,7 @@ def counts_and_noise(release: Cells) -> tuple[Array, Array]:
     return np.asarray(release.count, dtype=np.float64), 2 * np.asarray(release.noise_scale, dtype=np.float64) ** 2
 
 
-def touching(west: Array, south: Array, east: Array, north: Array) -> tuple[Ids, Ids]:
+def find_touching(west: Array, south: Array, east: Array, north: Array) -> tuple[Ids, Ids]:
     """Return which rectangles share a piece of an edge, as rows of a compressed matrix; corners do not count.
 
     The rectangles must not overlap: then those that begin on one line lie one after the other along it, and the ones

@@ -3,6 +3,12 @@
 For two releases at lag l, totals t and t' of the same groups of cells with noise variances V and V', and μ what the
 groups around suggest, S = Σ o((t' - t)² - V - V') / Σ o μ² with o = 1/(μ + V + V')² is the share of its square by which
 a density has changed. It grows with the lag: R = max(0, ΣS·l/Σl²) per second. It reads releases alone: no cost.
+
+An adaptive grid measures each total twice, and both are compared, each with its own: the coarse count, and the sum of
+the fine ones. Their average would not do: a coarse count that noise has raised is divided into more parts, so it weighs
+more in its average just where it is wrong, and noise passes for change: at ε = 0.1, where nobody moves, 0.020 ± 0.007
+an hour before it is cut at zero, now -0.003 ± 0.012 (six worlds of seven releases). The noise of a sum of fine counts
+is fresh, however many of them the coarse count asked for.
 """
 
 from __future__ import annotations
@@ -13,7 +19,7 @@ import numpy as np
 
 from geodp.geometry import Array
 from geodp.public.release import AdaptiveCells, Cells, DensityEstimate, GridCells, LatticeCells
-from geodp.server.count_beliefs import Groups, add_up, expect_from_surroundings, groups_of
+from geodp.server.cell_groups import Groups, add_up, expect_from_surroundings, group_cells
 
 _BLOCKS_PER_SIDE = 10  # of the common grid on which releases whose cells differ are compared
 _REMEMBERED = 12  # releases: pairs further apart than these tell little about the next hour
@@ -24,8 +30,8 @@ class _Totals:
     time_s: float
     key: object
     """Totals of releases with the same key are comparable."""
-    total: Array
-    noise: Array
+    readings: tuple[tuple[Array, Array], ...]
+    """The totals, with the variance of their noise; more than once where they were measured apart."""
     around: Array
     """What the groups around suggest: a group's own noise would bias it."""
 
@@ -63,16 +69,19 @@ class DensityChange:
 def _change(old: _Totals, new: _Totals) -> float:
     """Return S of a pair."""
     around = np.maximum((old.around + new.around) / 2, 0.0)
-    noise = old.noise + new.noise
-    weight = 1 / np.maximum(around + noise, 1e-9) ** 2
-    scale = float(weight @ around**2)
-    return float(weight @ ((new.total - old.total) ** 2 - noise)) / scale if scale > 0 else 0.0
+    changed = scale = 0.0
+    for (before, noise_before), (after, noise_after) in zip(old.readings, new.readings, strict=True):
+        noise = noise_before + noise_after
+        weight = 1 / np.maximum(around + noise, 1e-9) ** 2
+        changed += float(weight @ ((after - before) ** 2 - noise))
+        scale += float(weight @ around**2)
+    return changed / scale if scale > 0 else 0.0
 
 
 def _totals(release: Cells) -> _Totals | None:
     count = np.asarray(release.count, dtype=np.float64)
     if isinstance(release, AdaptiveCells | GridCells):
-        groups = groups_of(release)
+        groups = group_cells(release)
         if groups is None:
             return None
         key: object = release.coarse if isinstance(release, AdaptiveCells) else release.grid
@@ -82,7 +91,21 @@ def _totals(release: Cells) -> _Totals | None:
         key = (release.lattice.west_m, release.lattice.south_m, _BLOCKS_PER_SIDE)
     else:
         return None
-    return _Totals(release.time_s, key, total, groups.total_noise, expect_from_surroundings(total, groups))
+    readings = _readings(release, total, groups)
+    return _Totals(release.time_s, (key, len(readings)), readings, expect_from_surroundings(total, groups))
+
+
+def _readings(release: Cells, total: Array, groups: Groups) -> tuple[tuple[Array, Array], ...]:
+    """Return totals and their noise; of an adaptive grid the coarse counts, and apart from them the sums of fine ones.
+
+    What is published adds up to (s2 M n + s1 Σc)/(s1 + s2 M) for the coarse count n, so n gives Σc back.
+    """
+    if not isinstance(release, AdaptiveCells) or release.coarse_count is None or not release.coarse_scale:
+        return ((total, groups.total_noise),)
+    coarse = 2 * release.coarse_scale**2
+    fine = groups.parts * 2 * float(release.fine_scale or 0.0) ** 2
+    summed = total + fine / coarse * (total - release.coarse_count)
+    return (release.coarse_count, np.full(total.size, coarse)), (summed, fine)
 
 
 def _on_blocks(release: LatticeCells) -> tuple[Groups, Array]:
@@ -100,6 +123,6 @@ def _on_blocks(release: LatticeCells) -> tuple[Groups, Array]:
     noise = add_up(block_of, share**2 * 2 * release.noise_scale[cell_of] ** 2, size)
     ones = np.ones(size)
     groups = Groups(
-        group=np.arange(size), shape=(side_y, side_x), parts=ones, full=None, total_noise=noise, part_noise=noise
+        group=np.arange(size), parts=ones, total_noise=noise, noise=noise, area=ones, shape=(side_y, side_x)
     )
     return groups, total

@@ -47,12 +47,12 @@ def density_from_points(points: Points, region: Region) -> DensityEstimate:
     grid = Grid.fit(region, _cell_m(points, region))
     reports = ReportsOnTorus.of(points, grid, region)
     even = spread_evenly(reports, region)
-    counts, predicted = np.zeros(grid.size), _predicted(reports, even)
+    counts, predicted = np.zeros(grid.size), _predict_reports(reports, even)
     for _ in range(_PASSES if reports.clamped else 1):
         solved = Deconvolution(reports, reports.counts(predicted), even)
         counts = onto_simplex(solved.estimate(), float(points.size))
-        predicted = _predicted(reports, _in_corner(reports, counts))
-    error = _replayed_error(solved, counts, predicted)
+        predicted = _predict_reports(reports, _in_corner(reports, counts))
+    error = _replay_error(solved, counts, predicted)
     return _estimate(points, grid, counts, error, max(solved.cells_per_patch(), 1.0))
 
 
@@ -130,12 +130,12 @@ def _in_corner(reports: ReportsOnTorus, counts: Array) -> Array:
     return whole
 
 
-def _predicted(reports: ReportsOnTorus, workers: Array) -> Array:
+def _predict_reports(reports: ReportsOnTorus, workers: Array) -> Array:
     """Return how many reports a spread of workers leads one to expect in each cell of the torus."""
     return np.asarray(np.fft.irfft2(np.fft.rfft2(workers) * reports.law, s=workers.shape))
 
 
-def _replayed_error(solved: Deconvolution, counts: Array, predicted: Array) -> Array:
+def _replay_error(solved: Deconvolution, counts: Array, predicted: Array) -> Array:
     """Return the mean square error per cell, smoothed over as many cells as err together."""
     from scipy.ndimage import gaussian_filter
 
@@ -242,12 +242,12 @@ class ReportsOnTorus:
         across: Array = np.asarray(2 * np.pi * np.fft.rfftfreq(self.columns, self.grid.cell_x_m))[None, :]
         along: Array = np.asarray(2 * np.pi * np.fft.fftfreq(self.rows, self.grid.cell_y_m))[:, None]
         self.frequency = np.hypot(across, along)
-        self.law = _finished_law(self.points.channel, across, along)
+        self.law = _finish_law(self.points.channel, across, along)
         x, y = _spread_over_lattice(self.points)
         self._column = np.floor((x - self.grid.west_m) / self.grid.cell_x_m).astype(np.int64) % self.columns
         self._row = np.floor((y - self.grid.south_m) / self.grid.cell_y_m).astype(np.int64) % self.rows
         self._side_x, self._side_y = _sides(self.points)
-        self.inside = self._counted((self._side_x == 0) & (self._side_y == 0))
+        self.inside = self._count_reports((self._side_x == 0) & (self._side_y == 0))
 
     @property
     def clamped(self) -> bool:
@@ -265,11 +265,11 @@ class ReportsOnTorus:
                     _beyond(side_y, self.grid.rows, self.rows), _beyond(side_x, self.grid.columns, self.columns)
                 )
                 axes = tuple(axis for axis, side in enumerate((side_y, side_x)) if side)
-                number = self._counted(mine).sum(axis=axes, keepdims=True)
+                number = self._count_reports(mine).sum(axis=axes, keepdims=True)
                 total[part] += number * predicted[part] / predicted[part].sum(axis=axes, keepdims=True)
         return total
 
-    def _counted(self, mine: npt.NDArray[np.bool_]) -> Array:
+    def _count_reports(self, mine: npt.NDArray[np.bool_]) -> Array:
         cell = self._row[mine] * self.columns + self._column[mine]
         return np.bincount(cell, minlength=self.rows * self.columns).reshape(self.rows, self.columns).astype(np.float64)
 
@@ -299,7 +299,7 @@ def _spread_over_lattice(points: Points) -> tuple[Array, Array]:
     return x, y
 
 
-def _finished_law(channel: Channel | None, across: Array, along: Array) -> Array:
+def _finish_law(channel: Channel | None, across: Array, along: Array) -> Array:
     """Return the law of place to spread-out report; each rounding, and the spreading, is a factor sinc·sinc."""
     if channel is None:
         return np.ones((along.size, across.size))

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from geodp.geometry import Array
 from geodp.public.acceptance import Acceptance
 from geodp.public.release import Cells
-from geodp.server.count_beliefs import CountBelief, add_up
+from geodp.server.cell_groups import add_up
+from geodp.server.count_beliefs import CountBelief
 
 RINGS, ANGLES = 48, 16
 _FIRST_EDGE_M = 15.0
@@ -210,10 +211,16 @@ class _Rings:
             self.ring < inner[self.task], 1.0, np.where(self.ring < outer[self.task], share[self.task], 0.0)
         )
         mean, variance = self._moments(part * self.area_share)
-        if self.belief.intensity:
-            variance = variance + mean  # people are Poisson about an intensity
+        variance = variance + self._scatter(part * self.area_share, mean)
         acceptors, _ = self._moments(part * self.weighted_share)
         return mean, variance, acceptors
+
+    def _scatter(self, weight: Array, mean: Array) -> Array:
+        """Return by how much the people inside vary besides: Poisson about an intensity, or in and out of cut cells."""
+        if self.belief.intensity or weight.size == 0:
+            return mean
+        share = np.minimum(np.add.reduceat(weight, self.cell_start), 1.0)
+        return add_up(self.cell_task, share * (1 - share) * self.belief.mean[self.cell], self.tasks)
 
     def _moments(self, weight: Array) -> tuple[Array, Array]:
         """Return mean and variance of Σ s_c N_c for s_c = the sum of weights over the points of cell c."""

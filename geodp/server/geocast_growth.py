@@ -171,7 +171,7 @@ class Growth:
         success = law.with_more(last)
         rectangle, share, probability = last.rectangle, 1.0, last.probability
         if self.part_of_last and self.whole_workers and success >= self.target + SLACK:
-            rectangle, share = self._published_part(taken, last, law, place)
+            rectangle, share = self._cut_last_cell(taken, last, law, place)
             workers = law.workers_for(self.target, last)
             success = law.with_more(last._replace(workers=workers))
         elif self.part_of_last and not self.whole_workers:
@@ -181,7 +181,7 @@ class Growth:
         part = last._replace(rectangle=rectangle, workers=share * last.workers)
         return self._sum_up([*taken, part], [*steps, success], law)
 
-    def _published_part(self, taken: list[Look], last: Look, law: Acceptors, place: Place) -> tuple[Rectangle, float]:
+    def _cut_last_cell(self, taken: list[Look], last: Look, law: Acceptors, place: Place) -> tuple[Rectangle, float]:
         """Cut the last cell to the area share ⌈ln(1 - u)/ln(1 - p)⌉ / n (rounding down would miss the target)."""
         share = min(law.workers_for(self.target, last) / (last.share * self.counts[last.cell]), 1.0)
         return self._part(taken, last, share, place), share

@@ -9,7 +9,12 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from geodp.public.messages import Answer, Named
+from geodp.geometry import Array
+from geodp.public.events import Note, Reason
+from geodp.public.messages import Answer, Named, Offer, Task
+
+MOST_NAMED = 1000
+"""Workers who are asked by name about a task at once, at most, where a target says how many."""
 
 
 @dataclass
@@ -28,7 +33,7 @@ class NamedWorkers:
             self.asked[task] = self.asked.get(task, ()) + target.pseudonyms
             self._unanswered[task] = target.pseudonyms
 
-    def answered(self, answer: Answer) -> None:
+    def hear_answer(self, answer: Answer) -> None:
         """Remember who took a task; whoever else was asked about it is free to be asked again."""
         self._unanswered.pop(answer.task, None)
         if answer.winners and self.asked.pop(answer.task, None) is not None:
@@ -43,7 +48,7 @@ class NamedWorkers:
         self.asked.pop(task, None)
         self._unanswered.pop(task, None)
 
-    def engaged(self, time_s: float) -> frozenset[str]:
+    def list_engaged(self, time_s: float) -> frozenset[str]:
         """Return everyone who is on the way, or has yet to answer."""
         self._free_s = {name: until for name, until in self._free_s.items() if until > time_s}
         return frozenset(self._free_s).union(*self._unanswered.values())
@@ -54,3 +59,30 @@ def rows_named(who: npt.NDArray[np.str_], names: Iterable[str]) -> npt.NDArray[n
     wanted = np.array(sorted(names), dtype=who.dtype)
     at = np.minimum(np.searchsorted(who, wanted), max(who.size - 1, 0))
     return np.asarray(at[who[at] == wanted] if who.size else at[:0], dtype=np.int64)
+
+
+def count_enough(chance: Array, target: float) -> int:
+    """Return how many workers, in this order, have to be asked so that somebody accepts with the target probability.
+
+    All of them where not even all are enough.
+    """
+    with np.errstate(divide="ignore"):
+        nobody = np.cumsum(np.log1p(-chance))
+    enough = np.flatnonzero(nobody <= np.log1p(-target) * (1 - 1e-12))
+    return int(enough[0]) + 1 if enough.size else int(chance.size)
+
+
+def offer_by_name(task: Task, reward: float, who: npt.NDArray[np.str_], chance: Array, target: float | None) -> Offer:
+    """Offer a task to workers by name, in this order; with a target to as many of them as reach it."""
+    if who.size == 0:
+        return Offer.refuse(task, Reason.BEYOND_REACH)
+    asked = int(chance.size) if target is None else count_enough(chance, target)
+    planned = float(1 - np.prod(1 - chance[:asked]))
+    return Offer(
+        task=task.task,
+        reward=reward,
+        target=Named(tuple(who[:asked].tolist())),
+        planned_success=planned,
+        expected_workers=float(asked),
+        notes=(Note.SHORT_OF_TARGET,) if target is not None and planned < target * (1 - 1e-9) else (),
+    )

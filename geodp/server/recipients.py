@@ -53,33 +53,48 @@ class PeopleInside:
         """Chance that one of them accepts."""
         return np.clip(self.acceptors / np.maximum(self.mean, 1e-300), 0.0, 1.0)
 
-    def success(self, cap: npt.ArrayLike, needed: int = 1) -> Array:
+    def success(self, cap: npt.ArrayLike, needed: int = 1, declined: Array | float = 0.0) -> Array:
         """Return the chance that enough accept when at most so many are asked.
 
         N is taken at 64 mid-quantiles of Gamma(μ, V); given N, acceptors are Bin(min(N, K), p), fractions allowed.
+        Where D people were asked in vain, K others are asked of those who are left, and what happened tells of N: each
+        quantile weighs as much as it made that likely, P(Bin(min(N, D), p) < k).
         """
-        asked = np.minimum(self._numbers(), np.asarray(cap, dtype=np.float64)[..., None])
-        return np.asarray(1 - np.mean(_fewer(asked, self.probability[:, None], needed), axis=1))
+        return self._success(self._numbers(), np.asarray(cap, dtype=np.float64), needed, declined)
+
+    def _success(self, numbers: Array, cap: Array, needed: int, declined: Array | float) -> Array:
+        probability, before = self.probability[:, None], np.minimum(numbers, np.asarray(declined)[..., None])
+        missed = _fewer(np.minimum(numbers - before, cap[..., None]), probability, needed)
+        if not np.any(declined):
+            return np.asarray(1 - np.mean(missed, axis=1))
+        weight = np.maximum(_fewer(before, probability, needed), 1e-300)
+        return np.asarray(1 - (weight * missed).sum(axis=1) / weight.sum(axis=1))
 
     def _numbers(self) -> Array:
         return gamma_quantiles(self.mean, self.variance)
 
-    def least_cap(self, target: float, needed: int = 1) -> tuple[npt.NDArray[np.int64], Array]:
+    def least_cap(
+        self, target: float, needed: int = 1, declined: Array | float = 0.0
+    ) -> tuple[npt.NDArray[np.int64], Array]:
         """Return the least K that plans the target, task by task, and the success that is planned.
 
-        Where none does, K is 0: everyone inside is asked, and the plan is short of the target.
+        Where none does, K is 0: everyone inside is asked, and the plan is short of the target. `declined` people were
+        asked in vain before, and are not asked again.
         """
-        numbers, probability = self._numbers(), self.probability[:, None]
-        everyone = 1 - np.mean(_fewer(numbers, probability, needed), axis=1)
+        numbers = self._numbers()
         low, high = np.zeros(self.mean.size), np.maximum(np.ceil(numbers[:, -1]), 1.0)
+        everyone = self._success(numbers, high, needed, declined)
         while np.any(high - low > 1):
             middle = np.floor((low + high) / 2)
-            asked = np.minimum(numbers, middle[:, None])
-            enough = 1 - np.mean(_fewer(asked, probability, needed), axis=1) >= target
+            enough = self._success(numbers, middle, needed, declined) >= target
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         reached = everyone >= target
-        planned = np.where(reached, self.success(high, needed), everyone)
+        planned = np.where(reached, self._success(numbers, high, needed, declined), everyone)
         return np.where(reached, high, 0).astype(np.int64), planned
+
+    def most_left(self, declined: Array | float) -> npt.NDArray[np.int64]:
+        """Return how many people, at least one, may be inside at most besides those who were asked in vain."""
+        return np.maximum(np.ceil(self._numbers()[:, -1] - declined), 1.0).astype(np.int64)
 
     def shares(self, target: float, needed: int = 1) -> Array:
         """Return q of phones that thin out: enough acceptors for the target although their number stays uncertain.
@@ -98,7 +113,7 @@ class PeopleInside:
         low, high = np.zeros(self.mean.size), np.ones(self.mean.size)
         for _ in range(40):
             middle = (low + high) / 2
-            enough = self.thinned_success(middle, needed) >= target
+            enough = self.thin_success(middle, needed) >= target
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         return high
 
@@ -107,7 +122,7 @@ class PeopleInside:
         """ρ = V/μ²."""
         return np.asarray(self.variance / np.maximum(self.mean, 1e-150) ** 2)
 
-    def thinned_success(self, share: Array, needed: int = 1) -> Array:
+    def thin_success(self, share: Array, needed: int = 1) -> Array:
         """Return the success that is planned when everyone inside takes part with this chance.
 
         Acceptors are Poisson about a gamma law: negative binomial, P(j) by its recurrence.

@@ -53,7 +53,7 @@ class RewardBudget:
         self.paid += amount
 
 
-def funded(arrived_s: Sequence[float], purse: float, minimum: float) -> npt.NDArray[np.bool_]:
+def find_funded(arrived_s: Sequence[float], purse: float, minimum: float) -> npt.NDArray[np.bool_]:
     """Tell which tasks get a reward: all if the purse holds a minimum for each, else the first to arrive."""
     tasks = len(arrived_s)
     chosen = np.zeros(tasks, dtype=np.bool_)

@@ -19,7 +19,7 @@ from geodp.server.capped import CappedAssignment
 from geodp.server.density_change import DensityChange
 from geodp.server.feedback import Feedback
 from geodp.server.named_workers import NamedWorkers
-from geodp.server.rewards import RewardBudget, funded
+from geodp.server.rewards import RewardBudget, find_funded
 
 
 @dataclass
@@ -40,6 +40,7 @@ class Server:
     records: list[dict[str, Any]] = field(default_factory=list)
     _latest: dict[int, dict[str, Any]] = field(default_factory=dict)
     _rounds: dict[int, int] = field(default_factory=dict)
+    _declined: dict[int, float] = field(default_factory=dict)
     _named: NamedWorkers = field(default_factory=NamedWorkers)
     _feedback: Feedback | None = field(init=False)
     _change: DensityChange = field(default_factory=DensityChange)
@@ -58,7 +59,7 @@ class Server:
         by_round = sorted(tasks, key=lambda task: (self._rounds.get(task.task, 0), task.task))
         for number, group in groupby(by_round, key=lambda task: self._rounds.get(task.task, 0)):
             batch = list(group)
-            purse = self.budget.draw(len(batch)) if number == 0 else self._held(batch)
+            purse = self.budget.draw(len(batch)) if number == 0 else self._sum_held(batch)
             view = ServerView(
                 time_s=time_s,
                 region=self.region,
@@ -70,12 +71,13 @@ class Server:
                 round=number,
                 workers_per_task=self.workers_per_task,
                 asked={task.task: self._latest[task.task]["region"] or () for task in batch} if number else {},
+                declined={task.task: self._declined.get(task.task, 0.0) for task in batch} if number else {},
                 aim=aim,
                 change_per_s=self._change.per_s,
                 answer_window_s=self.answer_window_s,
                 trusted=self.trusted,
                 named=self._named.asked,
-                engaged=self._named.engaged(time_s),
+                engaged=self._named.list_engaged(time_s),
                 task_epsilon_per_m=self.task_epsilon_per_m,
             )
             planned = self.assignment.offers(batch, view)
@@ -86,12 +88,12 @@ class Server:
     def post(self, tasks: Sequence[Task], time_s: float) -> list[Offer]:
         """Post new tasks for everyone to see, each with the mean reward; nothing is read from any release."""
         purse = self.budget.draw(len(tasks))
-        pays = funded([task.arrived_s for task in tasks], purse, self.minimum_reward)
+        pays = find_funded([task.arrived_s for task in tasks], purse, self.minimum_reward)
         reward = min(self.budget.mean, purse / max(int(pays.sum()), 1))
         offers = [
             Offer(task.task, reward, Circle(self.acceptance.max_travel_m))
             if paid
-            else Offer.refused(task, Reason.PURSE_EMPTY)
+            else Offer.refuse(task, Reason.PURSE_EMPTY)
             for task, paid in zip(tasks, pays, strict=True)
         ]
         return self._promise(purse, tasks, offers, 0, time_s)
@@ -110,8 +112,12 @@ class Server:
         record = self._latest[answer.task]
         record["answered_s"] = answer.time_s
         record["winners"] = answer.winners
-        self._named.answered(answer)
-        if answer.winners:
+        self._named.hear_answer(answer)
+        if not answer.winners:
+            asked = record["expected_workers"] if record["most_recipients"] is None else record["most_recipients"]
+            self._declined[answer.task] = self._declined.get(answer.task, 0.0) + (asked if asked > 0 else 0.0)
+        else:
+            self._declined.pop(answer.task, None)
             self.budget.pay(record["reward"])
             if self._feedback is not None:
                 self._feedback.hear(taken=True)
@@ -124,13 +130,14 @@ class Server:
     def give_up(self, task: int) -> None:
         """Close a task that nobody took; its reward returns to the budget."""
         self._named.forget(task)
+        self._declined.pop(task, None)
         record = self._latest.get(task)
         if record is not None and not record["winners"]:
             self.budget.give_back(record["reward"])
             if self._feedback is not None and record["unreachable"] == Reason.NONE:
                 self._feedback.hear(taken=False)  # the last word: a task that is offered again has none yet
 
-    def _held(self, batch: list[Task]) -> float:
+    def _sum_held(self, batch: list[Task]) -> float:
         return float(sum(self._latest[task.task]["reward"] for task in batch))
 
     def _record(self, task: Task, offer: Offer, number: int, time_s: float) -> None:
@@ -143,8 +150,8 @@ class Server:
             "round": number,
             "time_s": time_s,
             "radius_m": target.radius_m if isinstance(target, Circle) else None,
-            "region": target.rectangles if isinstance(target, messages.Region) else None,
-            "growth": target.growth if isinstance(target, messages.Region) else (),
+            "region": target.rectangles if isinstance(target, messages.GeocastRegion) else None,
+            "growth": target.growth if isinstance(target, messages.GeocastRegion) else (),
             "most_recipients": offer.caps[-1] if offer.caps else None,
             "phones_share": offer.shares[-1] if offer.shares else None,
             "planned_rounds": max(len(offer.caps), len(offer.shares), 1) if target is not None else None,
@@ -170,7 +177,7 @@ def _require_offers(assignment: Assignment, tasks: Sequence[Task], offers: objec
     elif [offer.task for offer in offers] != [task.task for task in tasks]:
         wrong = f"must return one offer for each of the {len(tasks)} tasks, in their order"
     elif not all(
-        offer.target is None or isinstance(offer.target, Circle | messages.Region | Named) for offer in offers
+        offer.target is None or isinstance(offer.target, Circle | messages.GeocastRegion | Named) for offer in offers
     ):
         wrong = "must offer to a Circle, a Region or Named workers"
     elif not all(offer.reward >= 0 for offer in offers):

@@ -40,7 +40,9 @@ class Accepted(NamedTuple):
 
     def reasons(self, free: npt.NDArray[np.bool_], winners: list[int]) -> npt.NDArray[np.int8]:
         """Return what became of each acceptance."""
-        fate = np.where(free, np.where(np.isin(self.worker, winners), _PICKED, _NOT_PICKED), _TAKEN)
+        fate = np.where(free, _NOT_PICKED, _TAKEN)
+        for winner in winners:  # few: once per task, so it must cost little
+            fate[self.worker == winner] = _PICKED
         return np.asarray(fate, dtype=np.int8)
 
 
@@ -81,11 +83,11 @@ class AskedWorkers:
         """
         return np.isin(self.answer, (_YES, _UNWILLING, _NOT_REACHED, _APART))
 
-    def declined(self, rows: slice) -> Ids:
+    def pick_declined(self, rows: slice) -> Ids:
         """Return those who said no, of one task's rows."""
         return np.asarray(self.worker[rows][self.notified[rows] & (self.answer[rows] != _YES)])
 
-    def accepted(self, rows: slice) -> Accepted:
+    def pick_accepted(self, rows: slice) -> Accepted:
         """Return those who said yes, of one task's rows."""
         yes = np.flatnonzero(self.answer[rows] == _YES) + rows.start
         return Accepted(self.worker[yes], self.distance_m[yes], self.x_m[yes], self.y_m[yes], self.luck[yes])
@@ -177,7 +179,7 @@ def ask(
     share = np.array([offer.shares[number] if offer.shares else 1.0 for offer in offers])
     index, worker = place[meant.index[rows]], meant.worker[rows]
     found = with_distance(index, worker, tasks, people)
-    asked = _answered(answers=answers, tasks=tasks, rewards=rewards, found=found, people=people, share=share)
+    asked = _let_answer(answers=answers, tasks=tasks, rewards=rewards, found=found, people=people, share=share)
     elsewhere = meant.round[rows] != number  # phones that take part in another round, or in none
     able = asked.could_come()
     asked.answer[elsewhere & able] = _APART
@@ -190,7 +192,7 @@ def browse(answers: Answers, tasks: list[Task], rewards: Array, found: Found, pe
 
     Those tasks that come after it she has not come to: no answer is known, but she could have taken one of them.
     """
-    asked = _answered(
+    asked = _let_answer(
         answers=answers, tasks=tasks, rewards=rewards, found=found, people=people, share=np.ones(len(tasks))
     )
     index, worker, distance = found
@@ -203,7 +205,7 @@ def browse(answers: Answers, tasks: list[Task], rewards: Array, found: Found, pe
     return asked
 
 
-def _answered(
+def _let_answer(
     answers: Answers, tasks: list[Task], rewards: Array, found: Found, people: People, share: Array
 ) -> AskedWorkers:
     """Let the workers answer, each about the task of her row; rows are in order of task and then of worker."""

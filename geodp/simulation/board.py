@@ -49,7 +49,7 @@ class Board:
         moment, over_s
             Number and length of the span; looks in different spans are independent.
         """
-        looking = self.looking(people.x_m.size, moment, over_s) & ~people.busy
+        looking = self.find_looking(people.x_m.size, moment, over_s) & ~people.busy
         reach_m = answers.acceptance.max_travel_m
         found = nearest_open(
             tasks=tasks,
@@ -61,11 +61,11 @@ class Board:
         )
         asked = browse(answers, tasks, rewards, found, people)
         for task, _, rows in asked.by_task():
-            if (no := asked.declined(rows)).size:
+            if (no := asked.pick_declined(rows)).size:
                 self._declined.setdefault(task.task, []).append(no)
         return asked
 
-    def looking(self, workers: int, moment: int, over_s: float) -> npt.NDArray[np.bool_]:
+    def find_looking(self, workers: int, moment: int, over_s: float) -> npt.NDArray[np.bool_]:
         """Tell who looks at least once in a span, by a draw per worker and span: looks come at random, at one rate."""
         if self.looks_per_hour is None:
             return np.ones(workers, dtype=np.bool_)
@@ -109,7 +109,7 @@ def nearest_open(
         row, worker, distance, choosable = _candidates(
             place=place, people=people, asking=asking, far=far, task=task, reach_m=reach_m
         )
-        kept = np.flatnonzero(~_declined_rows(tasks, row, worker, has_declined))
+        kept = np.flatnonzero(~_find_declined(tasks, row, worker, has_declined))
         rank = rank_in_group(worker[kept])
         sure = np.bincount(choosable[kept][distance[kept] < far[choosable[kept], -1] - _SLACK_M], minlength=asking.size)
         done = (sure >= count) | np.isinf(far[:, -1]) | (many == len(tasks))
@@ -140,7 +140,7 @@ def _candidates(
     return row, asking[who], distance, who
 
 
-def _declined_rows(tasks: list[Task], row: Ids, worker: Ids, has_declined: HasDeclined) -> npt.NDArray[np.bool_]:
+def _find_declined(tasks: list[Task], row: Ids, worker: Ids, has_declined: HasDeclined) -> npt.NDArray[np.bool_]:
     declined = np.zeros(row.size, dtype=np.bool_)
     order = np.argsort(row, kind="stable")
     border = np.searchsorted(row[order], np.arange(len(tasks) + 1))

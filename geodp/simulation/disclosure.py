@@ -57,7 +57,7 @@ class SeenOutcomes:
     """Whether she is one of the names, per row."""
 
 
-def seen_outcomes(asked: AskedWorkers, winners: dict[int, list[int]], gone: npt.NDArray[np.bool_]) -> SeenOutcomes:
+def see_outcomes(asked: AskedWorkers, winners: dict[int, list[int]], gone: npt.NDArray[np.bool_]) -> SeenOutcomes:
     """Return what the server sees of a batch.
 
     Parameters
@@ -118,7 +118,7 @@ class Disclosure:
         now = self.acceptance.log_refusal(seen.reward, seen.distance_m, eager)
         if np.any(seen.share < 1):  # outcomes depend on the product of taking part and accepting
             now = np.where(seen.share < 1, np.log1p(seen.share * np.expm1(now)), now)
-        before = self._charged_before(seen)
+        before = self._find_charged(seen)
         worst = np.minimum(now, before)
         with np.errstate(invalid="ignore"):  # -inf - -inf: a certain acceptance, charged without bound before
             chance = -np.expm1(np.minimum(np.nan_to_num(now - before, nan=0.0), 0.0))  # given that she passed before
@@ -139,7 +139,7 @@ class Disclosure:
 
     def has_passed(self, task: int, worker: Ids) -> npt.NDArray[np.bool_]:
         """Tell who has been asked for an open task before, and did not take it."""
-        known, _ = self._passed_of(task)
+        known, _ = self._find_passed(task)
         if known.size == 0:
             return np.zeros(worker.size, dtype=np.bool_)
         return np.asarray(known[np.minimum(np.searchsorted(known, worker), known.size - 1)] == worker)
@@ -149,12 +149,12 @@ class Disclosure:
         for task in [task for task in self._passed if task not in tasks]:
             del self._passed[task]
 
-    def _charged_before(self, seen: SeenOutcomes) -> Array:
+    def _find_charged(self, seen: SeenOutcomes) -> Array:
         """Return ln(1 - θ) that each row was charged for earlier offers of its task (0: none)."""
         before = np.zeros(seen.worker.size)
         border = np.searchsorted(seen.row, np.arange(len(seen.task) + 1))
         for place, task in enumerate(seen.task.tolist()):
-            known, charged = self._passed_of(task)
+            known, charged = self._find_passed(task)
             if known.size:
                 rows = slice(border[place], border[place + 1])
                 at = np.minimum(np.searchsorted(known, seen.worker[rows]), known.size - 1)
@@ -167,7 +167,7 @@ class Disclosure:
             rows = slice(border[place], border[place + 1])
             self._passed.setdefault(int(seen.task[place]), []).append((seen.worker[rows], charged[rows]))
 
-    def _passed_of(self, task: int) -> tuple[Ids, Array]:
+    def _find_passed(self, task: int) -> tuple[Ids, Array]:
         """Return who was asked for a task before, in ascending order, and the least ln(1 - θ) of each."""
         parts = self._passed.get(task)
         if parts is None:

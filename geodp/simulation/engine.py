@@ -30,14 +30,14 @@ from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.events import Kind, Note, Reason
 from geodp.public.guarantee import Neighbours
-from geodp.public.messages import Answer, Circle, Offer, Region, Task
+from geodp.public.messages import Answer, Circle, GeocastRegion, Offer, Task
 from geodp.public.release import Cells, Points
 from geodp.scenario.schema import Scenario
 from geodp.server.rewards import RewardBudget
 from geodp.server.server import Server
 from geodp.simulation.answers import Accepted, Answers, AskedWorkers, ask, pseudonyms
 from geodp.simulation.board import Board
-from geodp.simulation.disclosure import Disclosure, seen_outcomes
+from geodp.simulation.disclosure import Disclosure, see_outcomes
 from geodp.simulation.event_log import EventLog
 from geodp.simulation.meant import Meant, People, find_meant
 from geodp.simulation.offer_truth import OfferTruth, offer_truth
@@ -68,7 +68,7 @@ def build_world(scenario: Scenario, streams: Streams) -> World:
     region = scenario.area
     times = {"start_s": scenario.start_s, "duration_s": scenario.duration_s}
     workers = scenario.workers
-    population = workers.source.load(region, streams.generator("world.source")).starting(scenario.start_s)
+    population = workers.source.load(region, streams.generator("world.source")).start_at(scenario.start_s)
     if population.size == 0:
         raise DataError(f"workers.source: '{workers.source.kind}' gives no worker inside the region")
     motion = workers.mobility.move(population, region, **times, rng=streams.generator("world.mobility"))
@@ -101,7 +101,15 @@ class Engine:
         self.region = scenario.area
         self.ledger = Ledger(budgets=_budgets(scenario))
         section = scenario.curator
-        self.curator = None if section is None else Curator(section.mechanism, self.ledger, section.budget.when_spent)
+        self.curator = None
+        if section is not None:
+            self.curator = Curator(
+                section.mechanism,
+                self.ledger,
+                section.budget.when_spent,
+                releases=scenario.release_count(),
+                period=(0.0, scenario.duration_s),
+            )
         self.server = _server(scenario)
         acceptance = scenario.workers.acceptance
         eagerness = acceptance.eagerness(self.workers.size, streams.generator("world.eagerness"))
@@ -134,7 +142,13 @@ class Engine:
     def run(self) -> None:
         """Run to the end, then let the trips under way arrive."""
         env, end = self.env, self.scenario.duration_s
-        for process in (self._releases(), self._task_arrivals(), self._expiries(), self._batches(), self._sampling()):
+        for process in (
+            self._releases(),
+            self._task_arrivals(),
+            self._expiries(),
+            self._batches(),
+            self._sample_positions(),
+        ):
             env.process(process)
         env.run(until=end)
         for task in self.open:
@@ -185,6 +199,7 @@ class Engine:
             expected_workers=section.expected_workers or 1.0,
             neighbours=Neighbours(section.neighbours),
             counts=section.counts,
+            who=np.flatnonzero(counted),
         )
         noise = SimulatedNoise(self.streams.generator(f"curator.noise.{index}"))
         release = curator.publish(snapshot, noise, number=index)
@@ -242,11 +257,11 @@ class Engine:
             if selected:
                 asked = self._post(number)
                 if asked is not None:
-                    self.env.process(self._answering(asked))
+                    self.env.process(self._collect_answers(asked))
                 continue
             meant = self._offer()
             if meant is not None:
-                self.env.process(self._asking(meant))
+                self.env.process(self._ask_in_rounds(meant))
 
     def _take_waiting(self) -> list[Task]:
         """Return the open tasks that can still be answered in time; the others wait for their expiry."""
@@ -262,7 +277,7 @@ class Engine:
         if not made:
             return None
         self._short |= {
-            offer.task: Note.SHORT_OF_TARGET in offer.notes for offer in made if isinstance(offer.target, Region)
+            offer.task: Note.SHORT_OF_TARGET in offer.notes for offer in made if isinstance(offer.target, GeocastRegion)
         }
         tasks, people = [self.open[offer.task] for offer in made], self._people()
         workers_of = partial(self.phones.workers, asked_by=self.scenario.server.assignment.kind)
@@ -286,7 +301,7 @@ class Engine:
             age_s = np.nan if self._newest is None else self.env.now - self._newest.time_s
             self.offer_truths.append((self.env.now, age_s, truth.take(first)))
 
-    def _asking(self, meant: Meant) -> Steps:
+    def _ask_in_rounds(self, meant: Meant) -> Steps:
         """Ask round after round, along one order, until somebody accepts or all who are meant have been asked."""
         needed = self.scenario.tasks.workers_per_task
         for number in range(meant.rounds):
@@ -301,7 +316,7 @@ class Engine:
             if not asked.tasks:
                 return
             last = {offer.task: number + 1 >= max(len(offer.caps), len(offer.shares), 1) for offer in meant.offers}
-            yield from self._answering(asked, last.__getitem__)
+            yield from self._collect_answers(asked, last.__getitem__)
             if self._over:
                 return
             if any(offer.nearest_first and offer.caps for offer in meant.offers):
@@ -342,7 +357,7 @@ class Engine:
         over_s = self.scenario.server.batch_s
         return self.board.look(self.answers, posted, rewards, people, moment=batch, over_s=over_s)
 
-    def _answering(self, asked: AskedWorkers, is_last: Callable[[int], bool] = lambda _: True) -> Steps:
+    def _collect_answers(self, asked: AskedWorkers, is_last: Callable[[int], bool] = lambda _: True) -> Steps:
         """Wait for the window to close, then let the curator pick, task by task in order of arrival.
 
         `is_last` tells whether a task has no further round, so that it is given up when nobody takes it.
@@ -357,11 +372,11 @@ class Engine:
         row_task = np.repeat([task.task for task in asked.tasks], np.diff(asked.border))
         self._notified.update(np.unique(row_task[asked.notified]).tolist())
         winners = {
-            task.task: self._decide(task, reward, asked.accepted(rows), last=is_last(task.task))
+            task.task: self._decide(task, reward, asked.pick_accepted(rows), last=is_last(task.task))
             for task, reward, rows in asked.by_task()
             if task.task in self.open
         }
-        self.disclosure.charge(seen_outcomes(asked, winners, gone))
+        self.disclosure.charge(see_outcomes(asked, winners, gone))
         self.disclosure.keep_only(self.open)
         self.board.keep_only(self.open)
 
@@ -436,7 +451,7 @@ class Engine:
 
     # -- a sample of positions for the map ------------------------------------------------------------------
 
-    def _sampling(self) -> Steps:
+    def _sample_positions(self) -> Steps:
         for time_s in np.linspace(0.0, self.scenario.duration_s, self._samples).tolist():
             yield self.env.timeout(max(0.0, time_s - self.env.now))
             self._on_sample(time_s, self.workers)
@@ -454,7 +469,7 @@ def _yardstick(scenario: Scenario, answers: Answers, workers: int, tasks: int) -
     small = workers <= MOST_WORKERS and tasks <= MOST_TASKS
     if not (small if scenario.yardstick == "auto" else scenario.yardstick):
         return None
-    target = getattr(scenario.server.assignment, "target_success", DEFAULT_TARGET)
+    target = getattr(scenario.server.assignment, "target_success", None) or DEFAULT_TARGET
     return Yardstick(answers, target, scenario.tasks.workers_per_task)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array
-from geodp.public.messages import Circle, Named, Offer, Region, Task
+from geodp.public.messages import Circle, GeocastRegion, Named, Offer, Task
 from geodp.simulation.range_join import range_join, rectangle_join
 from geodp.streams import Streams
 
@@ -94,7 +94,9 @@ def find_meant(
     targets = [offer.target for offer in offers]
     found = [
         _in_circles([(i, target) for i, target in enumerate(targets) if isinstance(target, Circle)], tasks, people),
-        _in_regions([(i, target) for i, target in enumerate(targets) if isinstance(target, Region)], tasks, people),
+        _in_regions(
+            [(i, target) for i, target in enumerate(targets) if isinstance(target, GeocastRegion)], tasks, people
+        ),
         _by_name(
             [(i, workers_of(target.pseudonyms)) for i, target in enumerate(targets) if isinstance(target, Named)],
             tasks,
@@ -178,17 +180,17 @@ def _in_circles(circles: list[tuple[int, Circle]], tasks: Sequence[Task], people
     return number[circle], worker, distance
 
 
-def _in_regions(regions: list[tuple[int, Region]], tasks: Sequence[Task], people: People) -> Found:
+def _in_regions(regions: list[tuple[int, GeocastRegion]], tasks: Sequence[Task], people: People) -> Found:
     """Find everyone inside each region, once, also where its rectangles share an edge or overlap."""
     rectangles = np.array([rectangle for _, region in regions for rectangle in region.rectangles]).reshape(-1, 4)
-    owner = _repeated([(i, len(region.rectangles)) for i, region in regions])
+    owner = _repeat_numbers([(i, len(region.rectangles)) for i, region in regions])
     number, worker = rectangle_join(people.x_m, people.y_m, rectangles)
     pair = np.unique(owner[number] * people.x_m.size + worker)
     return with_distance(pair // people.x_m.size, pair % people.x_m.size, tasks, people)
 
 
 def _by_name(named: list[tuple[int, Ids]], tasks: Sequence[Task], people: People) -> Found:
-    index = _repeated([(i, workers.size) for i, workers in named])
+    index = _repeat_numbers([(i, workers.size) for i, workers in named])
     worker = np.concatenate([np.empty(0, dtype=np.int64), *(workers for _, workers in named)])
     return with_distance(index, worker, tasks, people)
 
@@ -199,7 +201,7 @@ def with_distance(index: Ids, worker: Ids, tasks: Sequence[Task], people: People
     return index, worker, np.hypot(people.x_m[worker] - centre_x, people.y_m[worker] - centre_y)
 
 
-def _repeated(numbers: list[tuple[int, int]]) -> Ids:
+def _repeat_numbers(numbers: list[tuple[int, int]]) -> Ids:
     """Return each first number as often as the second says."""
     return np.repeat(*np.array(numbers, dtype=np.int64).reshape(-1, 2).T)
 

@@ -19,7 +19,7 @@ from geodp.privacy.noise import SimulatedNoise
 from geodp.public.acceptance import Acceptance
 from geodp.public.acceptance.linear import Linear
 from geodp.public.messages import Circle, Offer, Task
-from geodp.public.messages import Region as Rectangles
+from geodp.public.messages import GeocastRegion as Rectangles
 from geodp.public.release import Cells
 from geodp.server.assignment import Assignment, ServerView
 from geodp.simulation.range_join import range_join, rectangle_join

@@ -1,6 +1,6 @@
 """Which mechanism and assignment to take: what each combination asks at the same success, on worlds of different shape.
 
-The figures behind docs/choosing.md. Of every combination: how many people are asked against the oracle without a
+The figures behind the page on choosing. Of every combination: how many people are asked against the oracle without a
 maximum number of recipients, when the target is moved until the true mean success is 0.9 (`uncapped`: what a release is
 worth), and with the default cap at the target 0.9 (`capped`). How far winners travel is not measured here. Nothing was
 chosen on these seeds (41 and 42), nor on the real positions, which are read where `GEODP_DATA` has them: the last

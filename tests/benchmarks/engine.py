@@ -79,7 +79,7 @@ def _run_cpu_s(changes: Mapping[str, Any]) -> float:
 
 def _worker_updates() -> Iterator[Figure]:
     """Move everyone once a minute for an hour: columns under one clock, against one process per worker."""
-    scenario, streams = load_scenario(CITY_MILLION).resolved(), Streams(0)
+    scenario, streams = load_scenario(CITY_MILLION).resolve(), Streams(0)
     world = build_world(scenario, streams)
     ours = max(_worker_updates_per_s(world, scenario.workers.travel_speed_mps) for _ in range(3))
     yardsticks = {f"simpy_{workers}_processes": _process_updates_per_s(workers) for workers in (10_000, 100_000)}

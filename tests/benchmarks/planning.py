@@ -29,8 +29,8 @@ from geodp.curator.mechanisms.adaptive_grid import AdaptiveGrid
 from geodp.curator.mechanisms.contour import Contour
 from geodp.geometry import Array, Region
 from geodp.public.acceptance.linear import Linear
+from geodp.public.messages import GeocastRegion as Rectangles
 from geodp.public.messages import Offer
-from geodp.public.messages import Region as Rectangles
 from geodp.public.release import Cells
 from geodp.run_folder.folder import RunFolder
 from geodp.server.acceptors import Look
@@ -151,7 +151,7 @@ def _sparse_contours() -> Iterator[Figure]:
 
 def _commuters(seed: int) -> Motion:
     rng = np.random.default_rng(seed)
-    people = SyntheticCity(count=6_000).load(SAN_FRANCISCO, rng).starting(COMMUTE_STARTS_S)
+    people = SyntheticCity(count=6_000).load(SAN_FRANCISCO, rng).start_at(COMMUTE_STARTS_S)
     return Commuter().move(people, SAN_FRANCISCO, start_s=COMMUTE_STARTS_S, duration_s=2 * HOUR_S, rng=rng)
 
 
@@ -231,7 +231,7 @@ def _aged_plans(
 
 def _planned_at_age(rules: Geocast, release: Cells, share: float, world: PlanningWorld, offers: list[Offer]) -> Array:
     """Return the success that a belief as old as this plans for given regions."""
-    growth = rules.growth(release, WILLING, 1.0, 1, TARGET, believe_counts(release).aged(share))
+    growth = rules.growth(release, WILLING, 1.0, 1, TARGET, believe_counts(release).age(share))
     planned = np.zeros(len(offers))
     for i, offer in enumerate(offers):
         law = growth.empty()

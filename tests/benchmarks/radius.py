@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from geodp.geometry import Array
 from geodp.public.acceptance.tanh_reward import TanhReward
-from geodp.server.assignment.reward_radius import printed_tanh_radius_m
+from geodp.server.assignment.reward_radius import solve_printed_radius_m
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import best_cpu_s, cpu_s
 
@@ -29,7 +29,7 @@ def measure() -> Iterator[Figure]:
     need_m2 = -np.log1p(-rng.uniform(0.8, 0.99, TASKS)) / density_per_m2
     willing = TanhReward(ceiling=CEILING, metres_per_reward=1.0, max_travel_m=1e9, minimum_reward=0.0)
     yield from _compared(
-        "printed", lambda: printed_tanh_radius_m(3 * pull_m, need_m2 / pi), _printed_one, 3 * pull_m, need_m2 / pi
+        "printed", lambda: solve_printed_radius_m(3 * pull_m, need_m2 / pi), _printed_one, 3 * pull_m, need_m2 / pi
     )
     yield from _compared(
         "poisson", lambda: willing.radius_for(pull_m, need_m2), _poisson_one, pull_m, need_m2 / (pi * CEILING)

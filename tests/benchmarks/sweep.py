@@ -49,7 +49,7 @@ def _two_against_one() -> Iterator[Figure]:
 
 
 def _jobs(count: int) -> list[Job]:
-    plain = dump(load_scenario(SCENARIOS / "quickstart.yaml", LONG).resolved())
+    plain = dump(load_scenario(SCENARIOS / "quickstart.yaml", LONG).resolve())
     fixed: dict[str, Any] = {"cell": "c0000", "scenario": plain, "keep": ["metrics"], "folder": None}
     return [{"run_id": str(seed), "seed": seed, **fixed} for seed in range(count)]
 
@@ -74,7 +74,7 @@ def _overhead_s(executor: Executor) -> float:
 
     # an executor may end with the jobs it is given: those that start it up are the first of the same batch
     started, done = 0.0, 0
-    with SweepFolder(folder).appending() as results:
+    with SweepFolder(folder).open_results() as results:
         for outcome in executor.outcomes(some(QUICK_RUNS + 50, 0), no_work):
             results.add(outcome)
             done += 1

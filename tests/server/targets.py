@@ -1,6 +1,6 @@
 """Whom offers go to, as tests look at it."""
 
-from geodp.public.messages import Circle, Named, Offer, Rectangle, Region
+from geodp.public.messages import Circle, GeocastRegion, Named, Offer, Rectangle
 
 
 def radius_m(offer: Offer) -> float:
@@ -10,7 +10,7 @@ def radius_m(offer: Offer) -> float:
 
 def rectangles(offer: Offer) -> tuple[Rectangle, ...]:
     """Return the rectangles of the region, () where there is none."""
-    return offer.target.rectangles if isinstance(offer.target, Region) else ()
+    return offer.target.rectangles if isinstance(offer.target, GeocastRegion) else ()
 
 
 def pseudonyms(offer: Offer) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import pytest
 
 from geodp.geometry import Array
 from geodp.public.release import Contours
-from geodp.server.cell_graph import TOUCH_M, cell_graph, counts_and_noise, touching
+from geodp.server.cell_graph import TOUCH_M, cell_graph, counts_and_noise, find_touching
 from tests.server.cells import cells, grid_cells, tiled
 from tests.server.noisy_worlds import released
 
@@ -29,17 +29,17 @@ def brute_force(rectangles: Array) -> list[set[int]]:
 @pytest.mark.parametrize("seed", range(5))
 def test_touching_cells_are_those_that_share_a_piece_of_an_edge(seed: int) -> None:
     rectangles = tiled(np.random.default_rng(seed), cuts=120)
-    first, neighbour = touching(*rectangles.T)
+    first, neighbour = find_touching(*rectangles.T)
     assert [set(neighbour[a:b]) for a, b in pairwise(first)] == brute_force(rectangles)
 
 
 def test_cells_that_meet_in_a_corner_only_do_not_touch() -> None:
-    first, neighbour = touching(*grid_cells(np.ones((2, 2))).grid.edges())
+    first, neighbour = find_touching(*grid_cells(np.ones((2, 2))).grid.edges())
     assert [sorted(neighbour[a:b]) for a, b in pairwise(first)] == [[1, 2], [0, 3], [0, 3], [1, 2]]
 
 
 def test_one_cell_alone_touches_nothing() -> None:
-    first, neighbour = touching(*grid_cells(np.ones((1, 1))).grid.edges())
+    first, neighbour = find_touching(*grid_cells(np.ones((1, 1))).grid.edges())
     assert (first.tolist(), neighbour.tolist()) == ([0, 0], [])
 
 
@@ -65,7 +65,7 @@ def test_only_a_piece_of_an_edge_longer_than_rounding_makes_neighbours() -> None
 
     def neighbours(shift_m: float, gap_m: float = 0.0) -> list[int]:
         west, south = np.array([0.0, 10.0 + gap_m]), np.array([0.0, shift_m])
-        first, neighbour = touching(west, south, west + 10.0, south + 10.0)
+        first, neighbour = find_touching(west, south, west + 10.0, south + 10.0)
         return [int(cell) for cell in neighbour[first[0] : first[1]]]
 
     assert neighbours(0.0) == neighbours(9.0) == neighbours(-9.0) == [1]

@@ -14,16 +14,8 @@ from geodp.geometry import Array, Region
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.release import AdaptiveCells
 from geodp.server.acceptors import BeliefLists, BelievedAcceptors, GroupSums, Look, chance_of_enough
-from geodp.server.count_beliefs import (
-    CountBelief,
-    Groups,
-    add_up,
-    believe_counts,
-    expect_from_surroundings,
-    gamma_normal_moments,
-    groups_of,
-    total_posterior,
-)
+from geodp.server.cell_groups import Groups, add_up, expect_from_surroundings, group_cells
+from geodp.server.count_beliefs import CountBelief, believe_counts, gamma_normal_moments, total_posterior
 from tests.server.cells import grid_cells
 from tests.server.noisy_worlds import released
 
@@ -163,7 +155,7 @@ def test_cells_added_one_by_one_in_any_order_and_in_parts_come_to_the_formula() 
         look = Look(0, 0.0, cell, -1, probability, part * belief.mean[cell], part, (0.0, 0.0, 1.0, 1.0))
         expected = law.with_more(look)
         law.take(look)
-        share[cell] = -part * np.log1p(-probability)
+        share[cell] = -np.log1p(-part * probability)  # each of them is inside with chance `part`
         assert law.success == pytest.approx(expected, rel=1e-12)
         mean, variance = float(share @ belief.mean), variance_by_definition(belief, share)
         assert law.success == pytest.approx(1 - (1 + variance / mean) ** (-(mean**2) / variance), rel=1e-9)
@@ -180,14 +172,14 @@ def test_the_chance_of_enough_acceptors_is_negative_binomial(needed: int) -> Non
 
 def test_an_older_belief_is_less_sure_and_expects_as_many() -> None:
     belief = two_level_belief(np.random.default_rng(9))
-    old = belief.aged(0.2)
+    old = belief.age(0.2)
     assert old.total_variance == pytest.approx(belief.total_variance + 0.2 * belief.expected**2)
     assert old.mean is belief.mean
-    assert belief.aged(0.0) is belief
+    assert belief.age(0.0) is belief
     share = np.full(belief.group.size, 0.1)
     planned = [
         chance_of_enough(float(share @ each.mean), variance_by_definition(each, share))
-        for each in (belief, belief.aged(0.1), belief.aged(0.5))
+        for each in (belief, belief.age(0.1), belief.age(0.5))
     ]
     assert planned == sorted(planned, reverse=True)
     assert planned[0] > planned[2] + 0.01
@@ -224,7 +216,7 @@ def test_the_stated_noise_of_an_adaptive_total_is_the_mechanisms_own(consistency
     made, truth = adaptive_releases(consistency=consistency, releases=1_500)
     squares, coarse_ratio = [], []
     for release in made:
-        groups = groups_of(release)
+        groups = group_cells(release)
         assert groups is not None
         total = np.bincount(groups.group, weights=release.count, minlength=16)
         squares.append((total - truth) ** 2 / groups.total_noise)
@@ -236,18 +228,17 @@ def test_the_stated_noise_of_an_adaptive_total_is_the_mechanisms_own(consistency
 
 def test_a_plain_grid_is_read_in_blocks_of_four_and_blocks_at_the_edge_are_scaled_up() -> None:
     release = grid_cells(np.arange(15.0).reshape(3, 5), noise_scale=2.0)
-    groups = groups_of(release)
+    groups = group_cells(release)
     assert groups is not None
     assert groups.group.reshape(3, 5).tolist() == [[0, 0, 1, 1, 2], [0, 0, 1, 1, 2], [3, 3, 4, 4, 5]]
     assert groups.parts.tolist() == [4, 4, 2, 2, 2, 1]
     assert groups.total_noise.tolist() == [32, 32, 16, 16, 16, 8]
-    even = Groups(groups.group, groups.shape, groups.parts, groups.full, groups.total_noise, groups.part_noise)
-    assert expect_from_surroundings(7 * groups.parts, even) == pytest.approx(7 * groups.parts)
+    assert expect_from_surroundings(7 * groups.parts, groups) == pytest.approx(7 * groups.parts)
 
 
 def test_a_groups_own_noise_does_not_vouch_for_it() -> None:
     ones = np.ones(25)
-    groups = Groups(np.arange(25), (5, 5), ones, None, 100 * ones, 100 * ones)
+    groups = Groups(np.arange(25), ones, 100 * ones, 100 * ones, ones, shape=(5, 5))
     quiet = np.full(25, 50.0)
     loud = quiet.copy()
     loud[12] = 500.0
@@ -269,7 +260,7 @@ def test_beliefs_add_up_to_their_totals_and_follow_what_is_measured() -> None:
     true = np.zeros((20, 20))
     true[4:10, 4:10] = 40.0
     release = released(true + rng.laplace(0, 5.0, true.shape), 5.0)
-    belief, groups = believe_counts(release), groups_of(release)
+    belief, groups = believe_counts(release), group_cells(release)
     assert groups is not None
     assert (belief.mean > 0).all()
     seen = add_up(groups.group, release.count, groups.parts.size)

@@ -160,7 +160,7 @@ def test_the_older_a_release_the_less_a_fixed_region_promises_and_the_wider_is_a
     per_s = 0.1 / 3600 if rate is None else rate
     planned = []
     for age_s in (0.0, 600.0, 1_800.0, 3_500.0):
-        belief = believe_counts(release).aged(per_s * age_s)
+        belief = believe_counts(release).age(per_s * age_s)
         grown = everyone.growth(release, LINEAR, 1.0, 1, 0.9, belief)
         law = grown.empty()
         for cell in range(812, 828):

@@ -125,7 +125,7 @@ class AimSeen(CappedAssignment):
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
         self.aims.append(view.aim)
         return [
-            Offer.refused(task, Reason.BEYOND_REACH) if task.task == 9 else Offer(task.task, 1.0, Circle(100.0))
+            Offer.refuse(task, Reason.BEYOND_REACH) if task.task == 9 else Offer(task.task, 1.0, Circle(100.0))
             for task in tasks
         ]
 

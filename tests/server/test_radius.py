@@ -12,11 +12,11 @@ from geodp.public.acceptance.linear import Linear
 from geodp.public.acceptance.tanh_reward import TanhReward
 from geodp.public.acceptance.zipf import Zipf
 from geodp.server.assignment.reward_radius import (
+    compute_printed_load_m2,
+    compute_printed_success,
     eq1314_radius_m,
     first_radius_m,
-    printed_load_m2,
-    printed_success,
-    printed_tanh_radius_m,
+    solve_printed_radius_m,
     taylor_radius_m,
 )
 from geodp.server.rewards import by_radius
@@ -30,15 +30,15 @@ def load_m2(per_km2: float, target: float = TARGET) -> float:
 
 
 def printed_km(k_km: float, per_km2: float) -> float:
-    return float(printed_tanh_radius_m(k_km * 1000, load_m2(per_km2))) / 1000
+    return float(solve_printed_radius_m(k_km * 1000, load_m2(per_km2))) / 1000
 
 
 @pytest.mark.parametrize(("k", "slope"), [(1, 0.5091704353), (3, 1.8531579616)])
 def test_slope_of_the_right_side_at_one(k: float, slope: float) -> None:
     """Book eq. (13.16)'s bracket 2L - ks, which needs the r² that eq. (13.14) lacks."""
-    assert float(printed_load_m2(1.0, k)[1]) == pytest.approx(slope, abs=1e-10)
+    assert float(compute_printed_load_m2(1.0, k)[1]) == pytest.approx(slope, abs=1e-10)
     logarithm, sigmoid = math.log((math.exp(k) + 1) / 2), 1 / (1 + math.exp(-k))
-    assert float(printed_load_m2(1.0, k)[1]) == pytest.approx(2 * logarithm - k * sigmoid, abs=1e-12)
+    assert float(compute_printed_load_m2(1.0, k)[1]) == pytest.approx(2 * logarithm - k * sigmoid, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_taylor_radii(k: float, per_km2: float, radius_km: float) -> None:
 
 def test_taylor_promises_nine_tenths_and_plans_two_thirds() -> None:
     taylor_m = taylor_radius_m(1000, load_m2(5))
-    assert float(printed_success(BOOK, 1 / 3, taylor_m, 5e-6)) == pytest.approx(0.649, abs=5e-4)
+    assert float(compute_printed_success(BOOK, 1 / 3, taylor_m, 5e-6)) == pytest.approx(0.649, abs=5e-4)
 
 
 @pytest.mark.parametrize(("k", "per_km2", "radius_km"), [(1, 0.2, 0.230), (1, 5, 3.64)])
@@ -69,7 +69,7 @@ def test_radii_of_equation_13_14_as_printed(k: float, per_km2: float, radius_km:
 
 def test_success_of_equation_13_14_as_printed() -> None:
     radius_m = eq1314_radius_m(1000, load_m2(0.2))
-    assert float(printed_success(BOOK, 1 / 3, radius_m, 0.2e-6)) == pytest.approx(0.115, abs=5e-4)
+    assert float(compute_printed_success(BOOK, 1 / 3, radius_m, 0.2e-6)) == pytest.approx(0.115, abs=5e-4)
 
 
 @settings(deadline=None, derandomize=True)
@@ -78,24 +78,24 @@ def test_exact_solver_agrees_with_brentq(log_cw: float, log_den: float, target: 
     k, load = 3000 * 10**log_cw, load_m2(10**log_den, target)
 
     def missing(log_r: float) -> float:
-        value = float(printed_load_m2(math.exp(log_r), k, ceiling)[0])
+        value = float(compute_printed_load_m2(math.exp(log_r), k, ceiling)[0])
         return math.log(value / load)
 
     root = math.exp(brentq(missing, -25, 40, xtol=1e-14, rtol=1e-14))
-    assert float(printed_tanh_radius_m(k, load, ceiling)) == pytest.approx(root, rel=1e-10)
+    assert float(solve_printed_radius_m(k, load, ceiling)) == pytest.approx(root, rel=1e-10)
 
 
 @settings(deadline=None, derandomize=True)
 @given(st.floats(-3, 3), st.floats(-1, 4))
 def test_the_root_lies_between_once_and_twice_a_over_k(log_k: float, log_den: float) -> None:
     k, load = 1000 * 10**log_k, load_m2(10**log_den)
-    assert load / k * (1 - 1e-9) <= float(printed_tanh_radius_m(k, load)) <= 2 * load / k * (1 + 1e-9)
+    assert load / k * (1 - 1e-9) <= float(solve_printed_radius_m(k, load)) <= 2 * load / k * (1 + 1e-9)
 
 
 @settings(deadline=None, derandomize=True)
 @given(st.floats(0.01, 100), st.floats(0.01, 100), st.sampled_from([0.1, 0.5, 1.0]))
 def test_the_right_side_increases_so_the_root_is_unique(radius: float, k: float, ceiling: float) -> None:
-    assert float(printed_load_m2(radius, k, ceiling)[1]) > 0
+    assert float(compute_printed_load_m2(radius, k, ceiling)[1]) > 0
 
 
 def test_success_at_the_exact_radius_is_the_target() -> None:
@@ -103,19 +103,19 @@ def test_success_at_the_exact_radius_is_the_target() -> None:
     density = np.geomspace(0.1, 1e4, 11) * 1e-6
     for ceiling in (0.25, 1.0):
         model = BOOK.model_copy(update={"ceiling": ceiling})
-        radius = printed_tanh_radius_m(3 * model.pull_m(reward), load_m2(1) * 1e-6 / density, ceiling)
+        radius = solve_printed_radius_m(3 * model.pull_m(reward), load_m2(1) * 1e-6 / density, ceiling)
         assert radius.shape == (2000, 11)  # more than one chunk of the solver
-        np.testing.assert_allclose(printed_success(model, reward, radius, density), TARGET, rtol=1e-11)
+        np.testing.assert_allclose(compute_printed_success(model, reward, radius, density), TARGET, rtol=1e-11)
 
 
 def test_without_reward_no_radius_suffices() -> None:
-    for solve in (printed_tanh_radius_m, taylor_radius_m):
+    for solve in (solve_printed_radius_m, taylor_radius_m):
         assert float(solve(0.0, 1e5)) == math.inf
 
 
 def test_other_ceilings_go_through_the_same_algebra() -> None:
     """With a < 1: Taylor is the tangent at 1 km, eq. (13.14) is A = -ln(1 - a·tanh(k/2r))."""
-    value, slope = printed_load_m2(1000.0, 900.0, 0.25)
+    value, slope = compute_printed_load_m2(1000.0, 900.0, 0.25)
     load = load_m2(3)
     assert float(taylor_radius_m(900.0, load, 0.25)) == pytest.approx(1000 + (load - value) / slope)
     radius = float(eq1314_radius_m(900.0, load, 0.25))
@@ -125,7 +125,7 @@ def test_other_ceilings_go_through_the_same_algebra() -> None:
 
 def test_the_printed_model_fails_where_reward_and_density_are_high() -> None:
     """100 workers per km², cw = 100 m: the book's disc of 26 m holds 0.2 workers; 0.9 promised, 0.19 true."""
-    radius_m = printed_tanh_radius_m(300, load_m2(100))
+    radius_m = solve_printed_radius_m(300, load_m2(100))
     assert float(radius_m) == pytest.approx(26.0, abs=0.05)
     truth = -np.expm1(-100e-6 * BOOK.reach_m2(0.1, radius_m))
     assert float(truth) == pytest.approx(0.19, abs=0.005)
@@ -152,8 +152,8 @@ def test_with_linear_acceptance_the_first_radius_is_found() -> None:
     model = Linear(mar=0.5, max_travel_m=2000)
     density = np.array([20e-6, 60e-6])
     radius = first_radius_m(model, 1.0, -math.log(0.1) / density / math.pi)
-    np.testing.assert_allclose(printed_success(model, 1.0, radius, density), TARGET, rtol=1e-9)
-    before = printed_success(model, 1.0, radius * 0.999, density)
+    np.testing.assert_allclose(compute_printed_success(model, 1.0, radius, density), TARGET, rtol=1e-9)
+    before = compute_printed_success(model, 1.0, radius * 0.999, density)
     assert (before < TARGET).all()
     assert radius[1] < radius[0] < 1000
 
@@ -163,7 +163,7 @@ def test_with_linear_acceptance_sparse_places_have_no_radius() -> None:
     model = Linear(mar=0.1, max_travel_m=1000)
     density = np.array([1e-6, 1e-3])
     radius = first_radius_m(model, 1.0, -math.log(0.1) / density / math.pi)
-    best = printed_success(model, 1.0, np.linspace(1, 1500, 3000), density[0]).max()
+    best = compute_printed_success(model, 1.0, np.linspace(1, 1500, 3000), density[0]).max()
     assert best < TARGET
     assert radius[0] == math.inf
     assert radius[1] < 100
@@ -187,7 +187,7 @@ def execution_cost(model: str, mean_reward: float, tuned: bool) -> float:
     ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         if model == "poisson":
             return BOOK.radius_for(reward, need)
-        return printed_tanh_radius_m(3 * BOOK.pull_m(reward), need / math.pi)
+        return solve_printed_radius_m(3 * BOOK.pull_m(reward), need / math.pi)
 
     reward = np.full(200, mean_reward)
     if tuned:

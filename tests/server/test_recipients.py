@@ -86,6 +86,50 @@ def test_planned_success_under_a_cap_is_that_of_enumeration(needed: int) -> None
         assert planned == pytest.approx(success_by_enumeration(mean, variance, probability, cap, needed), abs=within)
 
 
+@pytest.mark.parametrize(("needed", "declined", "cap"), [(1, 12.0, 9), (1, 45.0, 30), (2, 12.0, 9)])
+def test_a_reoffer_plans_on_those_who_are_left_given_that_the_others_declined(
+    needed: int, declined: float, cap: int
+) -> None:
+    """By Bayes' rule over a fine grid of how many people there may be; fractions count in the exponent."""
+    inside = PeopleInside(np.array([40.0]), np.array([100.0]), np.array([4.0]))
+    law = stats.gamma(16.0, scale=2.5)
+    numbers = law.ppf((np.arange(4000) + 0.5) / 4000)
+
+    def fewer(number: Array) -> Array:
+        nobody = 0.9**number
+        return nobody if needed == 1 else nobody + np.maximum(number, 0.0) * nobody / 9
+
+    before = np.minimum(numbers, declined)
+    weight = fewer(before)
+    missed = weight @ fewer(np.minimum(numbers - before, cap)) / weight.sum()
+    planned = float(inside.success(np.array([cap]), needed, np.array([declined]))[0])
+    assert planned == pytest.approx(1 - missed, abs=0.004)
+    assert planned < float(inside.success(np.array([cap]), needed)[0])
+
+
+def test_a_reoffer_asks_the_least_number_of_others_that_plans_its_target() -> None:
+    inside = PeopleInside(np.array([60.0, 60.0, 20.0]), np.array([1e-9, 30.0, 4.0]), np.array([6.0, 6.0, 2.0]))
+    declined = np.array([22.0, 22.0, 20.0])
+    target = 1 - 0.1**0.5
+    cap, planned = inside.least_cap(target, declined=declined)
+    assert cap[0] == math.ceil(math.log(0.1**0.5) / math.log(0.9))
+    assert cap[2] == 0  # about all were asked before
+    assert inside.most_left(declined)[2] >= 1
+    for place in (0, 1):
+        assert planned[place] >= target
+        fewer = inside.success(cap - 1, declined=declined)
+        assert fewer[place] < target
+
+
+def test_offer_and_reoffer_together_ask_as_many_as_one_offer_for_both() -> None:
+    """Nobody new would be needed for what those who declined were asked for already."""
+    inside = PeopleInside(np.array([400.0]), np.array([1e-6]), np.array([40.0]))
+    first, _ = inside.least_cap(0.9)
+    second, _ = inside.least_cap(1 - 0.1**0.5, declined=first.astype(np.float64))
+    both, _ = inside.least_cap(1 - 0.1**1.5)
+    assert first[0] + second[0] == pytest.approx(both[0], abs=1)
+
+
 def test_quantiles_have_the_mean_exactly_and_the_variance_nearly() -> None:
     mean, variance = np.array([3.0, 50.0, 1e4]), np.array([2.0, 400.0, 1e4])
     numbers = gamma_quantiles(mean, variance)
@@ -106,7 +150,7 @@ def test_the_share_of_phones_solves_its_equation(needed: int) -> None:
         mean, spread = share[i] * people.acceptors[i], people.variance[i] / people.mean[i] ** 2
         law = stats.nbinom(1 / spread, 1 / (1 + spread * mean)) if spread > 1e-9 else stats.poisson(mean)
         assert float(law.sf(needed - 1)) == pytest.approx(0.9, abs=1e-6)
-    assert people.thinned_success(share, needed) == pytest.approx(0.9, abs=1e-6)
+    assert people.thin_success(share, needed) == pytest.approx(0.9, abs=1e-6)
     assert share[1] > share[0]  # what is uncertain needs more
 
 
@@ -114,7 +158,7 @@ def test_the_share_of_phones_solves_its_equation(needed: int) -> None:
 def test_where_all_phones_are_too_few_all_take_part_and_the_plan_says_so(needed: int) -> None:
     people = inside(10.0, 9.0, 0.1)
     assert people.shares(0.9, needed) == pytest.approx([1.0])
-    assert people.thinned_success(np.ones(1), needed)[0] < 0.7
+    assert people.thin_success(np.ones(1), needed)[0] < 0.7
 
 
 def test_phones_thin_out_for_as_many_workers_as_a_task_needs() -> None:

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from geodp.public.acceptance.linear import Linear
-from geodp.public.messages import Circle, Named, Offer, Region, Task
+from geodp.public.messages import Circle, GeocastRegion, Named, Offer, Task
 from geodp.simulation.answers import Answers, AskedWorkers, ask
 from geodp.simulation.meant import People, find_meant
 from geodp.streams import Streams
@@ -22,7 +22,7 @@ def workers_of(names: tuple[str, ...]) -> npt.NDArray[np.int64]:
     return np.array([int(name) for name in names], dtype=np.int64)
 
 
-def asked(*targets: Circle | Region | Named, needed: int = 1) -> tuple[AskedWorkers, list[set[int]]]:
+def asked(*targets: Circle | GeocastRegion | Named, needed: int = 1) -> tuple[AskedWorkers, list[set[int]]]:
     offers = [Offer(task.task, 6.0, target) for task, target in zip(TASKS, targets, strict=False)]
     meant = find_meant(TASKS[: len(offers)], offers, PEOPLE, workers_of, Streams(3))
     found = ask(ANSWERS, meant, PEOPLE, needed)
@@ -51,7 +51,7 @@ def test_everyone_on_every_side_of_a_task_is_asked(radius_m: float) -> None:
 def test_one_batch_may_mean_people_in_different_ways() -> None:
     rectangles = ((-900.0, -900.0, 0.0, 900.0), (0.0, -900.0, 900.0, 900.0), (-100.0, -100.0, 100.0, 100.0))
     names = ("17", "3", "2900")
-    _, sets = asked(Circle(500.0), Region(rectangles), Named(names), Circle(800.0), Named(()), Region(()))
+    _, sets = asked(Circle(500.0), GeocastRegion(rectangles), Named(names), Circle(800.0), Named(()), GeocastRegion(()))
     square = set(np.flatnonzero((np.abs(PEOPLE.x_m) <= 900) & (np.abs(PEOPLE.y_m) <= 900)).tolist())
     assert sets == [inside(TASKS[0], 500.0), square, {3, 17, 2900}, inside(TASKS[3], 800.0), set(), set()]
 

@@ -11,7 +11,7 @@ from geodp.public.acceptance.linear import Linear
 from geodp.public.messages import Task
 from geodp.simulation.answers import Answers, browse
 from geodp.simulation.board import Board, nearest_open
-from geodp.simulation.disclosure import Disclosure, seen_outcomes
+from geodp.simulation.disclosure import Disclosure, see_outcomes
 from geodp.simulation.meant import People
 from geodp.streams import Streams
 
@@ -83,7 +83,7 @@ def test_she_takes_the_first_that_she_accepts_and_keeps_the_others_for_later() -
     )
     yes, rows = set(), {task.task: rows for task, _, rows in asked.by_task()}
     for task, span in rows.items():
-        yes |= {(task, worker) for worker in asked.accepted(span).worker.tolist()}
+        yes |= {(task, worker) for worker in asked.pick_accepted(span).worker.tolist()}
     willing = minds == minds.max()  # who would say yes to a task by itself
     index = np.repeat(np.arange(len(tasks)), np.diff(asked.border))
     for worker in np.unique(asked.worker).tolist():
@@ -103,13 +103,13 @@ def test_she_takes_the_first_that_she_accepts_and_keeps_the_others_for_later() -
 def test_looks_come_at_the_stated_rate_by_draws_of_their_own() -> None:
     """Binomial bounds of 6 standard deviations: false alarm below 1e-8."""
     board = Board(Streams(9), looks_per_hour=3.0, tasks_per_look=1)
-    looks = np.stack([board.looking(20_000, moment, 60.0) for moment in range(1, 61)])
+    looks = np.stack([board.find_looking(20_000, moment, 60.0) for moment in range(1, 61)])
     chance = -np.expm1(-3.0 / 60)
     for axis, size in ((0, 60), (1, 20_000)):
         spread = 6 * np.sqrt(chance * (1 - chance) / size)
         assert (np.abs(looks.mean(axis=axis) - chance) < spread + 1 / size).all()
-    assert (looks[0] == board.looking(20_000, 1, 60.0)).all()
-    assert (looks[0, :500] == board.looking(500, 1, 60.0)).all(), "nobody's looks depend on who else there is"
+    assert (looks[0] == board.find_looking(20_000, 1, 60.0)).all()
+    assert (looks[0, :500] == board.find_looking(500, 1, 60.0)).all(), "nobody's looks depend on who else there is"
     both = (looks[:-1] & looks[1:]).mean()
     assert abs(both - chance**2) < 6 * chance / np.sqrt(looks.size)
 
@@ -143,7 +143,7 @@ def test_what_is_charged_covers_what_outcomes_of_a_board_say(won: tuple[int, ...
     took = dict(zip(won, (2, 1), strict=False))  # task 0 to worker 2, task 1 to worker 1 (or to 2 where it is alone)
     disclosure = Disclosure(MODEL, None, 3)
     winners = {task: [took[task]] if task in took else [] for task in (0, 1)}
-    disclosure.charge(seen_outcomes(asked, winners, people.busy))
+    disclosure.charge(see_outcomes(asked, winners, people.busy))
     for person in set(range(3)) - set(took.values()):
         without = likelihood(theta, tuple(one for one in range(3) if one != person), took)
         ratio = likelihood(theta, (0, 1, 2), took) / without

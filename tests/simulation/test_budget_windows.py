@@ -51,10 +51,10 @@ def test_a_daily_budget_comes_back_at_midnight(tmp_path: Path) -> None:
 
 
 def test_without_a_stated_budget_a_window_holds_exactly_its_own_releases(tmp_path: Path) -> None:
-    resolved = small({**HOURLY, "curator.budget": {"window_s": 10_800}}).resolved()
+    resolved = small({**HOURLY, "curator.budget": {"window_s": 10_800}}).resolve()
     assert resolved.curator is not None
     assert resolved.curator.budget.epsilon == 1.5
-    daily = small({**HOURLY, "start_time": "22:00", "curator.budget": {"per": "day"}}).resolved()
+    daily = small({**HOURLY, "start_time": "22:00", "curator.budget": {"per": "day"}}).resolve()
     assert daily.curator is not None
     assert daily.curator.budget.epsilon == 2.0  # two releases before midnight, four after
 
@@ -81,12 +81,12 @@ def test_what_is_published_about_the_run_counts_in_every_window_and_day(tmp_path
 
 def test_the_default_budget_and_check_count_what_is_published_in_every_window() -> None:
     budget = {"window_s": 10_800}
-    resolved = small({**HOURLY, **PUBLISHED, "curator.budget": budget}).resolved()
+    resolved = small({**HOURLY, **PUBLISHED, "curator.budget": budget}).resolve()
     assert resolved.curator is not None
     assert resolved.curator.budget.epsilon == 2.0  # three releases in any three hours, and the publication
     text = report(small({**HOURLY, **PUBLISHED, "curator.budget": {"epsilon": 1.0, **budget}}), "small.yaml")
     assert "2 releases × ε 0.5 + ε 0.5 published = ε 1.5" in text
-    with pytest.raises(ScenarioError, match="cost 1 and the publications at the end 0.5 and the budget is 1"):
+    with pytest.raises(ScenarioError, match="cost 2 × 0.5 = 1 and the publications at the end 0.5 and the budget"):
         small({**HOURLY, **PUBLISHED, "curator.budget": {"epsilon": 1.0, "window_s": 7200, "when_spent": "fail"}})
 
 
@@ -101,6 +101,6 @@ def test_contradictory_windows_are_refused() -> None:
         small({"curator.budget": {"per": "day", "window_s": 60}})
     with pytest.raises(ScenarioError, match="greater than 0"):
         small({"curator.budget": {"window_s": 0}})
-    with pytest.raises(ScenarioError, match=r"2 releases in any 7200 s cost 1 and the budget is 0\.5"):
+    with pytest.raises(ScenarioError, match=r"releases in any 7200 s cost 2 × 0\.5 = 1 and the budget is 0\.5"):
         small({**HOURLY, "curator.budget": {"epsilon": 0.5, "window_s": 7200, "when_spent": "fail"}})
     small({**HOURLY, "curator.budget": {"epsilon": 0.5, "window_s": 3600, "when_spent": "fail"}})

@@ -18,7 +18,7 @@ from geodp.geometry import Array
 from geodp.public.acceptance.linear import Linear
 from geodp.public.messages import Circle, Offer, Task
 from geodp.simulation.answers import Answers, ask
-from geodp.simulation.disclosure import Disclosure, SeenOutcomes, seen_outcomes
+from geodp.simulation.disclosure import Disclosure, SeenOutcomes, see_outcomes
 from geodp.simulation.meant import Meant, People, find_meant
 from geodp.streams import Streams
 
@@ -172,7 +172,7 @@ def charged(everyone: People, offer: Offer, rounds: int) -> tuple[Array, Meant]:
     account = Disclosure(MODEL, None, everyone.x_m.size)
     for number in range(rounds):
         asked = ask(answers, found, everyone, number=number)
-        account.charge(seen_outcomes(asked, {7: []}, np.zeros(everyone.x_m.size, dtype=np.bool_)))
+        account.charge(see_outcomes(asked, {7: []}, np.zeros(everyone.x_m.size, dtype=np.bool_)))
     return account.nats, found
 
 

@@ -25,7 +25,7 @@ def day(changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def epsilon_of(changes: dict[str, Any]) -> float:
-    resolved = small(day(changes)).resolved()
+    resolved = small(day(changes)).resolve()
     assert resolved.curator is not None
     return float(resolved.curator.mechanism.guarantee().epsilon)
 
@@ -114,3 +114,104 @@ def test_a_cell_larger_than_the_region_is_refused() -> None:
     ):
         with pytest.raises(ScenarioError, match="more than the region has room for"):
             small({"curator.mechanism": mechanism})
+
+
+SERIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "tree": ({"kind": "tree_counts", "cap": 2}, {}),
+    "pid": ({"kind": "kalman_counts", "sampling": "pid", "samples": 3}, {}),
+    "bd": ({"kind": "w_event_counts", "window": 3}, {"window_s": 10_800}),
+    "ba": ({"kind": "w_event_counts", "window": 3, "scheme": "ba"}, {"window_s": 10_800}),
+    "pegasus": ({"kind": "pegasus"}, {"window_s": 10_800}),
+}
+"""Every way to count over time, with a budget for the run or for any three hours."""
+
+
+def series_day(name: str, epsilon: float = 4.0, **more: Any) -> dict[str, Any]:
+    mechanism, budget = SERIES[name]
+    cells = {"kind": "uniform_grid", "cell_m": 800}
+    return day(
+        {
+            "curator.mechanism": {**mechanism, "cells": cells, **more},
+            "curator.budget": {"epsilon": epsilon, "split": "even", "when_spent": "fail", **budget},
+        }
+    )
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_a_day_is_paid_for_as_it_is_promised(tmp_path: Path, name: str) -> None:
+    """A series before its first release; a window as it goes, and never more than its budget (which would fail)."""
+    done = run(small(series_day(name)), tmp_path / "run", draw_map=False)
+    folder = RunFolder(tmp_path / "run")
+    assert len(folder.densities) == 6
+    if name in ("tree", "pid"):
+        assert done.ledger["time_s"].tolist() == [0.0]
+        assert done.ledger["epsilon"].tolist() == [4.0]
+        assert done.ledger[["begin_s", "end_s"]].to_numpy().tolist() == [[0.0, 21_600.0]]
+    else:
+        for first in range(6):
+            inside = done.ledger["time_s"].between(3600 * first, 3600 * (first + 3) - 1)
+            assert 0 < done.ledger["epsilon"][inside].sum() <= 4.0 + 1e-12
+    summary = (tmp_path / "run" / "summary.md").read_text(encoding="utf-8")
+    assert ("**All releases**" in summary) == (name != "pegasus")
+
+
+@pytest.mark.parametrize(
+    ("name", "once", "window", "whole"),
+    [("tree", 4, 4, 4), ("pid", 4 / 3, 4, 4), ("bd", 5 / 3, 4, 8), ("ba", 8 / 3, 4, 8), ("pegasus", 4 / 3, 4, 8)],
+)
+def test_check_says_what_someone_gets_who_is_there_all_day(name: str, once: float, window: float, whole: float) -> None:
+    changes = series_day(name) if name != "pid" else {**series_day(name), "curator.budget.window_s": None}
+    text = report(small(changes), "day.yaml")
+    releases, hours = (2, 2) if name in ("tree", "pid") else (3, 3)
+    window = min(window, once * releases) if name == "pid" else window
+    assert (
+        f"gets ε {once:.4g} at one instant, ε {window:.4g} in any {releases} releases ({hours} h), ε {whole:.4g} over "
+        "the whole run" in text
+    )
+
+
+def test_stays_without_a_cap_cost_as_many_as_there_are_releases() -> None:
+    changes = {"curator.mechanism": {"kind": "tree_counts", "epsilon": 0.5, "cells": {"kind": "contour"}}}
+    text = report(small(day(changes)), "day.yaml")
+    assert "up to 6 stays × ε 0.5 = ε 3 (add/remove), 6 (replace) per person over the run" in text
+    assert "who stays in one cell, ε 0.5 over the whole run" in text
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "why"),
+    [
+        ({"kind": "w_event_counts", "window": 7}, "window: 7 releases are longer than the run, which has 6"),
+        ({"kind": "tree_counts", "cap": 7}, "nobody can make 7 stays in 6 releases"),
+        ({"kind": "kalman_counts", "sampling": "pid", "samples": 7}, "samples: 7 are more than the 6 releases"),
+        ({"kind": "tree_counts", "cap": 0}, "cap  must be at least 1"),
+        ({"kind": "pegasus", "cells": {"kind": "quadtree"}}, "quadtree"),
+        ({"kind": "kalman_counts", "samples": 4}, "without sampling: pid"),
+    ],
+)
+def test_a_series_that_cannot_be_is_refused_before_the_run(mechanism: dict[str, Any], why: str) -> None:
+    with pytest.raises(ScenarioError, match=why):
+        small(day({"curator.mechanism": mechanism}))
+
+
+def test_a_budget_too_small_for_the_series_is_refused() -> None:
+    changes = {"curator.mechanism": {"kind": "tree_counts", "cap": 2, "epsilon": 2.0}, "curator.budget.epsilon": 1.0}
+    with pytest.raises(ScenarioError, match="1 is less than the series of releases costs"):
+        small(day(changes))
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_a_whole_day_drawn_anew_with_canaries_tells_no_more_than_was_charged(tmp_path: Path, name: str) -> None:
+    run(small(series_day(name)), tmp_path / "run", draw_map=False)
+    audit = audit_releases(RunFolder(tmp_path / "run"), samples=2000)
+    assert audit.worst is not None
+    assert not audit.refuted
+    assert audit.worst.certified > 0
+
+
+def test_the_same_seed_gives_the_same_day(tmp_path: Path) -> None:
+    """Series keep their state to themselves: a second run of the same scenario object begins anew."""
+    scenario = small(series_day("bd"))
+    first, second = (run(scenario, tmp_path / name, draw_map=False) for name in ("one", "two"))
+    assert first.ledger.equals(second.ledger)
+    counts = [[release.count.tolist() for release in RunFolder(tmp_path / name).densities] for name in ("one", "two")]
+    assert counts[0] == counts[1]

@@ -11,7 +11,7 @@ import pytest
 from geodp.public.acceptance.linear import Linear
 from geodp.public.messages import Task
 from geodp.simulation.answers import AskedWorkers
-from geodp.simulation.disclosure import Disclosure, SeenOutcomes, seen_outcomes
+from geodp.simulation.disclosure import Disclosure, SeenOutcomes, see_outcomes
 
 MODEL = Linear(mar=1.0, max_travel_m=1.0)  # θ = 1 - distance
 NO, YES, BUSY = 3, 4, 0  # codes of `AskedWorkers.answer`
@@ -141,7 +141,7 @@ def test_only_those_count_whose_answer_could_have_mattered() -> None:
     )
     gone = np.zeros(5, dtype=np.bool_)
     gone[4] = True
-    found = seen_outcomes(asked, {1: [2], 5: []}, gone)  # task 9 had run out of patience: nothing of it was seen
+    found = see_outcomes(asked, {1: [2], 5: []}, gone)  # task 9 had run out of patience: nothing of it was seen
     assert found.task.tolist() == [5, 1]
     assert found.won.tolist() == [False, True]
     rows = zip(found.task[found.row].tolist(), found.worker.tolist(), found.named.tolist(), strict=True)

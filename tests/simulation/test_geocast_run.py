@@ -50,7 +50,7 @@ def test_those_inside_the_region_are_asked_and_nobody_else(plain: RunFolder) -> 
     events = still.events
     asked = events[events["kind"].isin(["refusal", "acceptance"])]
     regions = {task: rectangles for task, _, rectangles in still.regions}
-    world = build_world(geocast({"workers.mobility": {"kind": "static"}}).resolved(), Streams(0))
+    world = build_world(geocast({"workers.mobility": {"kind": "static"}}).resolve(), Streams(0))
     x, y = world.population.x_m, world.population.y_m
     assert len(regions) > 30
     for task in asked["task"].unique().tolist():
@@ -223,7 +223,7 @@ def holds_truth(root: object, truth: list[Any]) -> bool:
 
 
 def test_no_object_of_the_server_holds_a_true_count(tmp_path: Path) -> None:
-    engine, truth = server_after(geocast().resolved(), tmp_path)
+    engine, truth = server_after(geocast().resolve(), tmp_path)
     assert truth
     assert engine.server.records
     assert not holds_truth(engine.server, truth)
@@ -237,7 +237,7 @@ def test_the_audit_of_the_servers_view_meets_those_inside_the_regions(plain: Run
     assert offers.regions is not None
     rng = np.random.default_rng(0)
     x, y = plain.region.sample(300, rng)
-    offer, canary, distance = offers._reached(x, y)
+    offer, canary, distance = offers.find_reached(x, y)
     expected = set()
     for number, edges in enumerate(offers.regions):
         for west, south, east, north in edges:

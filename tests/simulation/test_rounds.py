@@ -118,7 +118,7 @@ def test_rounds_stay_within_patience(tmp_path: Path) -> None:
 
 
 def test_rewards_add_up_to_what_the_purse_paid(tmp_path: Path) -> None:
-    engine, _ = server_after(small(copy.deepcopy(CAPPED)).resolved(), tmp_path)
+    engine, _ = server_after(small(copy.deepcopy(CAPPED)).resolve(), tmp_path)
     budget, records = engine.server.budget, engine.server.records
     paid = sum(record["reward"] for record in records if record["winners"])
     assert budget.paid == pytest.approx(paid)
@@ -135,7 +135,7 @@ SEEN = {
 
 
 def test_the_server_keeps_its_own_plan_the_winner_or_nobody_and_nothing_of_the_order(tmp_path: Path) -> None:
-    engine, _ = server_after(small(copy.deepcopy(CAPPED)).resolved(), tmp_path)
+    engine, _ = server_after(small(copy.deepcopy(CAPPED)).resolve(), tmp_path)
     assert len(engine.server.records) > 50
     for record in engine.server.records:
         assert set(record) == SEEN
@@ -215,6 +215,26 @@ def test_reoffers_under_a_cap_ask_nobody_twice(tmp_path: Path) -> None:
     again = run.offers.loc[run.offers["round"] > 0, "task"].unique()
     assert len(again) > 10
     assert run.metrics["messages"] == pytest.approx(run.metrics["notified_workers"])
+
+
+def test_reoffers_succeed_as_often_as_they_plan_although_some_have_declined(tmp_path: Path) -> None:
+    """Where nobody moves. Six standard errors: false alarm below 1e-8."""
+    changes = {
+        "workers.mobility": {"kind": "static"},
+        "workers.source.count": 4000,
+        "tasks.demand.per_hour": 900,
+        "server.reoffers": 2,
+        "server.assignment": {"kind": "geocast", "target_success": 0.5, "rounds": 1},
+    }
+    run = made(tmp_path, "planned_again", changes)
+    offers = run.offers[run.offers["answered_s"].notna()]
+    first, again = offers[offers["round"] == 0], offers[offers["round"] > 0]
+    assert len(again) > 150
+    taken, planned = again["winners"].astype(bool).mean(), again["planned_success"].mean()
+    assert planned < first["planned_success"].mean()
+    error = np.sqrt((again["planned_success"] * (1 - again["planned_success"])).sum()) / len(again)
+    assert abs(taken - planned) < 6 * error
+    assert again["most_recipients"].mean() < first["most_recipients"].mean()
 
 
 # --- phones that thin out

@@ -13,7 +13,7 @@ from geodp.public.events import Reason
 from geodp.public.messages import Offer, Rectangle, Task
 from geodp.public.release import Cells, Points
 from geodp.registry import Plugin
-from geodp.server.rewards import funded
+from geodp.server.rewards import find_funded
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,9 @@ class ServerView:
     """Workers who must accept; they share the reward evenly."""
     asked: Mapping[int, tuple[Rectangle, ...]] = field(default_factory=dict)
     """Regions of earlier offers, by task: a re-offer reaches all who were asked before."""
+    declined: Mapping[int, float] = field(default_factory=dict)
+    """How many people were asked about a task in vain, as far as the server knows, by task: the maximum number of
+    recipients of earlier offers, or how many it expected where everyone was asked."""
     aim: float | None = None
     """Success to plan for where outcomes have corrected the assignment's own target; None: they have not."""
     change_per_s: float | None = None
@@ -85,11 +88,11 @@ class ServerView:
     ) -> list[Offer]:
         """Plan the tasks that the purse can pay from the release, and refuse the others; offers are in their order."""
         if self.release is None:
-            return [Offer.refused(task, Reason.NO_RELEASE) for task in tasks]
-        pays = funded([task.arrived_s for task in tasks], self.purse, self.least_reward)
+            return [Offer.refuse(task, Reason.NO_RELEASE) for task in tasks]
+        pays = find_funded([task.arrived_s for task in tasks], self.purse, self.least_reward)
         rich = [task for task, paid in zip(tasks, pays, strict=True) if paid]
         planned = {offer.task: offer for offer in (plan(rich, self.release) if rich else [])}
-        return [planned.get(task.task) or Offer.refused(task, Reason.PURSE_EMPTY) for task in tasks]
+        return [planned.get(task.task) or Offer.refuse(task, Reason.PURSE_EMPTY) for task in tasks]
 
 
 class Assignment(Plugin):

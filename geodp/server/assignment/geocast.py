@@ -10,7 +10,7 @@ from pydantic import Field
 
 from geodp.public.acceptance import Acceptance
 from geodp.public.events import Note, Reason
-from geodp.public.messages import Offer, Rectangle, Region, Task
+from geodp.public.messages import GeocastRegion, Offer, Rectangle, Task
 from geodp.public.release import Cells, Points
 from geodp.server.acceptors import BeliefLists, BelievedAcceptors, acceptors
 from geodp.server.assignment import ServerView
@@ -57,7 +57,8 @@ class Geocast(CappedAssignment):
     partial_cell: bool = True
     """Whether the last cell is cut to the part that is needed."""
     widen: float = Field(1.5, ge=1)
-    """With every re-offer ln(1 - target) is multiplied by this; the region before stays part of the wider one."""
+    """With every re-offer ln(1 - target) is multiplied by this, for all who were asked by then; the region before stays
+    part of the wider one. Where there is a maximum number of recipients nobody is asked twice, and at least one is."""
 
     def idle_fields(self) -> dict[str, str]:
         """Return the weight where nothing is weighed, and what a maximum number of recipients would need."""
@@ -70,9 +71,9 @@ class Geocast(CappedAssignment):
 
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
         """Decide the region of every task of a batch."""
-        return view.plan_funded(tasks, lambda rich, release: self._planned(rich, view, release))
+        return view.plan_funded(tasks, lambda rich, release: self._plan(rich, view, release))
 
-    def _planned(self, tasks: list[Task], view: ServerView, release: Cells | Points) -> list[Offer]:
+    def _plan(self, tasks: list[Task], view: ServerView, release: Cells | Points) -> list[Offer]:
         if isinstance(release, Points):
             release = density_from_points(release, view.region)
         x_m, y_m = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
@@ -89,7 +90,7 @@ class Geocast(CappedAssignment):
             variance=np.array([each.variance for each in grown]),
             acceptors=np.array([each.acceptors for each in grown]),
         )
-        asked = self._recipients(tasks, view, inside, np.array([each.success for each in grown]), aim)
+        asked = self._recipients(tasks, view, inside, np.array([each.success for each in grown]), self.widen)
         density = release.density(x_m, y_m).tolist()
         return [
             self._offer(
@@ -99,7 +100,7 @@ class Geocast(CappedAssignment):
                 recipients=recipients,
                 density=each,
                 before=view.asked.get(task.task, ()),
-                aim=aim,
+                aim=self._aim_of_offer(view, self.widen),
             )
             for task, region, recipients, each in zip(tasks, grown, asked, density, strict=True)
         ]
@@ -144,14 +145,14 @@ class Geocast(CappedAssignment):
         aim: float,
     ) -> Offer:
         if grown.success <= 0 and not before:
-            return Offer.refused(task, Reason.BEYOND_REACH)
+            return Offer.refuse(task, Reason.BEYOND_REACH)
         notes = [Note.SHORT_OF_TARGET] if self._is_short(recipients.planned, aim) else []
         if grown.noise_variance > max(grown.workers, 0.0) ** 2:
             notes.append(Note.MOSTLY_NOISE)
         return Offer(
             task=task.task,
             reward=reward,
-            target=Region((*grown.rectangles, *_not_covered(before, grown.rectangles)), grown.steps),
+            target=GeocastRegion((*grown.rectangles, *_not_covered(before, grown.rectangles)), grown.steps),
             planned_success=recipients.planned,
             density_per_m2=density,
             expected_workers=grown.workers,

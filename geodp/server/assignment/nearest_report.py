@@ -44,9 +44,9 @@ class NearestReport(Assignment):
 
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
         """Decide whom to ask about every task of a batch."""
-        return view.plan_funded(tasks, lambda rich, release: self._planned(rich, view, release))
+        return view.plan_funded(tasks, lambda rich, release: self._plan(rich, view, release))
 
-    def _planned(self, tasks: list[Task], view: ServerView, points: Cells | Points) -> list[Offer]:
+    def _plan(self, tasks: list[Task], view: ServerView, points: Cells | Points) -> list[Offer]:
         if not isinstance(points, Points):
             raise UsageError("server.assignment: 'nearest_report' reads points that phones report, set curator: null")
         wider, reward = self.widen**view.round, view.equal_reward(len(tasks))
@@ -78,7 +78,7 @@ class NearestReport(Assignment):
 
     def _offer(self, task: Task, reward: float, who: npt.NDArray[np.str_], success: float, points: Points) -> Offer:
         if who.size == 0:
-            return Offer.refused(task, Reason.BEYOND_REACH)
+            return Offer.refuse(task, Reason.BEYOND_REACH)
         short = success < self.target_success * (1 - 1e-9) and points.size > who.size
         return Offer(
             task=task.task,

@@ -14,13 +14,12 @@ from pydantic import Field
 from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.public.channels import Channel
-from geodp.public.events import Reason
-from geodp.public.messages import Named, Offer, Task
+from geodp.public.messages import Offer, Task
 from geodp.public.release import Cells, Points
 from geodp.public.tree_metric import TreeChannel
 from geodp.server.assignment import Assignment, ServerView
 from geodp.server.assignment.nearest_report import expected_acceptance, nearest
-from geodp.server.named_workers import rows_named
+from geodp.server.named_workers import MOST_NAMED, offer_by_name, rows_named
 
 
 class Reachability(Assignment):
@@ -46,13 +45,20 @@ class Reachability(Assignment):
     threshold: float = Field(0.5, gt=0, le=1)
     """Least probability of reaching a task with which a worker is asked about it."""
     max_recipients: int = Field(20, ge=1, le=10_000)
-    """Maximum number of workers who are asked about a task at once."""
+    """Maximum number of workers who are asked about a task at once, where no `target_success` says how many."""
+    target_success: float | None = Field(None, gt=0, lt=1)
+    """Probability that somebody accepts, to be reached by asking enough workers at once, 1,000 at most; null: as many
+    as `max_recipients` are asked."""
+
+    def idle_fields(self) -> dict[str, str]:
+        """Return the maximum number where a target says how many are asked."""
+        return {} if self.target_success is None else {"max_recipients": "with a target_success"}
 
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
         """Decide whom to ask about every task of a batch."""
-        return view.plan_funded(tasks, lambda rich, release: self._planned(rich, view, release))
+        return view.plan_funded(tasks, lambda rich, release: self._plan(rich, view, release))
 
-    def _planned(self, tasks: list[Task], view: ServerView, points: Cells | Points) -> list[Offer]:
+    def _plan(self, tasks: list[Task], view: ServerView, points: Cells | Points) -> list[Offer]:
         if not isinstance(points, Points):
             raise UsageError("server.assignment: 'reachability' reads points that phones report, set curator: null")
         reward, law = view.equal_reward(len(tasks)), _as_key(points.channel)
@@ -63,7 +69,8 @@ class Reachability(Assignment):
         offers = []
         for task, far, row in self._likeliest(tasks, view, points, free):
             asked = within.at(far) >= self.threshold
-            offers.append(_offer(task, reward, points.who[row[asked]], willing.at(far[asked])))
+            chance, who = willing.at(far[asked]), points.who[row[asked]]
+            offers.append(offer_by_name(task, reward, who, chance, self.target_success))
         return offers
 
     def _likeliest(
@@ -73,28 +80,17 @@ class Reachability(Assignment):
 
         Those who cannot be asked are few: a task that finds too many of them among its nearest looks twice as far.
         """
-        many = min(2 * self.max_recipients, points.size)
+        most = self.max_recipients if self.target_success is None else MOST_NAMED
+        many = min(2 * most, points.size)
         for task, near, rows in zip(tasks, *nearest(points, tasks, many), strict=True):
             before = rows_named(points.who, view.named.get(task.task, ()))
             far, row = near, rows
             while True:
                 can = free[row] & ~np.isin(row, before)
-                if can.sum() >= self.max_recipients or row.size == points.size:
+                if can.sum() >= most or row.size == points.size:
                     break
                 far, row = (found[0] for found in nearest(points, [task], min(2 * row.size, points.size)))
-            yield task, far[can][: self.max_recipients], row[can][: self.max_recipients]
-
-
-def _offer(task: Task, reward: float, who: npt.NDArray[np.str_], chance: Array) -> Offer:
-    if who.size == 0:
-        return Offer.refused(task, Reason.BEYOND_REACH)
-    return Offer(
-        task=task.task,
-        reward=reward,
-        target=Named(tuple(who.tolist())),
-        planned_success=float(1 - np.prod(1 - chance)),
-        expected_workers=float(who.size),
-    )
+            yield task, far[can][:most], row[can][:most]
 
 
 def _as_key(channel: Channel | None) -> Any:

@@ -67,8 +67,8 @@ class RewardRadius(CappedAssignment):
     """`plain` takes the noisy density at the task as it is, as the book does; `noise_aware` averages success over what
     densities all over the disc may really be. Default with `model: printed`: plain."""
     widen: float = Field(1.5, ge=1)
-    """With every re-offer: factor on the radius of plain circles, which go to everyone in them; on ln(1 - target) where
-    planning is noise-aware."""
+    """With every re-offer: factor on the radius of plain circles, which go to everyone in them; on ln(1 - target) for
+    all who were asked by then where planning is noise-aware, which asks nobody twice, and one more at least."""
 
     @model_validator(mode="before")
     @classmethod
@@ -101,23 +101,23 @@ class RewardRadius(CappedAssignment):
                 f"server.assignment: solver '{self.solver}' is algebra for acceptance 'tanh_reward', but the "
                 f"server assumes '{view.acceptance.kind}'. Use solver: exact."
             )
-        return view.plan_funded(tasks, lambda rich, release: self._planned(rich, view, release))
+        return view.plan_funded(tasks, lambda rich, release: self._plan(rich, view, release))
 
-    def _planned(self, tasks: list[Task], view: ServerView, release: Cells | Points) -> list[Offer]:
+    def _plan(self, tasks: list[Task], view: ServerView, release: Cells | Points) -> list[Offer]:
         """Plan the tasks that get a reward."""
         if isinstance(release, Points):
             release = density_from_points(release, view.region)
         x_m, y_m = np.array([task.x_m for task in tasks]), np.array([task.y_m for task in tasks])
         if self._plans_from_beliefs:
-            return self._planned_over_discs(tasks, view, release, x_m, y_m)
-        return self._planned_at_tasks(tasks, view, release.density(x_m, y_m))
+            return self._plan_over_discs(tasks, view, release, x_m, y_m)
+        return self._plan_at_tasks(tasks, view, release.density(x_m, y_m))
 
     # -- noise-aware: the density all over the disc ----------------------------------------------------------
 
-    def _planned_over_discs(
+    def _plan_over_discs(
         self, tasks: list[Task], view: ServerView, release: Cells, x_m: Array, y_m: Array
     ) -> list[Offer]:
-        aim = self._aim(view, self.widen**view.round)
+        aim, own_aim = self._aim(view, self.widen**view.round), self._aim_of_offer(view, self.widen)
         belief = self._belief(release, view)
 
         def discs(reward: Array) -> Discs:
@@ -135,9 +135,9 @@ class RewardRadius(CappedAssignment):
         reward = self._rewards(lambda each: discs(each).needed_m, len(tasks), view)
         found = discs(reward)
         inside = PeopleInside(found.mean, found.variance, found.acceptors)
-        asked = self._recipients(tasks, view, inside, found.success, aim)
+        asked = self._recipients(tasks, view, inside, found.success, self.widen)
         return [
-            self._offer_disc(task=task, reward=float(reward[i]), found=found, i=i, asked=asked[i], aim=aim)
+            self._offer_disc(task=task, reward=float(reward[i]), found=found, i=i, asked=asked[i], aim=own_aim)
             for i, task in enumerate(tasks)
         ]
 
@@ -170,7 +170,7 @@ class RewardRadius(CappedAssignment):
 
     # -- plain: the density at the task, taken at its word ---------------------------------------------------
 
-    def _planned_at_tasks(self, tasks: list[Task], view: ServerView, density: Array) -> list[Offer]:
+    def _plan_at_tasks(self, tasks: list[Task], view: ServerView, density: Array) -> list[Offer]:
         need_m2 = -np.log1p(-self._aim(view)) / density
         reward = self._rewards(lambda each: self._radius_m(view.acceptance, each, need_m2), len(tasks), view)
         asked_m = self._radius_m(view.acceptance, reward, need_m2)
@@ -184,7 +184,7 @@ class RewardRadius(CappedAssignment):
         caps: tuple[int, ...] = ()
         if isinstance(self.max_recipients, int) and view.trusted:  # without a curator nobody can count
             caps = (self.max_recipients,)
-            success = _capped_success(success, workers, self.max_recipients)
+            success = _cap_success(success, workers, self.max_recipients)
         return [
             Offer(
                 task=task.task,
@@ -238,10 +238,10 @@ class RewardRadius(CappedAssignment):
         """Return the success the model itself expects of a circle."""
         if self.model == "poisson":
             return -np.expm1(-density * acceptance.reach_m2(reward, radius_m))
-        return printed_success(acceptance, reward, radius_m, density)
+        return compute_printed_success(acceptance, reward, radius_m, density)
 
 
-def _capped_success(success: Array, workers: Array, cap: int) -> Array:
+def _cap_success(success: Array, workers: Array, cap: int) -> Array:
     """Return the success of circles of which at most so many workers are asked, if as many are inside as expected."""
     share = np.minimum(1.0, cap / np.maximum(workers, 1e-300))
     return np.asarray(-np.expm1(np.log1p(-np.minimum(success, 1 - 1e-15)) * share))
@@ -259,7 +259,7 @@ _CHUNK = 8192  # tasks solved together: their arrays stay in the processor's cac
 _GRID = 600  # radii tried by `first_radius_m`; the default steps of `zipf` fall on the grid
 
 
-def printed_success(
+def compute_printed_success(
     acceptance: Acceptance, reward: npt.ArrayLike, radius_m: npt.ArrayLike, density_per_m2: npt.ArrayLike
 ) -> Array:
     """Return 1 - (1 - θ(w, 2r/3))^(π r² density), eqs. (13.9)-(13.11)."""
@@ -280,7 +280,7 @@ def refusal_exponent(u: npt.ArrayLike, ceiling: float) -> tuple[Array, Array]:
     return np.asarray(-np.log1p(-ceiling * t)), np.asarray(ceiling * (1 - t * t) / (2 - 2 * ceiling * t))
 
 
-def printed_load_m2(radius_m: npt.ArrayLike, k_m: npt.ArrayLike, ceiling: float = 1.0) -> tuple[Array, Array]:
+def compute_printed_load_m2(radius_m: npt.ArrayLike, k_m: npt.ArrayLike, ceiling: float = 1.0) -> tuple[Array, Array]:
     """Return h(r) = r² f(k/r), the right side of eq. (13.13) for `tanh_reward`, and h'(r).
 
     Eq. (13.14) prints it without the r²; the Taylor form (13.16) follows only with it.
@@ -290,7 +290,7 @@ def printed_load_m2(radius_m: npt.ArrayLike, k_m: npt.ArrayLike, ceiling: float 
     return radius**2 * f, 2 * radius * f - k * slope
 
 
-def printed_tanh_radius_m(k_m: npt.ArrayLike, load_m2: npt.ArrayLike, ceiling: float = 1.0) -> Array:
+def solve_printed_radius_m(k_m: npt.ArrayLike, load_m2: npt.ArrayLike, ceiling: float = 1.0) -> Array:
     """Solve h(r) = A exactly, by Newton's method inside a bracket; infinite where k is 0.
 
     h increases, so the root is unique. For a = 1, u/2 <= f(u) <= u puts it in [A/k, 2A/k]. For a < 1,
@@ -325,7 +325,7 @@ def _bracket(k: Array, load: Array, ceiling: float) -> tuple[Array, Array, Array
 def _newton(k: Array, load: Array, ceiling: float, bracket: tuple[Array, Array, Array]) -> Array:
     low, high, radius = bracket
     for _ in range(100):
-        value, slope = printed_load_m2(radius, k, ceiling)
+        value, slope = compute_printed_load_m2(radius, k, ceiling)
         short = value < load
         low, high = np.where(short, radius, low), np.where(short, high, radius)
         newton = radius + (load - value) / slope
@@ -343,7 +343,7 @@ def taylor_radius_m(k_m: npt.ArrayLike, load_m2: npt.ArrayLike, ceiling: float =
     A ceiling below 1 goes through the same steps; with 1 the formula is the printed one.
     """
     k = np.asarray(k_m, dtype=np.float64)
-    value, slope = printed_load_m2(TAYLOR_POINT_M, k, ceiling)
+    value, slope = compute_printed_load_m2(TAYLOR_POINT_M, k, ceiling)
     slope = np.where(k > 0, slope, 1.0)
     radius = TAYLOR_POINT_M + (np.asarray(load_m2, dtype=np.float64) - value) / slope
     return np.where(k > 0, radius, np.inf)
@@ -393,4 +393,4 @@ def first_radius_m(acceptance: Acceptance, reward: npt.ArrayLike, load_m2: npt.A
     return high
 
 
-_SOLVERS = {"exact": printed_tanh_radius_m, "taylor": taylor_radius_m, "eq1314": eq1314_radius_m}
+_SOLVERS = {"exact": solve_printed_radius_m, "taylor": taylor_radius_m, "eq1314": eq1314_radius_m}

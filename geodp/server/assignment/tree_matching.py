@@ -14,12 +14,11 @@ from pydantic import Field
 from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.public.acceptance import Acceptance
-from geodp.public.events import Reason
 from geodp.public.messages import Named, Offer, Task
 from geodp.public.release import Cells, Points
 from geodp.public.tree_metric import PublicTree, TreeChannel
 from geodp.server.assignment import Assignment, ServerView
-from geodp.server.named_workers import rows_named
+from geodp.server.named_workers import MOST_NAMED, offer_by_name, rows_named
 
 Ids = npt.NDArray[np.int64]
 
@@ -43,13 +42,20 @@ class TreeMatching(Assignment):
     plans_circles: ClassVar[bool] = False
 
     recipients: int = Field(1, ge=1, le=1000)
-    """Workers who are asked about a task at once; 1 as in the source."""
+    """Workers who are asked about a task at once, where no `target_success` says how many; 1 as in the source."""
+    target_success: float | None = Field(None, gt=0, lt=1)
+    """Probability that somebody accepts, to be reached by asking enough workers at once, 1,000 at most; null: as many
+    as `recipients` are asked."""
+
+    def idle_fields(self) -> dict[str, str]:
+        """Return the number of recipients where a target says how many are asked."""
+        return {} if self.target_success is None else {"recipients": "with a target_success"}
 
     def offers(self, tasks: Sequence[Task], view: ServerView) -> list[Offer]:
         """Decide whom to ask about every task of a batch."""
-        return view.plan_funded(tasks, lambda rich, release: self._planned(rich, view, release))
+        return view.plan_funded(tasks, lambda rich, release: self._plan(rich, view, release))
 
-    def _planned(self, tasks: list[Task], view: ServerView, points: Cells | Points) -> list[Offer]:
+    def _plan(self, tasks: list[Task], view: ServerView, points: Cells | Points) -> list[Offer]:
         if not isinstance(points, Points) or not isinstance(points.channel, TreeChannel):
             raise UsageError(
                 "server.assignment: 'tree_matching' reads leaves of a tree that phones report: set curator: null and "
@@ -61,22 +67,13 @@ class TreeMatching(Assignment):
         places = law.tree.locate([task.x_m for task in tasks], [task.y_m for task in tasks])
         offers = []
         for task, leaf in zip(tasks, places.tolist(), strict=True):
-            chosen = unmatched.take(leaf, self.recipients, view.named.get(task.task, ()))
+            most = self.recipients if self.target_success is None else MOST_NAMED
+            chosen = unmatched.take(leaf, most, view.named.get(task.task, ()))
             chance = willingness(law, view.acceptance, reward, (task.x_m, task.y_m), reports.leaf[chosen])
-            offers.append(_offer(task, reward, points.who[chosen], chance))
+            offer = offer_by_name(task, reward, points.who[chosen], chance, self.target_success)
+            unmatched.give_back(chosen[len(offer.target.pseudonyms) if isinstance(offer.target, Named) else 0 :])
+            offers.append(offer)
         return offers
-
-
-def _offer(task: Task, reward: float, who: npt.NDArray[np.str_], chance: Array) -> Offer:
-    if who.size == 0:
-        return Offer.refused(task, Reason.BEYOND_REACH)
-    return Offer(
-        task=task.task,
-        reward=reward,
-        target=Named(tuple(who.tolist())),
-        planned_success=float(1 - np.prod(1 - chance)),
-        expected_workers=float(who.size),
-    )
 
 
 @dataclass(frozen=True)
@@ -138,6 +135,10 @@ class Unmatched:
                 break
         self._free[closed] = True
         return chosen
+
+    def give_back(self, reports: Ids) -> None:
+        """Let reports be matched again that were taken and are not needed."""
+        self._free[reports] = True
 
 
 def willingness(

@@ -50,7 +50,7 @@ def area(offer: Offer) -> float:
 
 def test_an_offer_has_a_region_its_plan_and_no_circle() -> None:
     for offer in Geocast(max_recipients=None).offers(TASKS, view(crowd())):
-        assert isinstance(offer.target, messages.Region)
+        assert isinstance(offer.target, messages.GeocastRegion)
         assert 0.9 * (1 - 1e-9) <= offer.planned_success < 0.91
         assert offer.target.growth[-1] == offer.planned_success
         assert offer.expected_workers > 20

@@ -100,3 +100,15 @@ def test_the_likeliest_are_asked_above_the_threshold_and_nobody_twice() -> None:
 def test_counts_are_refused() -> None:
     with pytest.raises(UsageError, match="curator: null"):
         Reachability().offers([Task(7, 0.0, 0.0, 10.0, 900.0)], view(None, release=released(np.ones((4, 4)), 1.0)))
+
+
+def test_a_target_asks_the_likeliest_until_it_is_reached_however_many_that_takes() -> None:
+    rng = np.random.default_rng(2)
+    points = reported(*REGION.sample(3000, rng), rng)
+    task = [Task(0, 100.0, 50.0, 0.0, 900.0)]
+    low, high = (Reachability(target_success=each).offers(task, view(points))[0] for each in (0.3, 0.9))
+    assert pseudonyms(high)[: len(pseudonyms(low))] == pseudonyms(low)
+    one_less = Reachability(max_recipients=len(pseudonyms(high)) - 1).offers(task, view(points))[0]
+    assert one_less.planned_success < 0.9 <= high.planned_success
+    assert pseudonyms(one_less) == pseudonyms(high)[:-1]
+    assert low.planned_success >= 0.3

@@ -9,7 +9,7 @@ from geodp.public.messages import Answer, Named, Task
 from geodp.public.release import Points
 from geodp.public.tree_metric import TreeChannel
 from geodp.server.assignment.tree_matching import TreeMatching, willingness
-from geodp.server.named_workers import NamedWorkers, rows_named
+from geodp.server.named_workers import NamedWorkers, count_enough, rows_named
 from tests.server.assignment.test_nearest_report import view
 from tests.server.reports import REGION, reported
 from tests.server.targets import pseudonyms
@@ -41,7 +41,7 @@ def test_each_task_gets_the_nearest_unmatched_along_the_tree_in_its_turn(recipie
     for task, offer in zip(batch, offers, strict=True):
         place = law.tree.locate(task.x_m, task.y_m)
         can = sorted(
-            (int(law.tree.meeting_level(leaf[row], place)), name)
+            (int(law.tree.find_meeting_level(leaf[row], place)), name)
             for name, row in free.items()
             if name not in named.get(task.task, ())
         )
@@ -50,6 +50,30 @@ def test_each_task_gets_the_nearest_unmatched_along_the_tree_in_its_turn(recipie
         ]
         for _, name in can[:recipients]:
             del free[name]
+
+
+def test_a_target_asks_as_many_as_it_needs_and_leaves_the_others_to_the_next_task() -> None:
+    points, law = world(2000)
+    batch = tasks(6)
+    few = TreeMatching(target_success=0.6).offers(batch, view(points, purse=1000.0))
+    matched: set[str] = set()
+    for task, offer in zip(batch, few, strict=True):
+        names = pseudonyms(offer)
+        assert not matched & set(names)
+        rows = np.array([int(rows_named(points.who, [name])[0]) for name in names])
+        leaf = law.tree.locate(points.x_m, points.y_m)[rows]
+        chance = willingness(law, view(points).acceptance, offer.reward, (task.x_m, task.y_m), leaf)
+        assert offer.planned_success == pytest.approx(1 - np.prod(1 - chance))
+        assert offer.planned_success >= 0.6 > 1 - np.prod(1 - chance[:-1])
+        matched |= set(names)
+    alone = TreeMatching(recipients=len(pseudonyms(few[0]))).offers(batch[:1], view(points, purse=1000.0 / 6))
+    assert pseudonyms(alone[0]) == pseudonyms(few[0])
+
+
+@pytest.mark.parametrize(("target", "enough"), [(0.05, 1), (0.5, 2), (0.51, 3), (0.9, 4), (0.99, 4)])
+def test_enough_are_as_few_as_reach_the_target_or_all(target: float, enough: int) -> None:
+    assert count_enough(np.array([0.1, 0.4445, 0.3, 0.8]), target) == enough
+    assert count_enough(np.empty(0), target) == 0
 
 
 def test_planned_willingness_is_the_mean_over_every_leaf() -> None:
@@ -79,18 +103,18 @@ def test_whom_the_server_named_is_engaged_until_it_hears_of_her_again() -> None:
     known = NamedWorkers()
     known.ask(3, Named(("a", "b")))
     known.ask(4, Named(("c",)))
-    assert known.engaged(0.0) == {"a", "b", "c"}
-    known.answered(Answer(3, (), 30.0))
-    assert known.engaged(60.0) == {"c"}
+    assert known.list_engaged(0.0) == {"a", "b", "c"}
+    known.hear_answer(Answer(3, (), 30.0))
+    assert known.list_engaged(60.0) == {"c"}
     known.ask(3, Named(("d",)))
     assert known.asked[3] == ("a", "b", "d")
-    known.answered(Answer(3, ("d",), 90.0))
-    known.answered(Answer(4, (), 90.0))
-    assert known.engaged(120.0) == {"d"}
+    known.hear_answer(Answer(3, ("d",), 90.0))
+    known.hear_answer(Answer(4, (), 90.0))
+    assert known.list_engaged(120.0) == {"d"}
     assert 3 not in known.asked
     known.free(("d",), 300.0)
-    assert known.engaged(299.0) == {"d"}
-    assert not known.engaged(300.0)
+    assert known.list_engaged(299.0) == {"d"}
+    assert not known.list_engaged(300.0)
     known.ask(5, object())  # a circle names nobody
     known.forget(4)
     assert known.asked == {}
