@@ -93,14 +93,13 @@ class Fact:
 
 @dataclass(frozen=True)
 class Band:
-    """An area of one colour, between two densities in workers per square kilometre (`high` may be infinite).
+    """An area between two densities in workers per square kilometre (`high` may be infinite).
 
-    Bands are painted in order, so a band may reach under those that follow it.
+    Bands are painted in order, so a band may reach under those that follow it. Their colour follows from `low`.
     """
 
     low: float
     high: float
-    colour: str
     geometry: Any
     """Shapely polygons in metres."""
 
@@ -185,6 +184,8 @@ class Drawing:
     """Whether it changes with the clock."""
     history: bool = False
     """Whether it can show the whole run at once as well as one moment."""
+    scale: str = ""
+    """Unit of its colours; drawings of one page with the same unit have the same colour for the same value."""
 
     def spec(self) -> dict[str, Any]:
         """Return everything but the data: what the panel has to know before anything is unpacked."""

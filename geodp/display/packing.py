@@ -63,11 +63,6 @@ def inline_json(values: Any) -> str:
     return text
 
 
-def data_block(number: int, packed: str) -> str:
-    """Return the element that holds the packed data of one layer."""
-    return f'<script type="application/geodp" id="geodp-data-{number}">{packed}</script>'
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _differences(value)

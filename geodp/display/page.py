@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from geodp.display.colours import NOTHING
 from geodp.display.drawing import Drawing, Fact, Mark, Moment, Surface
 from geodp.display.packing import rings, short, whole
+from geodp.geometry import EARTH_RADIUS_M
 
 if TYPE_CHECKING:
     from geodp.display.layers import Layer
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 Places = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+T = TypeVar("T")
+_GROUND, _LINES, _NAMES = 5, 37, 90  # levels of what is no layer: areas and lines of the ground, names of places
 _STEPS_ACROSS = 2**15  # places are kept to 1/32768 of the region, or to one metre where that is coarser
 
 
@@ -73,9 +76,29 @@ class Page:
         """Arm of a comparison whose layers are being drawn ('' = all arms)."""
         self.hidden = False
         """Whether layers start unticked whatever they say (arms after the first)."""
+        self.start_s = 0.0
+        """Time of day at which the clock starts."""
+        self.duration_s = 1.0
+        """How long the clock runs."""
+        self.release_times: Sequence[float] = ()
+        """When something was released."""
         self.drawings: list[Drawing] = []
+        self._agreed: dict[str, Any] = {}
         self._notes: dict[str, dict[str, None]] = {}  # text -> the arms that say it, in order
         self.step_m = max(1.0, max(region.width_m, region.height_m) / _STEPS_ACROSS)
+
+    def scene(self) -> dict[str, Any]:
+        """Return what scripts must know to place and time what is drawn: the plane, its steps and the clock."""
+        region, centre = self.region, self.region.projection
+        return {
+            "box": [region.west, region.south, region.east, region.north],
+            "centre": [centre.lon, centre.lat],
+            "earth_radius_m": EARTH_RADIUS_M,
+            "step_m": self.step_m,
+            "start_s": self.start_s,
+            "duration_s": self.duration_s,
+            "release_times": list(self.release_times),
+        }
 
     def sample(self, total: int, what: str, *, limit: int | None = None) -> Integers:
         """Return which of `total` things to draw: all, or evenly spaced ones, which the caption then says."""
@@ -93,6 +116,24 @@ class Page:
     def notes(self) -> list[str]:
         """What the caption says was left out, each with the arms it is true of."""
         return [f"{', '.join(groups)}: {text}" if any(groups) else text for text, groups in self._notes.items()]
+
+    def agree(self, what: str, value: T) -> T:
+        """Return what was first said about something: classes of one layer are the same in all arms."""
+        first: T = self._agreed.setdefault(what, value)
+        return first
+
+    def settle_scales(self) -> None:
+        """Let a colour mean the same at all times, in all arms and in all layers that share a unit.
+
+        Single noisy cells say little about how dense people are: they decide only where nothing else does.
+        """
+        for unit in {drawing.scale for drawing in self.drawings} - {""}:
+            sharing = [drawing for drawing in self.drawings if drawing.scale == unit]
+            deciding = [drawing for drawing in sharing if drawing.kind != "cells"] or sharing
+            top = max(drawing.data["top"] for drawing in deciding)
+            for drawing in sharing:
+                drawing.data["top"] = top
+                drawing.legend[0]["top"] = top
 
     def points(
         self,
@@ -221,13 +262,19 @@ class Page:
         layer: Layer,
         moments: Sequence[Moment],
         *,
+        ramp: Sequence[str],
         name: str,
-        unit: str,
+        unit: str = "workers/km²",
+        top: float | None = None,
         step_m: float | None = None,
         public: bool = True,
     ) -> None:
-        """Draw filled bands, places kept to `step_m`; at any time those of the last moment."""
+        """Draw filled bands, places kept to `step_m`; at any time those of the last moment.
+
+        Colours end at `top` (default: the largest density of all drawings on the page that have this unit).
+        """
         step_m = max(self.step_m, step_m or 0.0)
+        lows = [band.low for moment in moments for band in moment.bands]
         frames = [
             {
                 "time": moment.time_s,
@@ -235,7 +282,6 @@ class Page:
                     {
                         "low": short(band.low),
                         "high": short(band.high) if np.isfinite(band.high) else None,
-                        "colour": band.colour,
                         **rings(band.geometry, step_m),
                     }
                     for band in moment.bands
@@ -243,9 +289,11 @@ class Page:
             }
             for moment in moments
         ]
-        legend = [{"steps": True, "unit": unit}]
-        data = {"name": name, "unit": unit, "step_m": step_m, "frames": frames}
-        self._add(layer, "areas", data, legend, timed=len(frames) > 1, public=public)
+        end = short(max([*lows, 1e-9]) if top is None else top)
+        legend = [{"ramp": list(ramp), "top": end, "unit": unit}]
+        data = {"name": name, "unit": unit, "step_m": step_m, "ramp": list(ramp), "top": end, "frames": frames}
+        scale = "" if top else unit
+        self._add(layer, "areas", data, legend, timed=len(frames) > 1, public=public, scale=scale)
 
     def cells(
         self,
@@ -256,18 +304,24 @@ class Page:
         name: str,
         title: str | None = None,
         unit: str = "workers/km²",
+        top: float | None = None,
         public: bool = True,
     ) -> None:
-        """Draw rectangles coloured by count per area; at any time those of the last surface."""
-        top = short(max([*(surface.brightest_per_km2 for surface in surfaces), 1e-9]))
+        """Draw rectangles coloured by count per area; at any time those of the last surface.
+
+        Colours end at `top` (default: the largest density of all drawings on the page that have this unit).
+        """
+        end = short(max([*(surface.brightest_per_km2 for surface in surfaces), 1e-9]) if top is None else top)
         frames = [surface.pack() for surface in surfaces]
-        data = {"name": name, "ramp": list(ramp), "top": top, "nothing": NOTHING, "frames": frames}
+        counted = unit.partition("/")[0]
+        data = {"name": name, "ramp": list(ramp), "top": end, "nothing": NOTHING, "unit": counted, "frames": frames}
         negative = any(bool(np.any(surface.count < 0)) for surface in surfaces)
         legend: list[dict[str, Any]] = [
-            {"ramp": list(ramp), "top": top, "unit": unit},
-            {"shape": "fill", "colour": NOTHING, "text": "zero or below" if negative else "none"},
+            {"ramp": list(ramp), "top": end, "unit": unit},
+            {"shape": "fill", "colour": NOTHING, "text": "zero or below" if negative else "none", "nothing": True},
         ]
-        self._add(layer, "cells", data, legend, timed=len(frames) > 1, title=title, public=public)
+        scale = "" if top else unit
+        self._add(layer, "cells", data, legend, timed=len(frames) > 1, title=title, public=public, scale=scale)
 
     def movers(
         self, layer: Layer, times_s: Places, x_m: Places, y_m: Places, busy: npt.NDArray[np.bool_], *, marks: list[Mark]
@@ -292,14 +346,24 @@ class Page:
         legend = [{"shape": "line", "colour": "#5a5f66", "text": "edge of the region"}]
         self._add(layer, "ground", {"graticule": graticule, **rings(outline, self.step_m)}, legend)
 
-    def backdrop(self, polygons: Any, lines: Any) -> None:
-        """Draw the user's own basemap beneath everything."""
-        data = {"polygons": rings(polygons, self.step_m), "lines": rings(lines, self.step_m)}
-        self.drawings.append(
-            Drawing(
-                kind="basemap", title="Basemap", group="", style="backdrop", level=5, public=True, shown=True, data=data
-            )
-        )
+    def backdrop(self, title: str, *, areas: Any = (), lines: Any = (), main: Any = ()) -> None:
+        """Draw what the ground looks like: areas beneath everything, lines (main ones thicker) above the densities."""
+        parts = {"areas": areas, "lines": lines, "main": main}
+        packed = {name: rings(shapes, self.step_m) for name, shapes in parts.items() if len(shapes)}
+        about: dict[str, Any] = {"group": "", "style": "backdrop", "public": True, "shown": True}
+        below = {name: shapes for name, shapes in packed.items() if name == "areas"}
+        above = {name: shapes for name, shapes in packed.items() if name != "areas"}
+        if below:
+            self.drawings.append(Drawing(kind="basemap", title=title, level=_GROUND, data=below, **about))
+        if above:
+            name = f"{title}: lines" if below else title
+            self.drawings.append(Drawing(kind="basemap_lines", title=name, level=_LINES, data=above, **about))
+
+    def labels(self, title: str, x_m: Places, y_m: Places, names: Sequence[str]) -> None:
+        """Write names of places, the most important first: those that find no room are left out."""
+        everything = self._places(x_m, y_m, np.arange(len(names))) | {"names": list(names)}
+        about: dict[str, Any] = {"group": "", "style": "labels", "public": True, "shown": True}
+        self.drawings.append(Drawing(kind="places", title=title, level=_NAMES, data=everything, **about))
 
     def _choose_things(self, total: int, what: str, about: About) -> Integers:
         """Return which of `total` things to draw, called `what` unless `about` says otherwise."""
@@ -322,6 +386,7 @@ class Page:
         history: bool = False,
         title: str | None = None,
         public: bool = True,
+        scale: str = "",
     ) -> None:
         """Add a drawing; `public` is False where this very data may not be published though the layer may."""
         self.drawings.append(
@@ -337,6 +402,7 @@ class Page:
                 legend=legend,
                 timed=timed,
                 history=history,
+                scale=scale,
             )
         )
 

@@ -25,7 +25,7 @@ from geodp.publish.private_visits import (
     visit_batches,
     visit_files,
 )
-from geodp.publish.request import nothing_done
+from geodp.publish.request import explain_nothing_done
 from geodp.tables.reader import open_table
 from geodp.tables.visits.histories import Integers, Venues
 from geodp.tables.visits.visit_sets import VisitSets, visit_sets
@@ -45,7 +45,7 @@ class Cluster:
         self._client: Any = None
         self._own: Any = None
 
-    @nothing_done()
+    @explain_nothing_done()
     def __enter__(self) -> Cluster:
         try:
             from distributed import Client

@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from geodp.errors import UsageError
 from geodp.geometry import Region
-from geodp.publish.request import parse_region, require_sound
+from geodp.storage.gpx import is_gpx
 from geodp.tables import total_rows
 from geodp.tables.formats import column_names, is_csv
 from geodp.tables.notices import gather_notices, notice
 from geodp.tables.reader import PLACE, TableReader, as_text, open_table
+from geodp.tables.regions import parse_region, require_sound
 from geodp.tables.row_checks import MOST, Mask, RegionCheck, RowFaults, row_faults
 from geodp.tables.trajectories.remarks import sparse_remark
 from geodp.tables.trajectories.table import Trajectories
@@ -138,6 +139,11 @@ def check_data(
             raise UsageError(f"--kind {kind}: use one of {', '.join(PARTS)}.")
         if path.name.lower().endswith(".geojson") and kind != "venues":
             notice(f"{path.name}: a release refuses GeoJSON (--mode release): save it as GeoPackage, Parquet or csv.")
+        if is_gpx(path) and kind != "venues":
+            notice(
+                f"{path.name}: a release refuses a single GPX file (--mode release): name a folder of them with "
+                "--format gpx, or save it as GeoPackage, Parquet or csv."
+            )
         table = _open(path, kind, called)
         report = DataReport(path, kind, dict(table.called))
         listed = None if venues is None else read_venue_list(venues)

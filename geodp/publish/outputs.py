@@ -13,6 +13,7 @@ import numpy as np
 from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.storage.csv_cells import guard_table
+from geodp.storage.geoparquet import GEOMETRY, PlaceColumn, describe_shapes
 from geodp.storage.stamp import COLUMN
 
 DEGREE_DIGITS = 7
@@ -85,17 +86,11 @@ def _write_parquet(path: Path, table: PublishedTable, stamp: dict[str, Any]) -> 
 
 
 def _write_geoparquet(path: Path, table: PublishedTable, stamp: dict[str, Any]) -> None:
-    """Write GeoParquet 1.1; without a `crs` it means longitude and latitude (OGC:CRS84)."""
-    import pyarrow as pa
-    import shapely
-
+    """Write GeoParquet 1.1 in EPSG:4326."""
     places = [table.columns[name] for name in table.edges]
-    shapes = shapely.points(*places) if table.shape == "points" else shapely.box(*places)
-    kind = "Point" if table.shape == "points" else "Polygon"
-    column = {"encoding": "WKB", "geometry_types": [kind]}
-    facts = {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}}
-    wkb = pa.array(shapely.to_wkb(shapes), pa.binary())
-    _write_arrow(path, _arrow(table).append_column("geometry", wkb), stamp, {"geo": facts})
+    shapes = PlaceColumn.from_points(*places) if table.shape == "points" else PlaceColumn.from_boxes(*places)
+    placed = _arrow(table).append_column(GEOMETRY, shapes.wkb)
+    _write_arrow(path, placed, stamp, {"geo": describe_shapes([shapes.kind])})
 
 
 def _write_arrow(path: Path, table: Any, stamp: dict[str, Any], facts: dict[str, Any]) -> None:

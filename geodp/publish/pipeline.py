@@ -26,11 +26,12 @@ from geodp.privacy.ledger_file import LedgerFile
 from geodp.privacy.noise import Noise, SimulatedNoise, noise_source, require_releasable
 from geodp.public.guarantee import Guarantee
 from geodp.publish.outputs import PublishedTable, write_table
-from geodp.publish.request import NOTHING_DONE, PublicInputs, Request, nothing_done
+from geodp.publish.request import NOTHING_DONE, PublicInputs, Request, explain_nothing_done
 from geodp.publish.staging import Staging, put_right
 from geodp.publish.statement import Accuracy, Spent, Statement
 from geodp.storage.files import write_text_whole
-from geodp.tables.notices import gather_notices, releasing
+from geodp.tables.notices import gather_notices, silence_notices
+from geodp.tables.progress import tell_progress
 
 if TYPE_CHECKING:
     from geodp.curator.publications import Publication
@@ -111,7 +112,7 @@ def publish(request: Request, prepare: Prepare) -> PublishResult:
     """Publish what a kind prepares, or change nothing but (from the ledger's yes on) the ledger."""
     if request.releasing:
         # Nothing is said and nothing is guessed, by libraries neither: it would follow from private data.
-        with releasing(), warnings.catch_warnings(action="ignore"):
+        with silence_notices(), warnings.catch_warnings(action="ignore"):
             return _publish(request, prepare)
     with gather_notices() as noticed:
         outcome = _publish(request, prepare)
@@ -136,6 +137,7 @@ def _publish(request: Request, prepare: Prepare) -> PublishResult:
     plan.rehearse(SimulatedNoise(np.random.default_rng(0), releasable=noise.releasable, mode=noise.mode))
     with Staging(request.out, request.guarantee_path, force=request.force) as files:
         spent = _charge(request, plan, chargeable(guarantee, per_person))
+        tell_progress("working out", 0.0)
         product = _after_the_charge(lambda: plan.draw(noise), request, spent)
         statement = Statement(
             request=request,
@@ -146,8 +148,10 @@ def _publish(request: Request, prepare: Prepare) -> PublishResult:
             product=product,
             spent=spent,
         )
+        tell_progress("writing", 0.0)
         _after_the_charge(lambda: write_product(product, statement, files), request, spent)
     if request.map is not None:
+        tell_progress("map", 0.0)
         _write_map(request.map, plan, product, statement)
     written = tuple(path for path in (request.out, request.guarantee_path, request.map) if path is not None)
     text = statement.text(written, () if request.releasing else plan.remarks)
@@ -157,7 +161,7 @@ def _publish(request: Request, prepare: Prepare) -> PublishResult:
 def _prepare_plan(request: Request, inputs: PublicInputs, prepare: Prepare) -> PublishPlan:
     """Read and check; what goes wrong unforeseen is not said in a release."""
     try:
-        with nothing_done():
+        with explain_nothing_done():
             return prepare(request, inputs)
     except GeodpError:
         raise
@@ -197,7 +201,7 @@ def _charge(request: Request, plan: PublishPlan, asked: tuple[Guarantee, Account
                 parts=plan.parts,
                 period=ANY_TIME,  # no public setting says of which time the data are
             )
-            return Spent(path, account, row.epsilon, row.total, ledger.remaining(account, period=ANY_TIME))
+            return Spent(path, account, row.epsilon, row.total, ledger.find_remaining(account, period=ANY_TIME))
     except OutputError as error:
         hint = "" if request.ledger is not None else f" Name a ledger elsewhere: --ledger FILE. {NOTHING_DONE}"
         raise OutputError(f"{error}{hint}") from error

@@ -93,7 +93,7 @@ def inside(rows: Rows, region: Region) -> tuple[Mask, Array, Array]:
     return found
 
 
-def bounding_box(rows: Rows) -> Region:
+def find_bounding_box(rows: Rows) -> Region:
     """Return the box of all points: derived from private data, hence for simulation only."""
     lon, lat = rows.numbers["lon"], rows.numbers["lat"]
     return Region(float(lon.min()), float(lat.min()), float(lon.max()), float(lat.max()))

@@ -17,10 +17,12 @@ from geodp.errors import DataError, OutputError
 from geodp.public.events import Kind
 from geodp.public.guarantee import Unit
 from geodp.public.release import Cells, DensityEstimate, Points
-from geodp.storage.files import is_regular, write_text_whole
+from geodp.storage.files import is_regular, write_text_whole, write_whole
 from geodp.storage.folders import hold_folder, put_back
+from geodp.storage.geoparquet import read_without_shapes
 from geodp.storage.manifest import is_listed, is_sealed, names_in, read_manifest, replace_file, require_intact
 from geodp.storage.names import require_name
+from geodp.streams import Streams as RandomStreams
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from geodp.geometry import Region
     from geodp.run_folder.published import HistoryReport, PublishedRun
     from geodp.scenario.schema import Scenario
+    from geodp.tables.trajectories.generated_trips import Streets
     from geodp.tables.trajectories.table import Trajectories
     from geodp.tables.visits.histories import Histories, Venues
 
@@ -52,10 +55,11 @@ class RunFolder:
     """A finished run, read lazily. Metrics, figures and maps read this and nothing else.
 
     ``summary.md``, ``scenario.yaml`` (resolved), ``manifest.json``, ``metrics.json``, ``events.parquet``,
-    ``server_view.parquet`` (one row per offer, as the server saw it), ``releases/`` (as the server saw them),
-    ``ledger.parquet``, ``truth/`` (for scoring and the map only), ``map.html``, ``run.log``; where phones report by
-    themselves ``estimates/`` (densities the server works out from reports), with attacks ``attacks.parquet``; with
-    arms also ``arms/<name>/`` and ``comparison.csv``.
+    ``tasks.parquet`` (what became of each task: truth, as the events are), ``server_view.parquet`` (one row per offer,
+    as the server saw it), ``releases/`` (as the server saw them), ``ledger.parquet``, ``truth/`` (for scoring and the
+    map only), ``map.html``, ``run.log``; where phones report by themselves ``estimates/`` (densities the server works
+    out from reports), with attacks ``attacks.parquet``; with arms also ``arms/<name>/`` and ``comparison.csv``. Tables
+    with places are GeoParquet in EPSG:4326.
 
     Parameters
     ----------
@@ -121,13 +125,35 @@ class RunFolder:
     @property
     def basemap_file(self) -> Path | None:
         """The file of features that the map is drawn upon (None for none, and for online tiles)."""
+        from geodp.scenario.sections import BASEMAPS
+
         name = self.scenario.map.basemap
-        if name in {"none", "osm"}:
-            return None
+        return None if name in BASEMAPS else self._map_file("map.basemap", name)
+
+    @property
+    def places_file(self) -> Path | None:
+        """The gazetteer whose names the map shows (None: none was given)."""
+        name = self.scenario.map.places
+        return None if name is None else self._map_file("map.places", name)
+
+    def _map_file(self, key: str, name: str) -> Path:
         path = self.path / name  # a relative path is meant from the run folder
         if not is_regular(path):
-            raise DataError(f"map.basemap: no file {path}. Use none, osm, or the path of a GeoJSON file.")
+            raise DataError(f"{key}: no file {path}.")
         return path
+
+    @cached_property
+    def streets(self) -> Streets:
+        """Generated streets of the region: those on which its workers drive, or a network that nobody needs."""
+        from geodp.tables.trajectories.generated_trips import street_network
+
+        source, region = self.scenario.workers.source, self.region
+        if source.kind == "street_trips":  # the same streets as in the run: they are the first thing it draws
+            block_m = float(source.model_dump()["block_m"])
+            return street_network(region, RandomStreams(self.scenario.seed).generator("world.source"), block_m)
+        longest_m, least_m = max(region.width_m, region.height_m), min(region.width_m, region.height_m)
+        block_m = min(max(_BLOCK_M, longest_m / _BLOCKS_ACROSS), least_m / 4)
+        return street_network(region, RandomStreams(0).generator("map.streets"), block_m)
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -394,13 +420,16 @@ class RunFolder:
                 raise OutputError(f"{self.path}: was replaced or changed meanwhile. Run the same command again.")
             yield
 
-    def write_derived(self, path: Path, text: str, what: str) -> None:
+    def write_derived(self, path: Path, content: str | bytes, what: str) -> None:
         """Write what was worked out from the run to a file, whole or not at all; inside the folder the run is held."""
         inside = is_sealed(self.manifest) and path.resolve().parent == self.path.resolve()
         try:
             with self.hold_unchanged() if inside else nullcontext():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                write_text_whole(path, text)
+                if isinstance(content, bytes):
+                    write_whole(path, lambda partial: partial.write_bytes(content))
+                else:
+                    write_text_whole(path, content)
         except OSError as error:
             raise OutputError(f"{path}: {what} could not be written ({error.strerror or error})") from error
 
@@ -425,12 +454,13 @@ class RunFolder:
         return names_in(self.path, part, self.manifest)
 
     def table(self, name: str) -> pd.DataFrame:
-        """Read a table of the run by the name of its file, after holding it against its checksum."""
-        import pandas as pd
+        """Read a table of the run by the name of its file, after holding it against its checksum.
 
+        The shapes of GeoParquet files are left out: other columns say where things are.
+        """
         path = self.file(name)
         try:
-            return pd.read_parquet(path)
+            return read_without_shapes(path)
         except (OSError, ValueError) as error:
             raise DataError(f"{path}: cannot be read ({error})") from error
 
@@ -438,6 +468,7 @@ class RunFolder:
         return read_json(self.file(name))
 
 
+_BLOCK_M, _BLOCKS_ACROSS = 250.0, 60  # generated streets: how far apart, and how many of them a map can show
 _OUTCOMES = {
     Kind.DEPARTURE: "success",
     Kind.EXPIRY: "failure",

@@ -16,6 +16,7 @@ import pandas as pd
 from geodp.errors import UsageError
 from geodp.public.guarantee import Guarantee
 from geodp.run_folder.folder import read_json, write_json
+from geodp.storage.geoparquet import PlaceColumn
 from geodp.storage.stamp import SIMULATED, write_simulated
 from geodp.tables.trajectories.table import Trajectories as Trajectories  # noqa: PLC0414 - `read_trips` hands it out
 from geodp.tables.visits.histories import Histories, Venues
@@ -83,7 +84,8 @@ def write_publication(folder: Path, index: int, item: Publication, published: Pu
     public, private = folder / PUBLICATIONS, folder / "truth" / "publications" / name
     public.mkdir(exist_ok=True)
     private.mkdir(parents=True)
-    write_simulated(published.released, public / f"{name}.parquet", index=False)
+    shapes = PlaceColumn.of_table(published.released)
+    write_simulated(published.released, public / f"{name}.parquet", index=False, shapes=shapes)
     promise, cost = item.guarantee(), item.cost()
     facts = {
         **SIMULATED,
@@ -180,7 +182,8 @@ def write_venues(path: Path, venues: Venues) -> None:
     columns = {"venue": venues.name, "lon": venues.lon, "lat": venues.lat}
     columns |= {} if venues.category is None else {"category": venues.category}
     columns |= {f"level.{name}": units for name, units in venues.levels.items()}
-    write_simulated(pd.DataFrame(columns), path, index=False)
+    frame = pd.DataFrame(columns)
+    write_simulated(frame, path, index=False, shapes=PlaceColumn.of_table(frame))
 
 
 def read_venues(frame: pd.DataFrame) -> Venues:

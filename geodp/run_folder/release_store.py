@@ -1,4 +1,7 @@
-"""Releases on disk: a Parquet table of cells or points beside a JSON file of everything else the server saw."""
+"""Releases on disk: a table of cells or points beside a JSON file of everything else the server saw.
+
+The table is GeoParquet in EPSG:4326, beside the local metres that are read back, so that GIS programs open it as it is.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from geodp.geometry import Grid
+from geodp.geometry import Grid, Projection
 from geodp.public import channels
 from geodp.public.guarantee import Guarantee
 from geodp.public.release import (
@@ -25,6 +28,7 @@ from geodp.public.release import (
 )
 from geodp.public.tree_metric import TreeChannel
 from geodp.run_folder.folder import read_json, write_json
+from geodp.storage.geoparquet import PlaceColumn, read_without_shapes
 from geodp.storage.stamp import SIMULATED, write_simulated
 
 _EDGES = ("west_m", "south_m", "east_m", "north_m")
@@ -47,12 +51,23 @@ _CHANNELS = {
 }
 
 
-def write_release(folder: Path, index: int, release: Cells | Points) -> None:
-    """Write release number `index` into the folder."""
+def write_release(folder: Path, index: int, release: Cells | Points, projection: Projection | None = None) -> None:
+    """Write release number `index` into the folder.
+
+    Parameters
+    ----------
+    folder, index
+        Where, and the number of the release.
+    release
+        The release.
+    projection
+        How its metres become degrees, for GeoParquet (None: a plain table, in metres alone).
+    """
     name = next(name for name, cls in _TYPES.items() if type(release) is cls)
     parts = {field.name: getattr(release, field.name) for field in fields(release)}
     columns = {column: parts[column] for column in _COLUMNS if parts.get(column) is not None}
-    write_simulated(pd.DataFrame(columns), folder / f"{index:04d}.parquet")
+    shapes = None if projection is None else shapes_of_release(release, projection)
+    write_simulated(pd.DataFrame(columns), folder / f"{index:04d}.parquet", shapes=shapes)
     facts: dict[str, Any] = {
         **SIMULATED,
         "type": name,
@@ -69,10 +84,19 @@ def write_release(folder: Path, index: int, release: Cells | Points) -> None:
     write_json(folder / f"{index:04d}.json", facts)
 
 
+def shapes_of_release(release: Cells | Points, projection: Projection) -> PlaceColumn:
+    """Return the cells or reported points of a release in degrees."""
+    if isinstance(release, Points):
+        return PlaceColumn.from_points(*projection.to_lonlat(x_m=release.x_m, y_m=release.y_m))
+    west, south = projection.to_lonlat(x_m=release.west_m, y_m=release.south_m)
+    east, north = projection.to_lonlat(x_m=release.east_m, y_m=release.north_m)
+    return PlaceColumn.from_boxes(west, south, east, north)
+
+
 def read_release(path: Path) -> Cells | Points:
     """Read back the release whose JSON file is given."""
     facts = read_json(path)
-    frame = pd.read_parquet(path.with_suffix(".parquet"))
+    frame = read_without_shapes(path.with_suffix(".parquet"))
     cls = _TYPES[facts["type"]]
     names = [field.name for field in fields(cls)]
     parts: dict[str, Any] = {name: frame[name].to_numpy(copy=True) for name in names if name in frame}
@@ -106,6 +130,10 @@ _STORED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "coarse": _GRID,
     "lattice": _GRID,
     "per_side": (np.ndarray.tolist, lambda sides: np.asarray(sides, dtype=np.int64)),
+    "coarse_count": (
+        lambda counts: None if counts is None else counts.tolist(),
+        lambda counts: None if counts is None else np.asarray(counts, dtype=np.float64),
+    ),
     "levels": (np.ndarray.tolist, lambda levels: np.asarray(levels, dtype=np.float64)),
     "channel": (_channel_facts, _channel),
 }

@@ -239,7 +239,7 @@ def diameters_m(trajectories: Trajectories) -> Array:
     owner = trajectories.owner
     far_x = np.maximum(x - np.minimum.reduceat(x, first)[owner], np.maximum.reduceat(x, first)[owner] - x)
     far_y = np.maximum(y - np.minimum.reduceat(y, first)[owner], np.maximum.reduceat(y, first)[owner] - y)
-    left = trajectories.keeping(np.hypot(far_x, far_y) >= bound[owner] * (1 - 1e-12))
+    left = trajectories.keep(np.hypot(far_x, far_y) >= bound[owner] * (1 - 1e-12))
     best = np.zeros(left.size)
     many = left.counts > _HULL_FROM
     for number in np.flatnonzero(many):

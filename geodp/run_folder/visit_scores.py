@@ -126,6 +126,13 @@ class Matching:
         return float(self.shares(top).mean())
 
 
+def chance_of_unit(hierarchy: Hierarchy, level: str) -> Array:
+    """Return for every venue the chance that a venue drawn from the area above a level lies in the same unit of it."""
+    unit, parent = hierarchy.units[level], hierarchy.parent_of(level)
+    above = np.zeros(unit.size, dtype=np.int64) if parent is None else hierarchy.units[parent]
+    return np.asarray(np.bincount(unit)[unit] / np.bincount(above)[above])
+
+
 def match_people(histories: Histories, released: ReleasedVisits, venues: Venues, most: int = MOST_PEOPLE) -> Matching:
     """Match the published rows of at most `most` people to all people.
 

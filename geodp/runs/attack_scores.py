@@ -11,24 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from geodp.attacks import ANYONE, Attack, AttackView, Guesses
-from geodp.errors import GeodpError
+from geodp.attacks import Attack, AttackView
+from geodp.frames.guesses import ask_attack, score_guesses
 from geodp.metrics import Measured
 from geodp.metrics.attacks import attack_scores
+from geodp.pages.quantity import UNDEFINED, quantity, with_interval
 from geodp.public.release import Cells, Points
-from geodp.registry import origin
 from geodp.run_folder.folder import ATTACK_SCORES, no_attack_scores
 from geodp.runs.measure import measurements
-from geodp.runs.quantity import UNDEFINED, quantity, with_interval
 from geodp.storage.markdown import as_code
 from geodp.storage.stamp import write_simulated
 
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
 
-_ROWS = ("method", "release", "who", "x_m", "y_m")
-ANYONE_SCORED = 2000
-"""A guess that names nobody is held against the positions of so many people."""
 _WORDS = {
     "prior_error_m": "error of a guess without any release",
     "attack_error_m": "error from what the server got at that moment",
@@ -49,57 +45,20 @@ def write_attacks(run: RunFolder) -> None:
 
 def score(run: RunFolder, number: int, attack: Attack) -> pd.DataFrame:
     """Let one attack guess, and score every guess; people outside the sampled truth are left out."""
-    guesses = _guess(attack, AttackView(run.region, [_with_law(run, release) for release in run.releases]))
-    truth = run.positions if guesses.release.size else None
-    if truth is None:
+    guesses = ask_attack(attack, AttackView(run.region, [add_law(run, release) for release in run.releases]))
+    if not guesses.release.size:
         return no_attack_scores()
-    named = _match_guesses(guesses, truth)
-    error = np.hypot(named["x_m"] - named["true_x_m"], named["y_m"] - named["true_y_m"])
-    blind = np.hypot(guesses.blind_x_m - named["true_x_m"], guesses.blind_y_m - named["true_y_m"])
+    named = score_guesses(guesses, run.positions, attack.hit_radius_m)
     times = np.array([release.time_s for release in run.releases])
-    named = named.assign(
-        number=number,
-        attack=attack.kind,
-        time_s=times[named["release"].to_numpy()],
-        error_m=error,
-        prior_error_m=blind,
-        hit=error <= attack.hit_radius_m,
-    )
+    named = named.assign(number=number, attack=attack.kind, time_s=times[named["release"].to_numpy()])
     return named[list(ATTACK_SCORES)].astype(ATTACK_SCORES)
 
 
-def _guess(attack: Attack, view: AttackView) -> Guesses:
-    """Let an attack guess; what is no table of guesses is refused in the name of the plug-in."""
-    guesses: object = attack.guess(view)
-    whose = f"the attack '{attack.kind}' ({origin(type(attack))})"
-    if not isinstance(guesses, Guesses):
-        raise GeodpError(
-            f"{whose} answered with {type(guesses).__name__}: guess(view) must return Guesses; for none, "
-            "Guesses.joined([], blind=(x_m, y_m))."
-        )
-    sizes = {name: np.size(getattr(guesses, name)) for name in _ROWS}
-    if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        raise GeodpError(f"{whose}: the columns of its Guesses must have one row per guess each, and have {told}.")
-    return guesses
-
-
-def _with_law(run: RunFolder, release: Cells | Points) -> Cells | Points:
+def add_law(run: RunFolder, release: Cells | Points) -> Cells | Points:
     """Return reports with their public law, which the run folder does not keep when it is a large table."""
     if not isinstance(release, Points) or release.channel is not None:
         return release
     return replace(release, channel=run.scenario.device.mechanism.channel(run.region))
-
-
-def _match_guesses(guesses: Guesses, truth: pd.DataFrame) -> pd.DataFrame:
-    """Put each guess beside the true place of the person it is about, or of everybody when it names nobody."""
-    guessed = pd.DataFrame({name: getattr(guesses, name) for name in _ROWS})
-    places = truth[["release", "who", "x_m", "y_m"]].rename(columns={"x_m": "true_x_m", "y_m": "true_y_m"})
-    anyone = guessed["who"] == ANYONE
-    people = np.sort(places["who"].unique())[:ANYONE_SCORED]
-    for_all = guessed[anyone].drop(columns="who").merge(places[places["who"].isin(people)], on="release")
-    for_one = guessed[~anyone].merge(places, on=["release", "who"])
-    return pd.concat([for_one, for_all], ignore_index=True)
 
 
 def adversary_lines(runs: dict[str, RunFolder]) -> list[str]:

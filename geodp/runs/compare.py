@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from geodp.errors import UsageError
 from geodp.metrics import Measured, Metric
 from geodp.metrics.intervals import difference, mean, total
+from geodp.pages.labels import find_label
+from geodp.pages.quantity import ROUNDING, with_interval
 from geodp.runs.measure import measurements
-from geodp.runs.quantity import with_interval
 from geodp.storage.csv_cells import make_guarded_csv
 from geodp.storage.markdown import as_code
 from geodp.storage.stamp import COLUMN
@@ -28,21 +29,21 @@ if TYPE_CHECKING:
 
     from geodp.run_folder.folder import RunFolder
 
-_IN_WORDS = {
-    "success_rate": "tasks taken",
-    "success_gap": "realised minus planned success",
-    "notified_workers": "workers asked per task",
-    "travel_distance_m": "distance travelled",
-    "execution_cost_m": "total distance of all who were asked",
-    "distance_error_m": "error about distances",
-    "rejection_ratio": "tasks out of reach",
-    "reward_spent": "reward spent",
-    "waiting_time_s": "time until a task is done",
-    "prilocation_distance_error": "distance of published visits from the true ones",
-    "mae": "mean error of published venue counts",
-    "topk_mae": "mean error of the most visited venues' counts",
-    "visit_count_error": "error of published numbers of visits",
-}
+SAID = (
+    "success_rate",
+    "success_gap",
+    "notified_workers",
+    "travel_distance_m",
+    "execution_cost_m",
+    "distance_error_m",
+    "rejection_ratio",
+    "reward_spent",
+    "waiting_time_s",
+    "prilocation_distance_error",
+    "mae",
+    "topk_mae",
+    "visit_count_error",
+)
 """Metrics read out in words, in this order; the tables have all."""
 _OWN_COLUMNS = ("metric", "unit", "better", "paired", COLUMN)
 
@@ -148,23 +149,28 @@ def comparison_text(table: pd.DataFrame, runs: dict[str, RunFolder]) -> str:
 def _read_out(head: str, gaps: dict[str, Measured], units: dict[str, str]) -> list[str]:
     """Read out the differences between two runs: all metrics have their place in one of the sentences."""
     judged = {key: gap for key, gap in gaps.items() if gap.low is not None and gap.high is not None}
-    clear = [key for key, gap in judged.items() if (gap.low or 0) > 0 or (gap.high or 0) < 0]
+    clear = [key for key, gap in judged.items() if is_clear(gap)]
     open_ = [key for key, gap in gaps.items() if gap.value and key not in judged]
     said = [
-        f"- {words}: {with_interval(gaps[key], units[key], signed=True)}"
-        for key, words in _IN_WORDS.items()
+        f"- {find_label(key).words}: {with_interval(gaps[key], units[key], signed=True)}"
+        for key in SAID
         if key in clear
     ]
-    further = [key for key in clear if key not in _IN_WORDS]
+    further = [key for key in clear if key not in SAID]
     if further:
         said.append(f"- further: {_keys(further)} (see the table)")
     parts = [f"{head}:", "\n".join(said)] if said else [f"{head}: {_no_difference(len(judged))}"]
-    unclear = [words for key, words in _IN_WORDS.items() if key in judged and key not in clear]
+    unclear = [find_label(key).words for key in SAID if key in judged and key not in clear]
     if unclear and said:
         parts.append(f"No clear difference: {', '.join(unclear)}.")
     if open_:
         parts.append(f"Different, but without an interval that says whether by chance: {_keys(open_)}.")
     return parts
+
+
+def is_clear(gap: Measured) -> bool:
+    """Tell whether the interval of a difference leaves out zero, and what arithmetic leaves of zero."""
+    return gap.low is not None and gap.high is not None and (gap.low > ROUNDING or gap.high < -ROUNDING)
 
 
 def _no_difference(judged: int) -> str:

@@ -5,7 +5,8 @@ compared at equal success: the target on which the server plans is moved until t
 mean of `expected_success`) is the success that is wanted. The price is how many workers are asked per task then.
 
 Both are means over all tasks decided before the run ends; a task without an offer counts with success 0 and nobody
-asked, so that refusing hard tasks makes nothing cheaper.
+asked, so that refusing hard tasks makes nothing cheaper. Priced are first offers with all their rounds: tasks are not
+offered again, since what is expected is known of first offers alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from geodp.errors import GeodpError, UsageError
+from geodp.pages.labels import AT_SUCCESS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,14 +37,7 @@ MOST_RUNS = 16
 _NARROW = 0.01  # of ln(-ln(1 - target)): 0.0023 of success at 0.9, so what lies between is a jump
 _SLOPES = (0.25, 2.0)  # of success on target, both on that scale; 1 where the server is right about people
 
-COLUMNS = {
-    "cost_at_success": "workers",
-    "target_at_success": "share",
-    "expected_at_success": "share",
-    "taken_at_success": "share",
-    "travel_at_success_m": "m",
-    "reward_at_success": "reward",
-}
+COLUMNS = {key: unit for key, (_, unit, _) in AT_SUCCESS.items()}
 """What a calibration adds to the numbers of a run, with units."""
 
 
@@ -131,7 +126,7 @@ def calibrate(plan: Callable[[float], Planned], success: float) -> Calibrated:
             return Calibrated(success, made, first, made, runs)
         if bracket.narrow:
             break
-        at = bracket.following()
+        at = bracket.choose_next()
     return Calibrated(success, bracket.mixture(), first or made, made, runs, mixed=True)
 
 
@@ -193,7 +188,7 @@ class _Bracket:
             tasks=high.tasks,
         )
 
-    def following(self) -> float:
+    def choose_next(self) -> float:
         """Return the next place to try."""
         if self.below is None or self.above is None:
             return self._outwards()
@@ -224,7 +219,7 @@ def calibrate_scenario(scenario: Scenario, seed: int, success: float) -> Calibra
 
     require_target(scenario)
     seeded = scenario.model_copy(update={"seed": seed})
-    return calibrate_on_world(seeded, build_world(seeded.resolved(), Streams(seed)), success)
+    return calibrate_on_world(seeded, build_world(seeded.resolve(), Streams(seed)), success)
 
 
 def calibrate_on_world(scenario: Scenario, world: World, success: float) -> Calibrated:
@@ -232,11 +227,12 @@ def calibrate_on_world(scenario: Scenario, world: World, success: float) -> Cali
     from geodp.runs.run import run_on_world
     from geodp.storage.folders import scratch_folder
 
-    plain = scenario.model_copy(update={"attacks": ()})
+    once = scenario.server.model_copy(update={"reoffers": 0})
+    plain = scenario.model_copy(update={"attacks": (), "server": once})
 
     def plan(target: float) -> Planned:
         with scratch_folder() as folder:
-            return measure_plan(run_on_world(folder, with_target(plain, target).resolved(), world), target)
+            return measure_plan(run_on_world(folder, with_target(plain, target).resolve(), world), target)
 
     return calibrate(plan, success)
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from geodp.errors import GeodpError, PluginNotLoaded
 from geodp.metrics import TOPICS, Measured, Metric
-from geodp.registry import USER_MODULE, blamed, given_files, plugins
+from geodp.registry import USER_MODULE, list_given_files, locate_fault, plugins
 from geodp.run_folder.folder import RunFolder, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 def measure_run(run: RunFolder) -> dict[str, float | None]:
@@ -33,13 +33,18 @@ def measure_run(run: RunFolder) -> dict[str, float | None]:
     return flat
 
 
-def write_metrics(run: RunFolder) -> dict[str, float | None]:
+def write_metrics(run: RunFolder, *, progress: Callable[[str, float], None] | None = None) -> dict[str, float | None]:
     """Compute `metrics.json` anew and write it; a new metric works on an old run.
 
-    Numbers that need a plug-in which was not loaded stay as they were.
+    Numbers that need a plug-in which was not loaded stay as they were. `progress` is called with what is measured and
+    the share of all that is done.
     """
-    for arm in run.arms.values():
-        write_metrics(arm)
+    parts = [*run.arms.values(), run]
+    for index, part in enumerate(parts):
+        if progress is not None:
+            _measure_aloud(part, progress, index / len(parts), 1 / len(parts))
+        if part is not run:
+            write_metrics(part)
     flat = measure_run(run)
     if run.plugins_left_out:  # what they measured cannot be measured again, and is not lost for that
         flat |= {key: value for key, value in run.metrics.items() if key not in flat}
@@ -56,8 +61,21 @@ def measurements(run: RunFolder) -> list[tuple[Metric, str, Measured]]:
     return cache["_measurements"]
 
 
-def _measure_all(run: RunFolder) -> Iterator[tuple[Metric, str, Measured]]:
-    for metric in metrics_of(run):
+def _measure_aloud(run: RunFolder, progress: Callable[[str, float], None], begin: float, length: float) -> None:
+    """Measure a run, telling how far it is; what is found is kept."""
+    if "_measurements" not in run.__dict__:
+        run.__dict__["_measurements"] = list(
+            _measure_all(run, lambda kind, share: progress(kind, begin + length * share))
+        )
+
+
+def _measure_all(
+    run: RunFolder, tell: Callable[[str, float], None] | None = None
+) -> Iterator[tuple[Metric, str, Measured]]:
+    metrics = metrics_of(run)
+    for index, metric in enumerate(metrics):
+        if tell is not None:
+            tell(metric.kind, index / len(metrics))
         try:
             values = metric.measure(run)
         except PluginNotLoaded:
@@ -65,7 +83,7 @@ def _measure_all(run: RunFolder) -> Iterator[tuple[Metric, str, Measured]]:
         except GeodpError:
             raise
         except Exception as error:  # a user's metric may raise anything: say which one it was
-            what = blamed(error) or f"{type(error).__name__}: {error}"
+            what = locate_fault(error) or f"{type(error).__name__}: {error}"
             raise GeodpError(f"metric '{metric.kind}' failed on {run.path}: {what}") from error
         for key, measured in values.items():
             yield metric, key, measured
@@ -76,7 +94,7 @@ def metrics_of(run: RunFolder) -> list[Metric]:
 
     A plug-in file that another scenario of the same process named must not change this run's numbers.
     """
-    named = {str(Path(path).resolve()) for path in run.scenario.plugins} | set(given_files())
+    named = {str(Path(path).resolve()) for path in run.scenario.plugins} | set(list_given_files())
     found = [
         cls()
         for cls in plugins("metric").values()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from geodp.public.guarantee import Guarantee, Trust, Unit, both_relations, short_decimal
+from geodp.public.guarantee import Guarantee, Trust, Unit, both_relations, plus, short_decimal
 from geodp.public.release import Cells
 from geodp.scenario.costs import publication_cost
 from geodp.storage.markdown import as_code, as_words
@@ -73,7 +73,7 @@ def _histories(run: RunFolder) -> list[str]:
     promise = reports[0].guarantee
     text = f"**Phones about histories** ({as_code(mechanism.kind)}), each report: {as_words(promise.sentence())}"
     if promise.holds:
-        spent = promise.repeated(len(reports)).epsilon
+        spent = promise.repeat(len(reports)).epsilon
         text += (
             f" {len(reports):,} report{'s' if len(reports) > 1 else ''} × {short_decimal(promise.epsilon)} cost ε = "
             f"{short_decimal(spent)} per item, an account of its own; a history of k items together is protected at k "
@@ -92,9 +92,15 @@ def _releases(run: RunFolder) -> list[str]:
     found = {release.guarantee.sentence(): release.guarantee for release in run.releases}
     if not found:
         return ["The curator published nothing."]
-    lines = [_one_release(sentence, guarantee) for sentence, guarantee in found.items()]
+    series = _is_about_series(run)
+    lines = [_one_release(sentence, guarantee, series=series) for sentence, guarantee in found.items()]
     predicted = sum(isinstance(release, Cells) and not release.measured for release in run.releases)
-    if predicted:
+    if predicted and run.scenario.curator.mechanism.window_releases() is not None:
+        lines.append(
+            f"{predicted:,} of the {len(run.releases):,} releases **repeat** the counts published last: a test, which "
+            "is paid for, found little change, or their share of ε was used before."
+        )
+    elif predicted:
         lines.append(
             f"{predicted:,} of the {len(run.releases):,} releases were **predicted** from earlier ones, without a look "
             "at where anyone is: post-processing, which costs nothing."
@@ -102,8 +108,16 @@ def _releases(run: RunFolder) -> list[str]:
     return lines
 
 
-def _one_release(sentence: str, guarantee: Guarantee) -> str:
-    text = f"**One release**: {as_words(sentence)}"
+def _is_about_series(run: RunFolder) -> bool:
+    """Tell whether the promise is about all releases, or about windows of them."""
+    curator, releases = run.scenario.curator, run.scenario.release_count()
+    if curator is None or not releases:
+        return False
+    return curator.mechanism.window_releases() is not None or curator.mechanism.series_guarantee(releases) is not None
+
+
+def _one_release(sentence: str, guarantee: Guarantee, *, series: bool = False) -> str:
+    text = f"**{'All releases' if series else 'One release'}**: {as_words(sentence)}"
     if guarantee.unit is not Unit.NOTHING and guarantee.trust is Trust.CENTRAL and guarantee.holds:
         text += f" In both neighbour relations: ε = {both_relations(guarantee.epsilon, guarantee.neighbours)}."
     return text
@@ -138,15 +152,24 @@ def _total(run: RunFolder) -> str:
         return ""
     published = central["mechanism"].isin([item.kind for item in run.publications])
     costs = [(item.kind, publication_cost(item.plugin, run.scenario)) for item in run.publications]
+    released = central[~published]
+    if _is_about_series(run) and not released.empty:
+        cost = plus(*released["epsilon"].tolist())
+        what = "the series" if len(released) == 1 else f"{len(released):,} tests and counts"
+        own = [f"{short_decimal(cost)} for {what}"]
+    else:
+        own = [
+            f"{len(group):,} release{'s' if len(group) > 1 else ''} × {short_decimal(float(str(epsilon)))}"
+            for epsilon, group in released.groupby("epsilon", sort=False)
+        ]
     terms = " + ".join(
         [
-            f"{len(group):,} release{'s' if len(group) > 1 else ''} × {short_decimal(float(str(epsilon)))}"
-            for epsilon, group in central[~published].groupby("epsilon", sort=False)
-        ]
-        + [
-            f"{short_decimal(cost.epsilon)} for what {as_code(kind)} publishes"
-            for kind, cost in costs
-            if cost.unit is Unit.USER
+            *own,
+            *(
+                f"{short_decimal(cost.epsilon)} for what {as_code(kind)} publishes"
+                for kind, cost in costs
+                if cost.unit is Unit.USER
+            ),
         ]
     )
     spent = float(central["total"].max())

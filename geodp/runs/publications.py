@@ -114,7 +114,7 @@ def write_history_reports(
     if mechanism is None:
         return charged
     catalogue = venue_catalogue(venues, getattr(mechanism, "typical_items", 17.0))
-    settled = mechanism.settled(catalogue, SimulatedNoise(streams.generator("device.history.budget")))
+    settled = mechanism.settle(catalogue, SimulatedNoise(streams.generator("device.history.budget")))
     lot = streams.uniform("device.history.groups", np.arange(len(histories.people)))
     devices, choice = settled.choices(lot)
     names, promises = catalogue.categories, [device.guarantee() for device in devices]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from geodp.metrics import Measured
+from geodp.pages.quantity import quantity, with_interval
 from geodp.public.events import Kind, Note, Reason
 from geodp.public.guarantee import Unit
-from geodp.runs.quantity import quantity, with_interval
 from geodp.storage.markdown import as_code, as_words
 
 if TYPE_CHECKING:

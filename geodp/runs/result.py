@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
-import html
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from geodp.display.map import require_page
+from geodp.errors import UsageError
 from geodp.run_folder.folder import RunFolder
 
 if TYPE_CHECKING:
+    import geopandas
     import pandas as pd
+
+    from geodp.display.folium_map import OfflineMap
+    from geodp.frames.release import Release, ReleasedTable
 
 
 class RunResult:
-    """A finished run: its numbers, tables and map. Shows itself in a notebook."""
+    """A finished run: its numbers, its tables as (Geo)DataFrames, its releases and its map.
+
+    In a notebook it shows itself. Tables with places are in EPSG:4326; those whose `attrs["truth"]` is true hold what
+    nobody outside of the house may know.
+
+    Parameters
+    ----------
+    path
+        The run folder.
+    trust_plugins
+        Whether to run the plug-in files that the run names.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> small = {"duration_s": 600, "workers.source.count": 200}
+    >>> run = geodp.run("scenarios/quickstart.yaml", "tables", overrides=small, draw_map=False)
+    >>> release = run.releases[0]
+    >>> release.guarantee.epsilon, release.to_geodataframe().crs.to_epsg()
+    (0.3, 4326)
+    >>> run.tasks.attrs["truth"], run.offers.attrs["truth"]
+    (True, False)
+    """
 
     def __init__(self, path: str | Path, *, trust_plugins: bool = False) -> None:
         self.folder = RunFolder(Path(path), trust_plugins=trust_plugins)
@@ -44,6 +70,70 @@ class RunResult:
         """One row per charge."""
         return self.folder.ledger
 
+    @cached_property
+    def releases(self) -> list[Release]:
+        """What the curator published, or phones reported, in order: each with time, promise, table and map."""
+        from geodp.runs.tables import list_releases
+
+        return list_releases(self._one_world("releases"))
+
+    @cached_property
+    def publications(self) -> list[ReleasedTable]:
+        """What was published at the end of the run ([] when nothing was): each with its table, promise and map."""
+        from geodp.runs.tables import list_publications
+
+        return list_publications(self._one_world("publications"))
+
+    @cached_property
+    def tasks(self) -> geopandas.GeoDataFrame:
+        """One row per task, at its place, with what became of it (truth).
+
+        Index `task`; `arrived_s`, `outcome` (`success`, `failure`, `censored`), `reason`, `decided_s`, `worker`,
+        `departed_s`, `completed_s`, `travel_m`, `reward`.
+        """
+        from geodp.runs.tables import tabulate_tasks
+
+        return tabulate_tasks(self._one_world("tasks"))
+
+    @cached_property
+    def offers(self) -> geopandas.GeoDataFrame:
+        """One row per offer that was made; the geometry is the circle or the region in which people were asked.
+
+        Columns as in `server_view`. Where people were asked by name, the geometry is the place of the task.
+        """
+        from geodp.runs.tables import tabulate_offers
+
+        return tabulate_offers(self._one_world("offers"))
+
+    @cached_property
+    def server_view(self) -> geopandas.GeoDataFrame:
+        """One row per decision of the server, at the place of the task as the server knew it.
+
+        `task`, `round`, `time_s`, `reward`, `radius_m`, `planned_success`, `density_per_m2`, `expected_workers`,
+        `unreachable` (why no offer was made), `notes`, `winners` (pseudonyms), `answered_s`, `completed_s`, …
+        """
+        from geodp.runs.tables import tabulate_server_view
+
+        return tabulate_server_view(self._one_world("server_view"))
+
+    @cached_property
+    def trips(self) -> geopandas.GeoDataFrame:
+        """One row per worker who went to a task, a line from her place to the task's (truth).
+
+        `task`, `worker`, `departed_s`, `completed_s`, `travel_m`, `reward`.
+        """
+        from geodp.runs.tables import tabulate_trips
+
+        return tabulate_trips(self._one_world("trips"))
+
+    def _one_world(self, what: str) -> RunFolder:
+        """Return the folder, unless the run is a comparison, whose arms have tables of their own."""
+        if names := list(self.folder.arms):
+            raise UsageError(
+                f"this run compares arms ({', '.join(names)}), each with its own {what}: run.arms[{names[0]!r}].{what}."
+            )
+        return self.folder
+
     @property
     def arms(self) -> dict[str, RunResult]:
         """The arms of a comparison ({} for a plain run)."""
@@ -56,11 +146,23 @@ class RunResult:
 
         return pd.read_csv(self.folder.file("comparison.csv"))
 
-    def map(self, *, public: bool = False) -> RunMap:
-        """Return the map; `public` leaves out everything that was not released."""
-        from geodp.display.map import build_map
+    def map(
+        self, *, public: bool = False, basemap: str | Path | None = None, places: str | Path | None = None
+    ) -> OfflineMap:
+        """Return the map: a Folium map that opens with no network, and to which anything of Folium can be added.
 
-        return RunMap(build_map(self.folder, public=public))
+        Parameters
+        ----------
+        public
+            Whether to leave out everything that was not released.
+        basemap
+            What lies beneath, instead of what the scenario says: `none`, `streets`, `osm`, or a file.
+        places
+            A gazetteer whose names the map shows, instead of the scenario's.
+        """
+        from geodp.display.map import make_map
+
+        return make_map(self.folder, public=public, basemap=basemap, places=places)
 
     def summary(self) -> str:
         """Return the summary as Markdown."""
@@ -69,27 +171,24 @@ class RunResult:
     def __repr__(self) -> str:
         return f"RunResult({str(self.path)!r})"
 
-    def _repr_markdown_(self) -> str:
-        return self.summary()
+    def show(self) -> None:
+        """Show numbers, promise and map in a notebook; elsewhere print numbers and promise."""
+        from geodp.runs.notebook import describe_in_text, is_notebook
 
+        if is_notebook():
+            from IPython.display import display
 
-class RunMap:
-    """A map as one HTML page; a notebook shows it in a frame."""
-
-    def __init__(self, page: str) -> None:
-        self.html = page
-
-    def save(self, path: str | Path) -> Path:
-        """Write the page to a file."""
-        path = require_page(Path(path))
-        path.write_text(self.html, encoding="utf-8")
-        return path
+            display(self)  # type: ignore[no-untyped-call]
+        else:
+            print(describe_in_text(self.folder))
 
     def _repr_html_(self) -> str:
-        return (
-            f'<iframe srcdoc="{html.escape(self.html, quote=True)}" width="100%" height="600" '
-            'style="border:none" title="geodp map"></iframe>'
-        )
+        from geodp.runs.notebook import describe_in_html
+
+        return describe_in_html(self.folder) + self.map()._repr_html_()
+
+    def _repr_markdown_(self) -> str:
+        return self.summary()
 
 
 def open_run(path: str | Path, *, trust_plugins: bool = False) -> RunResult:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from geodp._version import __version__
-from geodp.geometry import Array
+from geodp.geometry import Array, Region
 from geodp.public.release import Cells, Points
 from geodp.run_folder.folder import RunFolder, check_is_run, write_json, write_text
 from geodp.run_folder.release_store import write_release
@@ -33,6 +33,7 @@ from geodp.simulation.engine import Engine, World, build_world
 from geodp.simulation.event_log import EventLog
 from geodp.simulation.worker_states import WorkerStates
 from geodp.storage.folders import whole_folder
+from geodp.storage.geoparquet import PlaceColumn
 from geodp.storage.manifest import MANIFEST, seal
 from geodp.storage.stamp import SIMULATED, write_simulated
 from geodp.streams import Streams
@@ -45,7 +46,7 @@ LIBRARIES = ("contourpy", "folium", "numpy", "pandas", "pyarrow", "pydantic", "s
 SAMPLED_WORKERS = 500
 SCORED_WORKERS = 20_000
 """Maximum number of workers against whose true positions attacks are held, the same at all times."""
-FOR_PEOPLE = ("arms", "map.html", "map-public.html", "run.log", "summary.md")
+FOR_PEOPLE = ("arms", "map.html", "map-public.html", "report.html", "run.log", "summary.md")
 logger = logging.getLogger("geodp")
 
 
@@ -170,7 +171,7 @@ def _run_arms(scenario: Scenario, folder: Path, say: Progress, finish: Callable[
 
     compared = bool(scenario.compare)
     made = arms(scenario, trust_plugins=True) if compared else {"": scenario}
-    scenarios = {name: arm.resolved() for name, arm in made.items()}
+    scenarios = {name: arm.resolve() for name, arm in made.items()}
     say("world", 0.0)
     started = time.perf_counter()
     with gather_notices() as noticed:
@@ -281,6 +282,8 @@ def _finish(folder: Path, say: Progress, *, draw_map: bool, summarise: bool) -> 
         write_attacks(run)
     say("metrics", 0.0)
     run = RunFolder(folder, trust_plugins=True)  # what metrics and summary both read of a large run is read once
+    if not run.arms:
+        write_simulated(run.tasks, folder / "tasks.parquet", shapes=_shapes_at(run.tasks, run.region), truth=True)
     write_metrics(run)
     if summarise:
         write_summary(run)
@@ -289,6 +292,10 @@ def _finish(folder: Path, say: Progress, *, draw_map: bool, summarise: bool) -> 
 
         say("map", 0.0)
         write_map(RunFolder(folder, trust_plugins=True), folder / "map.html")
+    if summarise and run.arms:
+        from geodp.runs.comparison_page import write_comparison_page
+
+        write_comparison_page(run)
 
 
 def seal_run(folder: Path) -> None:
@@ -299,7 +306,12 @@ def seal_run(folder: Path) -> None:
     run = RunFolder(folder)
     for arm in run.arms.values():
         seal_run(arm.path)
-    for path in [*folder.glob("events.parquet"), *folder.glob("truth/**/*"), *folder.glob("truth")]:
+    for path in [
+        *folder.glob("events.parquet"),
+        *folder.glob("tasks.parquet"),
+        *folder.glob("truth/**/*"),
+        *folder.glob("truth"),
+    ]:
         path.chmod(0o700 if path.is_dir() else 0o600)
     seal(folder, run.manifest, leave_out=FOR_PEOPLE)
 
@@ -312,7 +324,7 @@ class _ReleaseWriter:
 
     def write(self, release: Cells | Points, true_count: np.ndarray[Any, Any]) -> None:
         """Write a release, and the true count of each of its cells."""
-        write_release(self.folder / "releases", self.count, release)
+        write_release(self.folder / "releases", self.count, release, self.scenario.area.projection)
         path = self.folder / "truth" / "counts" / f"{self.count:04d}.parquet"
         write_simulated(pd.DataFrame({"count": true_count}), path)
         self.count += 1
@@ -325,7 +337,7 @@ class _ReleaseWriter:
         if isinstance(release, Points):
             estimate = density_from_points(release, self.scenario.area)
             (self.folder / "estimates").mkdir(exist_ok=True)
-            write_release(self.folder / "estimates", self.count, estimate)
+            write_release(self.folder / "estimates", self.count, estimate, self.scenario.area.projection)
             self.write(release, estimate.grid.count(x_m, y_m))
         if isinstance(release, Points) or self.scenario.attacks:
             self.positions.add(x_m, y_m)
@@ -416,7 +428,14 @@ def _write_server_view(engine: Engine, folder: Path) -> None:
         frame["region"] = pd.Series(packed, dtype="object")
         frame["growth"] = pd.Series([np.array(record["growth"]) for record in engine.server.records], dtype="object")
     frame = frame.replace({"uncapped_radius_m": {np.inf: np.nan}})
-    write_simulated(frame, folder / "server_view.parquet", text_lists=("notes", "winners"))
+    shapes = _shapes_at(frame, engine.scenario.area)
+    write_simulated(frame, folder / "server_view.parquet", text_lists=("notes", "winners"), shapes=shapes)
+
+
+def _shapes_at(frame: pd.DataFrame, region: Region) -> PlaceColumn:
+    """Return the places of rows with x_m and y_m, in degrees."""
+    places = region.projection.to_lonlat(x_m=frame["x_m"].to_numpy(), y_m=frame["y_m"].to_numpy())
+    return PlaceColumn.from_points(*places)
 
 
 def _offer_truths(engine: Engine) -> pd.DataFrame:

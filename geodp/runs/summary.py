@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from geodp.metrics import TOPICS, Measured, Metric
+from geodp.pages.quantity import UNDEFINED, quantity, with_interval
 from geodp.public.events import Reason
 from geodp.run_folder.folder import write_text
 from geodp.runs.attack_scores import adversary_lines
 from geodp.runs.compare import compare_runs, comparison_text, differences_table, read_measured, values_table
 from geodp.runs.measure import measurements
 from geodp.runs.promise import promise_lines
-from geodp.runs.quantity import UNDEFINED, quantity, with_interval
 from geodp.runs.remarks import odds_factor, remarks
 from geodp.storage.markdown import as_code, as_words
 
@@ -51,6 +51,10 @@ _FILES = (
     ("scenario.yaml", "the scenario with every default written out; reruns to the same result"),
     ("manifest.json", "versions, seed, checksums, timings"),
     ("events.parquet", "everything that happened, with reasons"),
+    (
+        "tasks.parquet",
+        "what became of each task, with its place: truth, as the events are",
+    ),
     ("server_view.parquet", "what the server decided and was told"),
     ("releases/", "what the server saw: the curator's releases, or the reports of phones"),
     ("releases/publications/", "what was published at the end: a table and a statement each"),
@@ -185,7 +189,7 @@ def metrics_table(found: list[tuple[Metric, str, Measured]]) -> str:
 def comparison_summary(run: RunFolder) -> str:
     """Return the summary of a comparison as Markdown."""
     arms = run.arms
-    table = compare_runs(arms)
+    table, careful = compare_runs(arms), list_remarks(arms)
     parts = [
         f"# {as_words(run.scenario.name)}",
         as_words(run.scenario.about),
@@ -196,11 +200,12 @@ def comparison_summary(run: RunFolder) -> str:
         comparison_text(table, arms),
         *_at_equal_success(run),
         "## What is promised",
-        *_promises(arms),
+        *list_promises(arms),
         "## What the protocol gives away",
-        _disclosures(table, list(arms)),
+        "**No ε is claimed for all that the server sees.** Declining offers disclosed:",
+        "\n".join(f"- {line}" for line in list_disclosures(table, list(arms))),
         *adversary_lines(arms),
-        *_careful(arms),
+        *(["## Take care", "\n".join(f"- {line}" for line in careful)] if careful else []),
         "## Numbers",
         values_table(table, list(arms)),
         "## Differences",
@@ -244,7 +249,7 @@ def _at_equal_success(run: RunFolder) -> list[str]:
     ]
 
 
-def _promises(arms: dict[str, RunFolder]) -> list[str]:
+def list_promises(arms: dict[str, RunFolder]) -> list[str]:
     """Return each promise once, with the arms that make it."""
     makers: dict[str, list[str]] = {}
     for name, arm in arms.items():
@@ -252,27 +257,26 @@ def _promises(arms: dict[str, RunFolder]) -> list[str]:
     return [f"{', '.join(names)}: {promise}" for promise, names in makers.items()]
 
 
-def _disclosures(table: pd.DataFrame, names: list[str]) -> str:
+def list_disclosures(table: pd.DataFrame, names: list[str]) -> list[str]:
+    """Return for each run what declining offers gave away."""
     rows = table.set_index("metric")
-    lines = ["**No ε is claimed for all that the server sees.** Declining offers disclosed:", ""]
+    lines = []
     for name in names:
         mean, largest = (
             with_interval(read_measured(rows.loc[f"interaction_leakage_{which}"], name), "nats")
             for which in ("mean", "max")
         )
-        lines.append(f"- {as_code(name)}: {mean} on average, {largest} for the worst-off worker")
-    return "\n".join(lines)
+        lines.append(f"{as_code(name)}: {mean} on average, {largest} for the worst-off worker")
+    return lines
 
 
-def _careful(arms: dict[str, RunFolder]) -> list[str]:
+def list_remarks(arms: dict[str, RunFolder]) -> list[str]:
     """Return each remark once, with the arms it concerns."""
     concerned: dict[str, list[str]] = {}
     for name, arm in arms.items():
         for remark in remarks(arm, {key: value for _, key, value in measurements(arm)}):
             concerned.setdefault(remark, []).append(as_code(name))
-    if not concerned:
-        return []
-    return ["## Take care", "\n".join(f"- {', '.join(names)}: {text}" for text, names in concerned.items())]
+    return [f"{', '.join(names)}: {text}" for text, names in concerned.items()]
 
 
 def _arms_list(run: RunFolder) -> str:
@@ -294,6 +298,7 @@ def _as_written(value: Any) -> str:
 
 def _files(run: RunFolder) -> str:
     own = [
+        "- `report.html`: this comparison as a page, with tables that sort and a link to each arm's map",
         "- `map.html`: the map, with a group of layers per arm",
         "- `comparison.csv`: the tables of this page, unrounded",
     ]

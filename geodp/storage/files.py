@@ -216,12 +216,12 @@ def same_content(one: Path, other: Path) -> bool:
         return False
     if one.samefile(other):
         return True
-    if one.stat().st_size != other.stat().st_size or _beginning(one) != _beginning(other):
+    if one.stat().st_size != other.stat().st_size or _read_beginning(one) != _read_beginning(other):
         return False  # most files differ early, however long they are
     return digest(one) == digest(other)
 
 
-def _beginning(path: Path) -> bytes:
+def _read_beginning(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(_CHUNK_BYTES)
 

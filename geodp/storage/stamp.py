@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+    from geodp.storage.geoparquet import PlaceColumn
+
 SIMULATED: dict[str, Any] = {"mode": "simulate", "releasable": False}
 """What is written into a file whose noise is simulated."""
 COLUMN = "releasable"
@@ -24,7 +26,13 @@ METADATA: dict[str, str] = {"geodp": json.dumps(SIMULATED)}
 
 
 def write_simulated(
-    frame: pd.DataFrame, path: Path, *, index: bool | None = None, text_lists: Sequence[str] = ()
+    frame: pd.DataFrame,
+    path: Path,
+    *,
+    index: bool | None = None,
+    text_lists: Sequence[str] = (),
+    shapes: PlaceColumn | None = None,
+    truth: bool = False,
 ) -> None:
     """Write a table of a simulation as stamped Parquet.
 
@@ -36,13 +44,21 @@ def write_simulated(
         As for `DataFrame.to_parquet`.
     text_lists
         Columns of lists of words: lists that are all empty would not tell of what.
+    shapes
+        Where its rows are, which makes it GeoParquet (None: it has no places).
+    truth
+        Whether the stamp says, too, that the table holds what nobody outside may know.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from geodp.storage.geoparquet import add_shapes
 
     table = pa.Table.from_pandas(frame, preserve_index=index)
     for name in text_lists:
         place = table.schema.get_field_index(name)
         table = table.set_column(place, name, table[name].cast(pa.list_(pa.string())))
-    metadata = {**(table.schema.metadata or {}), **{key.encode(): text.encode() for key, text in METADATA.items()}}
+    table = table if shapes is None else add_shapes(table, shapes)
+    stamp = {"geodp": json.dumps(SIMULATED | {"truth": True})} if truth else METADATA
+    metadata = {**(table.schema.metadata or {}), **{key.encode(): text.encode() for key, text in stamp.items()}}
     pq.write_table(table.replace_schema_metadata(metadata), path, compression="zstd")

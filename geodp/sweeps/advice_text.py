@@ -162,10 +162,10 @@ def _price_answer(advice: PriceAdvice) -> list[str]:
         for key in ("travel_at_success_m", "reward_at_success")
     )
     lines.append(f"Whoever takes a task travels {ways} m, for a reward of {rewards}.")
-    return [*lines, *_spent(advice)]
+    return [*lines, *_describe_spent(advice)]
 
 
-def _spent(advice: PriceAdvice) -> list[str]:
+def _describe_spent(advice: PriceAdvice) -> list[str]:
     """Say what the answer comes to over a run, and whether the scenario's budget has that."""
     spent = advice.spent
     if spent is None or spent.total is None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from geodp.errors import GeodpError, ScenarioError, UsageError
 from geodp.metrics import Measured, metric_of, metrics_by_key
 from geodp.metrics.intervals import mean
 from geodp.model import did_you_mean
-from geodp.scenario.file import build_scenario, dump, read_yaml, set_path
+from geodp.scenario.file import build_scenario, dump, locate_scenario, read_raw_scenario, set_path
 from geodp.scenario.schema import Scenario, load_scenario
 from geodp.sweeps.executors import LocalExecutor, make_jobs, run_job
 from geodp.sweeps.sweep_file import value_at
@@ -46,7 +46,7 @@ class Target:
     def __str__(self) -> str:
         return f"{self.metric} {'>' if self.at_least else '<'}{'' if self.strict else '='} {self.value:g}"
 
-    def met(self, measured: Measured) -> bool:
+    def is_met(self, measured: Measured) -> bool:
         """Tell whether a mean meets the target with confidence: its whole 95 % interval does."""
         low, high = measured.ends()
         margin = low - self.value if self.at_least else self.value - high
@@ -59,27 +59,27 @@ class Target:
         return measured.value - self.value if self.at_least else self.value - measured.value
 
 
-def parse_target(text: str) -> Target:
-    """Read a target; the metric has to be one that geodp knows."""
+def parse_target(text: str, option: str = "--target", also: Collection[str] = ()) -> Target:
+    """Read a target; its metric is one that geodp knows, or one of `also`. `option` is what errors call it."""
     found = _FORM.fullmatch(text)
     if found is None:
-        raise UsageError(f"--target {text!r}: write it as METRIC>=NUMBER or METRIC<=NUMBER, e.g. success_rate>=0.9")
+        raise UsageError(f"{option} {text!r}: write it as METRIC>=NUMBER or METRIC<=NUMBER, e.g. success_rate>=0.9")
     try:
         value = float(found["value"])
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UsageError(f"--target {text!r}: {found['value']!r} is not a number")
-    if metric_of(found["metric"]) is None:
-        raise unknown_metric(found["metric"], metrics_by_key())
+        raise UsageError(f"{option} {text!r}: {found['value']!r} is not a number")
+    if metric_of(found["metric"]) is None and found["metric"] not in also:
+        raise unknown_metric(found["metric"], metrics_by_key(), option)
     return Target(found["metric"], found["sign"] in (">=", ">", "≥"), value, strict=found["sign"] in ("<", ">"))
 
 
-def unknown_metric(name: str, known: Iterable[str]) -> UsageError:
+def unknown_metric(name: str, known: Iterable[str], option: str = "--target") -> UsageError:
     """Return the error for a metric that does not exist."""
     names = sorted(known)
     hint = did_you_mean(name, names) or f" There are: {', '.join(names)}."
-    return UsageError(f"--target: no metric called '{name}'.{hint}")
+    return UsageError(f"{option}: no metric called '{name}'.{hint}")
 
 
 SUCCESSES = ("success_rate", "expected_success", "planned_success")
@@ -214,14 +214,13 @@ def advise(
     base = load_scenario(scenario, overrides, trust_plugins=True)
     if base.compare:
         raise UsageError(f"{scenario}: compares arms; advice needs a scenario without 'compare'")
-    raw = read_yaml(Path(scenario))
-    for dotted, value in (overrides or {}).items():
-        set_path(raw, dotted, value)
-    field = VariedField(raw, Path(scenario), vary)
+    file = locate_scenario(Path(scenario))
+    raw = read_raw_scenario(file, overrides)
+    field = VariedField(raw, file, vary)
     ends = field.ends(base, low, high)
     executor = LocalExecutor(min(workers or os.cpu_count() or 1, seeds), stay=True)
     numbers = list(range(first_seed, first_seed + seeds))
-    plans_on_target = "target_success" in type(base.server.assignment).model_fields
+    plans_on_target = getattr(base.server.assignment, "target_success", None) is not None
     search = Search(wanted, field, executor, numbers, on_tried, plans_on_target=plans_on_target)
     try:
         return search.run(*ends, precision, [] if public_data else private_files(base))
@@ -243,7 +242,7 @@ class VariedField:
 
     def ends(self, base: Scenario, low: float | None, high: float | None) -> tuple[float, float]:
         """Return the range, after checking that the path is a number and both ends are valid."""
-        now = value_at(dump(base.resolved()), self.path)
+        now = value_at(dump(base.resolve()), self.path)
         if self.path == "seed":
             raise UsageError("--vary seed: seeds are what answers are averaged over; vary something else")
         if now is not None and (isinstance(now, bool) or not isinstance(now, int | float)):
@@ -284,7 +283,7 @@ class VariedField:
         gap = abs(one - other)
         return gap <= 1 if self.whole else gap <= precision * max(abs(one), abs(other))
 
-    def spaced(self, low: float, high: float) -> list[float]:
+    def space_values(self, low: float, high: float) -> list[float]:
         """Return a few values over the range."""
         steps = range(LOOKS)
         if low > 0 and high > WIDE * low:
@@ -315,7 +314,7 @@ class Search:
 
     def run(self, low: float, high: float, precision: float, private: list[Path]) -> Advice:
         """Look at spaced values first, then halve what lies between one that meets the target and one that does not."""
-        looks = [self.tried(value) for value in self.field.spaced(low, high)]
+        looks = [self.try_value(value) for value in self.field.space_values(low, high)]
         trend = self._trend(looks)
         smallest = self._smallest(looks, trend)
         answer, beyond = (None, None) if self._refusal(looks, trend) else self._edge(looks, smallest, precision)
@@ -346,7 +345,7 @@ class Search:
             first -= 1
         answer, beyond = ordered[first], ordered[first - 1] if first > 0 else None
         while beyond is not None and not self.field.near(answer.value, beyond.value, precision):
-            middle = self.tried(self.field.between(*sorted((answer.value, beyond.value))))
+            middle = self.try_value(self.field.between(*sorted((answer.value, beyond.value))))
             if middle in (answer, beyond):
                 break
             answer, beyond = (middle, beyond) if middle.met else (answer, middle)
@@ -385,7 +384,7 @@ class Search:
         margins = [self.target.margin(look.mean) for look in (looks[0], looks[-1])]
         return margins[1] >= margins[0]
 
-    def tried(self, value: float) -> Tried:
+    def try_value(self, value: float) -> Tried:
         """Run all seeds at a value."""
         if value in self.known:
             return self.known[value]
@@ -403,7 +402,7 @@ class Search:
         by_seed = {seed: found[seed] for seed in self.seeds}
         defined = [one for one in by_seed.values() if one is not None]
         average = mean(defined)
-        tried = Tried(value, by_seed, average, len(defined) == len(by_seed) and self.target.met(average))
+        tried = Tried(value, by_seed, average, len(defined) == len(by_seed) and self.target.is_met(average))
         self.known[value] = tried
         if self.on_tried is not None:
             self.on_tried(tried)

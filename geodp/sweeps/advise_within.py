@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from geodp.errors import ScenarioError, UsageError
 from geodp.runs.equal_success import require_success, require_target
-from geodp.scenario.file import read_yaml, set_path
+from geodp.scenario.file import locate_scenario, read_raw_scenario
 from geodp.scenario.schema import load_scenario
 from geodp.sweeps.advise import private_files
 from geodp.sweeps.executors import LocalExecutor
@@ -28,6 +28,8 @@ from geodp.sweeps.varied_epsilon import SpentBudget, VariedEpsilon, find_epsilon
 if TYPE_CHECKING:
     from geodp.sweeps.sweep_folder import AdviceFolder
 
+DEFAULT_SUCCESS = 0.9
+"""At which prices are compared where the scenario itself plans on no target."""
 LEAST_SEEDS = 8
 """Fewer give no interval worth the name."""
 LEAST_TASKS = 300
@@ -171,13 +173,13 @@ def advise_within(
     if base.compare:
         raise UsageError(f"{scenario}: compares arms; advice needs a scenario without 'compare'")
     require_target(base)
-    wanted = float(base.server.assignment.target_success) if success is None else success  # type: ignore[attr-defined]
+    planned: float | None = base.server.assignment.target_success  # type: ignore[attr-defined]
+    wanted = (planned or DEFAULT_SUCCESS) if success is None else success
     require_success(wanted)
     path = find_epsilon(base, vary)
-    raw = read_yaml(Path(scenario))
-    for dotted, value in (overrides or {}).items():
-        set_path(raw, dotted, value)
-    epsilon = VariedEpsilon(raw, Path(scenario), path, base)
+    file = locate_scenario(Path(scenario))
+    raw = read_raw_scenario(file, overrides)
+    epsilon = VariedEpsilon(raw, file, path, base)
     ends = epsilon.ends(base, low, high)
     numbers = list(range(first_seed, first_seed + seeds))
     executor = LocalExecutor(min(workers or os.cpu_count() or 1, seeds), stay=True)
@@ -227,10 +229,10 @@ class PriceSearch:
     def run(self, low: float, high: float, private: list[Path]) -> PriceAdvice:
         """Find the smallest value from which on all that were tried are enough."""
         prices, epsilon = self.prices, self.prices.epsilon
-        looks = epsilon.spaced(low, high)
+        looks = epsilon.space_values(low, high)
         prices.progress.total = (1 + len(looks) + _EXPECTED_STEPS) * len(prices.seeds)
         reference = prices.price_reference()
-        ordered = self._extended(prices.price(looks))
+        ordered = self._extend_range(prices.price(looks))
         answer, below = _edge(ordered)
         while answer is not None and below is not None:
             if epsilon.near(answer.value, below.value, self.precision):
@@ -250,7 +252,7 @@ class PriceSearch:
             tried=tried,
             answer=answer,
             next_step=below,
-            spent=None if answer is None else epsilon.spent(answer.value),
+            spent=None if answer is None else epsilon.sum_spent(answer.value),
             trend=find_trend([[math.log(cost) for cost in one.costs] for one in tried]),
             seeds=prices.seeds,
             tasks=(min(counts), max(counts)),
@@ -258,7 +260,7 @@ class PriceSearch:
             private_files=private,
         )
 
-    def _extended(self, looks: list[Priced]) -> list[Priced]:
+    def _extend_range(self, looks: list[Priced]) -> list[Priced]:
         """Go beyond an end that nobody gave, where all of the range misses or all of it is enough."""
         factor = math.sqrt(10.0)
         for _ in range(_FURTHER):
@@ -269,7 +271,7 @@ class PriceSearch:
             else:
                 break
             try:
-                further = self.prices.price([self.prices.epsilon.rounded(value)])
+                further = self.prices.price([self.prices.epsilon.round_value(value)])
             except ScenarioError:  # the number has a bound of its own
                 break
             looks = sorted([*looks, *further], key=lambda one: one.value)

@@ -66,7 +66,7 @@ def make_jobs(
     from geodp.runs.run import checksums
     from geodp.scenario.file import dump
 
-    resolved = scenario.resolved()
+    resolved = scenario.resolve()
     plain, digests = dump(resolved), sorted(checksums(resolved).values())
     facts = {key: value for key, value in plain.items() if key not in ("name", "about", "map", "seed")}
     jobs = []
@@ -92,10 +92,10 @@ def attempt(job: Job, make: Callable[[Job], dict[str, Any]]) -> Outcome:
     except GeodpError as error:
         outcome = make_failed_outcome(job, str(error))
     except Exception as error:  # noqa: BLE001 - whatever a run raises must not stop the others
-        from geodp.registry import blamed
+        from geodp.registry import locate_fault
 
         place = traceback.format_exc(limit=-1).strip().splitlines()
-        text = blamed(error) or f"{type(error).__name__}: {error} ({' '.join(place[1:2]).strip()})"
+        text = locate_fault(error) or f"{type(error).__name__}: {error} ({' '.join(place[1:2]).strip()})"
         outcome = make_failed_outcome(job, text)
     else:
         outcome = make_failed_outcome(job, "") | {"status": "ok"} | made

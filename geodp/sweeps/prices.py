@@ -116,7 +116,7 @@ class Prices:
     def price_reference(self) -> Reference:
         """Price exact counts."""
         if self.reference is None:
-            found = self._calibrated({math.inf: self._reference_scenario})[math.inf]
+            found = self._calibrate({math.inf: self._reference_scenario})[math.inf]
             self.reference = Priced(math.inf, found, Measured(1.0), enough=True)
             missed = [seed for seed, own in found.items() if own["cost_at_success"] is None]
             if missed:
@@ -141,10 +141,10 @@ class Prices:
             self.known[value] = Priced(value, by_seed, ratio, enough)
             return self.known[value]
 
-        self._calibrated(new, finish)
+        self._calibrate(new, finish)
         return [self.known[value] for value in values]
 
-    def _calibrated(
+    def _calibrate(
         self,
         scenarios: dict[float, Scenario],
         finish: Callable[[float, dict[int, dict[str, float | None]]], Priced] | None = None,
@@ -173,7 +173,7 @@ class Prices:
 
         for outcome in stored:
             note(outcome)
-        with nullcontext() if self.folder is None else self.folder.appending() as results:
+        with nullcontext() if self.folder is None else self.folder.open_results() as results:
             for outcome in self.executor.outcomes(todo, price_job):
                 if outcome["status"] != "ok":
                     raise GeodpError(self._failure(outcome, owners[outcome["run_id"]][0]))

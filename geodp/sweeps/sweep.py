@@ -14,6 +14,7 @@ from typing import Any
 from geodp.errors import GeodpError
 from geodp.storage.manifest import write_manifest
 from geodp.sweeps.executors import DaskExecutor, Executor, Job, LocalExecutor, Outcome, make_jobs, run_job
+from geodp.sweeps.result import SweepResult
 from geodp.sweeps.sweep_file import LoadedSweep, load_sweep
 from geodp.sweeps.sweep_folder import SweepFolder
 
@@ -84,7 +85,7 @@ def plan_sweep(file: str | Path, out: str | Path) -> SweepForecast:
     from geodp.scenario.estimate import estimate_run
 
     first = next(cell.scenario for cell in sweep.cells if cell.name == jobs[0]["cell"])
-    guessed_s = estimate_run(first.resolved(), []).seconds
+    guessed_s = estimate_run(first.resolve(), []).seconds
     if guessed_s > _TRIED_S:
         return SweepForecast(len(sweep.cells), len(jobs), 0, guessed_s)
     tried = run_job(jobs[0] | {"folder": None})
@@ -130,7 +131,7 @@ def sweep(
     Returns
     -------
     SweepResult
-        The tables of runs and of means, and what failed.
+        Tables of runs and cells, plots, LaTeX, the best cell, and what failed.
 
     Raises
     ------
@@ -167,7 +168,7 @@ def sweep(
             executor = executor or _executor(loaded, workers, cluster, len(todo))
             progress.workers = executor.workers
             cells = {cell.name: cell.values for cell in loaded.cells}
-            with store.appending() as results:
+            with store.open_results() as results:
                 for outcome in executor.outcomes(todo, run_job):
                     results.add(outcome)  # on disk before the next one is looked at
                     if outcome["status"] == "ok":
@@ -220,7 +221,8 @@ def failure_message(outcome: Outcome, loaded: LoadedSweep, values: dict[str, Any
     from geodp.storage.markdown import printable
     from geodp.sweeps.sweep_file import as_text
 
-    base = (loaded.path.parent / loaded.sweep.base).as_posix()
+    beside = loaded.path.parent / loaded.sweep.base
+    base = beside.as_posix() if beside.is_file() else loaded.sweep.base  # a shipped one goes by its name
     words = ["geodp", "run", base, "--seed", str(outcome["seed"])]
     for path, value in values.items():
         words += ["--set", f"{path}={as_text(value)}"]
@@ -236,72 +238,3 @@ def all_checksums(loaded: LoadedSweep) -> dict[str, str]:
     for cell in loaded.cells:
         found |= checksums(cell.scenario)
     return found
-
-
-class SweepResult:
-    """A finished sweep: tables, figures and report."""
-
-    def __init__(self, path: str | Path) -> None:
-        self.folder = SweepFolder(Path(path))
-
-    @property
-    def path(self) -> Path:
-        """The sweep folder."""
-        return self.folder.path
-
-    @property
-    def runs(self) -> Any:
-        """One row per run: cell, run_id, seed, status, error, the varied paths, the metrics."""
-        return self.folder.table("runs.parquet")
-
-    @property
-    def summary(self) -> Any:
-        """One row per cell: mean and 95 % interval of every metric, and paired differences."""
-        return self.folder.table("summary.csv")
-
-    @property
-    def failures(self) -> str:
-        """What failed, with the commands that repeat it ('' when nothing did)."""
-        path = self.path / "failures.txt"
-        return path.read_text(encoding="utf-8") if path.is_file() else ""
-
-    def plot(self, y: str, x: str | None = None, lines: str | None = None, **options: Any) -> Any:
-        """Return a matplotlib figure of one metric."""
-        from geodp.sweeps.line_plots import draw_plot
-        from geodp.sweeps.sweep_file import Plot
-
-        return draw_plot(self.runs, Plot(y=y, x=x, lines=lines, **options), list(self.folder.manifest()["varied"]))
-
-    def __repr__(self) -> str:
-        return f"SweepResult({str(self.path)!r})"
-
-
-def open_sweep(path: str | Path) -> SweepResult:
-    """Open the folder of a sweep.
-
-    Parameters
-    ----------
-    path
-        The folder.
-
-    Returns
-    -------
-    SweepResult
-        Its tables of runs and of means.
-
-    Raises
-    ------
-    DataError
-        If the folder is not that of a sweep.
-
-    Examples
-    --------
-    >>> import geodp
-    >>> geodp.open_sweep("nothing")
-    Traceback (most recent call last):
-        ...
-    geodp.errors.DataError: ...
-    """
-    result = SweepResult(path)
-    _ = result.folder.table("runs.parquet")
-    return result

@@ -17,8 +17,17 @@ from geodp.errors import ScenarioError, UsageError
 from geodp.metrics import metric_of, metrics_by_key
 from geodp.model import Model, did_you_mean, problems_of
 from geodp.runs.equal_success import COLUMNS, LOWEST, MOST_SUCCESS, require_target
-from geodp.scenario.file import build_scenario, current_path, dump, read_yaml, refuse_other_kind, set_path
+from geodp.scenario.file import (
+    build_scenario,
+    current_path,
+    dump,
+    read_raw_scenario,
+    read_yaml,
+    refuse_other_kind,
+    set_path,
+)
 from geodp.scenario.schema import Scenario
+from geodp.scenario.shipped import SWEEPS, locate_file
 from geodp.storage.files import is_regular
 from geodp.storage.names import require_name
 
@@ -37,24 +46,34 @@ class SeedRange(Model):
 
 
 class Plot(Model):
-    """One figure of a sweep: a metric against a varied path, a line for each value of another."""
+    """One figure of a sweep: a metric against a varied path or another metric, a line for each value of a path."""
 
     y: str
     """The metric on the vertical axis."""
     x: str | None = None
-    """The varied path on the horizontal axis; default: the first one whose values are numbers."""
-    lines: str | None = None
-    """The varied path that makes the lines; default: the first other one."""
+    """The varied path or the metric on the horizontal axis; default: the first path whose values are numbers. With a
+    metric every cell is a point, with intervals in both directions: how methods with unlike epsilons share an axis."""
+    lines: str | tuple[str, ...] | None = None
+    """The varied path that makes the lines, or several; default: the first other one. What is left makes panels."""
+    along: str | None = None
+    """With a metric on the horizontal axis: the varied number that orders the points of a line and is written beside
+    them; default: the first that is not used otherwise."""
     title: str = ""
-    """Title; default: the metric against x."""
+    """Title; default: what is drawn, on `screen`; none in papers' sizes, where captions say it."""
     x_label: str = ""
-    """Label of the horizontal axis; default: the path."""
+    """Label of the horizontal axis; default: words and unit."""
     y_label: str = ""
-    """Label of the vertical axis; default: the metric and its unit."""
+    """Label of the vertical axis; default: words and unit."""
     log_x: bool = False
     """Logarithmic horizontal axis."""
     log_y: bool = False
     """Logarithmic vertical axis."""
+    size: Literal["screen", "column", "page"] = "screen"
+    """For a screen, or as wide as a `column` (8.6 cm) or the `page` (18 cm) of a two-column paper."""
+    font: Literal["sans", "serif"] = "sans"
+    """Letters without serifs, or with (STIX, beside Times)."""
+    formats: tuple[Literal["png", "svg", "pdf"], ...] = Field(default=("png", "svg", "pdf"), min_length=1)
+    """The files to write."""
 
 
 class Sweep(Model):
@@ -184,24 +203,34 @@ def load_sweep(path: str | Path, overrides: Mapping[str, Any] | None = None) -> 
     `overrides` (dotted path → value) change the base scenario before the grids do. Its plug-in files are loaded: a
     sweep is read in order to be run (a dry run tries one run, too).
     """
-    path = Path(path)
+    path = locate_file(path, SWEEPS)
     raw = read_yaml(path)
     refuse_other_kind(raw, path, "sweep")
     try:
         sweep = Sweep.model_validate(raw)
     except ValidationError as error:
         raise ScenarioError(str(path), problems_of(error)) from None
-    base_path = (path.resolve().parent / sweep.base).resolve()
-    if not is_regular(base_path):
-        raise ScenarioError(str(path), [("base", f"no such file: {base_path}")])
-    base = read_yaml(base_path)
-    for dotted, value in (overrides or {}).items():
-        set_path(base, dotted, value)
+    base_path = find_base(path, sweep.base)
+    base = read_raw_scenario(base_path, overrides)
     cells, problems = _cells(sweep, base, base_path.parent)
     problems += _sweep_problems(sweep, cells)
     if problems:
         raise ScenarioError(str(path), problems)
     return LoadedSweep(sweep, path, cells)
+
+
+def find_base(path: Path, base: str) -> Path:
+    """Return the scenario that a sweep varies: from the sweep's folder, or the shipped one of that name."""
+    beside = (path.resolve().parent / base).resolve()
+    if is_regular(beside):
+        return beside
+    try:
+        found = locate_file(base)
+    except UsageError as error:
+        raise ScenarioError(str(path), [("base", str(error))]) from None
+    if not found.is_absolute():
+        raise ScenarioError(str(path), [("base", f"no such file: {beside}")])
+    return found
 
 
 def _cells(sweep: Sweep, base: dict[str, Any], folder: Path) -> tuple[list[Cell], list[tuple[str, str]]]:
@@ -261,23 +290,36 @@ def _sweep_problems(sweep: Sweep, cells: list[Cell]) -> list[tuple[str, str]]:
     if cells and not problems and not any(cell.has(sweep.baseline) for cell in cells):
         problems.append(("baseline", f"no cell has {sweep.baseline}"))
     if sweep.at_success is not None:
-        problems += _unpriced(cells)
+        problems += _find_unpriced(cells)
     for number, plot in enumerate(sweep.plot):
-        if plot.y in COLUMNS:
-            if sweep.at_success is None:
-                problems.append((f"plot.{number}.y", f"'{plot.y}' needs the success it is at: give at_success: 0.9"))
-        elif metric_of(plot.y) is None:
-            known = [*metrics_by_key(), *COLUMNS, "interaction_leakage_mean", "interaction_leakage_max"]
-            hint = did_you_mean(plot.y, known)
-            problems.append((f"plot.{number}.y", f"no metric called '{plot.y}'.{hint}"))
-        for axis in ("x", "lines"):
-            path = getattr(plot, axis)
-            if path is not None and path not in varied:
-                problems.append((f"plot.{number}.{axis}", f"'{path}' is not varied.{did_you_mean(path, varied)}"))
+        problems += _plot_problems(plot, f"plot.{number}", varied, priced=sweep.at_success is not None)
     return problems
 
 
-def _unpriced(cells: list[Cell]) -> list[tuple[str, str]]:
+def _plot_problems(plot: Plot, place: str, varied: list[str], *, priced: bool) -> list[tuple[str, str]]:
+    """Say what a plot names that this sweep will not have."""
+    problems = []
+    for axis, name in (("y", plot.y), ("x", plot.x)):
+        if name is None or (axis == "x" and name in varied):
+            continue
+        if name in COLUMNS:
+            if not priced:
+                problems.append((f"{place}.{axis}", f"'{name}' needs the success it is at: give at_success: 0.9"))
+        elif metric_of(name) is None:
+            known = [*metrics_by_key(), *COLUMNS, "interaction_leakage_mean", "interaction_leakage_max"]
+            if axis == "y":
+                problems.append((f"{place}.y", f"no metric called '{name}'.{did_you_mean(name, known)}"))
+            else:
+                hint = did_you_mean(name, [*varied, *known])
+                problems.append((f"{place}.x", f"'{name}' is not varied, and no metric is called so.{hint}"))
+    chosen = plot.lines if isinstance(plot.lines, tuple) else (plot.lines,)
+    for axis, path in (*(("lines", path) for path in chosen), ("along", plot.along)):
+        if path is not None and path not in varied:
+            problems.append((f"{place}.{axis}", f"'{path}' is not varied.{did_you_mean(path, varied)}"))
+    return problems
+
+
+def _find_unpriced(cells: list[Cell]) -> list[tuple[str, str]]:
     """Name the first cell whose server plans on no target: there is nothing to move until successes are equal."""
     for cell in cells:
         try:

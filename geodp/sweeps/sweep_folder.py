@@ -134,7 +134,7 @@ class SweepFolder:
                 for entry in folder.iterdir():
                     if part == "runs" and _RUN_ID.fullmatch(entry.name):
                         shutil.rmtree(entry)
-                    elif part == "figures" and entry.suffix in {".png", ".svg"}:
+                    elif part == "figures" and entry.suffix in {".png", ".svg", ".pdf"}:
                         entry.unlink()
                 with contextlib.suppress(OSError):  # it holds something of somebody else's
                     folder.rmdir()
@@ -210,7 +210,7 @@ class SweepFolder:
         return all(name in facts.get("files", {}) for name in OUTPUT)
 
     @contextmanager
-    def appending(self) -> Iterator[Results]:
+    def open_results(self) -> Iterator[Results]:
         """Open the results for adding to."""
         path = self.path / RESULTS
         with self._explain_errors(), path.open("a", encoding="utf-8") as file:

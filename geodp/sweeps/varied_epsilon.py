@@ -77,18 +77,18 @@ class VariedEpsilon(VariedField):
             set_path(raw, self.budget_path, None)
         super().__init__(raw, file, path)
 
-    def rounded(self, value: float) -> float:
+    def round_value(self, value: float) -> float:
         """Return a value with two significant figures, as a person would give it."""
         return float(f"{value:.2g}")
 
-    def spaced(self, low: float, high: float) -> list[float]:
+    def space_values(self, low: float, high: float) -> list[float]:
         """Return a few values over the range."""
-        inner = super().spaced(low, high)
-        return sorted({inner[0], inner[-1], *(self.rounded(value) for value in inner[1:-1])})
+        inner = super().space_values(low, high)
+        return sorted({inner[0], inner[-1], *(self.round_value(value) for value in inner[1:-1])})
 
     def between(self, low: float, high: float) -> float:
         """Return the value half-way, rounded."""
-        middle = self.rounded(super().between(low, high))
+        middle = self.round_value(super().between(low, high))
         return middle if low < middle < high else super().between(low, high)
 
     def reference(self) -> tuple[Scenario, str]:
@@ -98,26 +98,26 @@ class VariedEpsilon(VariedField):
             set_path(raw, "device.mechanism", {"kind": "none"})
             if raw.get("device", {}).get("memoise_m") is not None:
                 set_path(raw, "device.memoise_m", None)
-            return self._built(raw), "device.mechanism none: exact reports"
+            return self._build(raw), "device.mechanism none: exact reports"
         given = build_scenario(raw, source=str(self.file), folder=self.file.resolve().parent, trust_plugins=True)
         cell_m = _cell_of(given)
         set_path(raw, "curator.mechanism", {"kind": "no_privacy"} | ({} if cell_m is None else {"cell_m": cell_m}))
         if value := (raw.get("curator") or {}).get("budget"):
             set_path(raw, "curator.budget", {key: own for key, own in value.items() if key == "when_spent"})
-        made = self._built(raw)
-        exact = made.resolved().curator
+        made = self._build(raw)
+        exact = made.resolve().curator
         return made, f"no_privacy, cell_m {getattr(exact.mechanism if exact else None, 'cell_m', math.nan):.4g}"
 
-    def _built(self, raw: dict[str, Any]) -> Scenario:
+    def _build(self, raw: dict[str, Any]) -> Scenario:
         try:
             return build_scenario(raw, source=str(self.file), folder=self.file.resolve().parent, trust_plugins=True)
         except ScenarioError as error:
             where, what = error.problems[0]
             raise UsageError(f"the scenario cannot be run on exact counts, to compare with: {where}: {what}") from None
 
-    def spent(self, value: float) -> SpentBudget | None:
+    def sum_spent(self, value: float) -> SpentBudget | None:
         """Return what a value comes to over a run."""
-        made = self.scenario(value).resolved()
+        made = self.scenario(value).resolve()
         releases = made.release_count()
         if self.path.startswith("device."):
             total = made.device.budget.epsilon_per_m

@@ -1,9 +1,9 @@
-"""Files of columns as Arrow batches: csv, Parquet (also GeoParquet), GeoPackage and GeoJSON, by the name's ending.
+"""Files of columns as Arrow batches: csv, Parquet (also GeoParquet), GeoPackage, GeoJSON and GPX, by the name's ending.
 
-pyarrow reads csv and Parquet, GDAL (by pyogrio) the other two. Two columns of words and two of numbers of 10 million
-rows took pyarrow 1.9 s of CPU and 0.39 GB from csv (Polars 2.1: 1.5 s, 0.43 GB; DuckDB 2.0: 2.2 s, 0.75 GB), and 1.3 s
-and 0.41 GB from Parquet (Polars 0.8 s, 0.52 GB; DuckDB 1.2 s, 0.74 GB): neither is worth a dependency. Memory holds one
-batch, however long the file; GeoJSON may be parsed as a whole, and is refused beyond `LARGEST_GEOJSON` bytes.
+pyarrow reads csv and Parquet, GDAL (by pyogrio) GeoPackage and GeoJSON. Two columns of words and two of numbers of 10
+million rows took pyarrow 1.9 s of CPU and 0.39 GB from csv (Polars 2.1: 1.5 s, 0.43 GB; DuckDB 2.0: 2.2 s, 0.75 GB),
+and 1.3 s and 0.41 GB from Parquet (Polars 0.8 s, 0.52 GB; DuckDB 1.2 s, 0.74 GB): neither is worth a dependency. Memory
+holds one batch, however long the file; GeoJSON may be parsed as a whole, and is refused beyond `LARGEST_GEOJSON` bytes.
 """
 
 from __future__ import annotations
@@ -25,19 +25,23 @@ from geodp.errors import DataError
 from geodp.geometry import Array
 from geodp.model import did_you_mean
 from geodp.storage.csv_cells import unguard_table
+from geodp.storage.features import PARQUET, read_features
 from geodp.storage.files import is_regular, why_not_regular
+from geodp.storage.gpx import ENDING as GPX
+from geodp.storage.gpx import is_gpx
 from geodp.tables import total_rows
+from geodp.tables.gpx_tables import count_gpx_rows, gpx_batches, list_gpx_columns
 from geodp.tables.notices import notice
+from geodp.tables.progress import READING, count_rows
 from geodp.tables.usual_columns import candidates
 
 if TYPE_CHECKING:
     import geopandas
 
 
-PARQUET = (".parquet", ".pq", ".geoparquet")
 CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
 FEATURES = (".gpkg", ".geojson")
-ENDINGS = CSV + PARQUET + FEATURES
+ENDINGS = (*CSV, *PARQUET, *FEATURES, GPX)
 GEOMETRY = "geometry"
 """What the column of shapes is called where a format gives it no name of its own."""
 LARGEST_GEOJSON = 1 << 30
@@ -45,6 +49,7 @@ _BLOCK_BYTES = 1 << 23
 _BLOCK_ROWS = 1 << 18
 _LONGEST_NAME = 250
 _SAMPLE_BYTES = 1 << 18
+_BYTES_PER_LINE = 60.0  # of text, about
 _PACKED = 4.0  # tables shrink to about a quarter
 
 
@@ -64,10 +69,12 @@ def column_names(path: Path) -> list[str]:
     if is_csv(path):
         return _csv_names(path)
     if _is_parquet(path):
-        with _reading(path, "Parquet"):
+        with _reword_errors(path, "Parquet"):
             import pyarrow.parquet as pq
 
             return list(pq.read_schema(path).names)
+    if is_gpx(path):
+        return list(list_gpx_columns(path))
     layer = _layer(path, *_state(path))
     return [*layer["fields"], *([GEOMETRY] if layer["geometry_type"] else [])]
 
@@ -76,12 +83,25 @@ def row_count(path: Path) -> float:
     """Return the number of rows of a table without reading it: an estimate for csv, else exact."""
     if is_csv(path):
         return _csv_rows(path)
+    if is_gpx(path):
+        return count_gpx_rows(path)
     if not _is_parquet(path):
         return float(_layer(path, *_state(path))["features"])
-    with _reading(path, "Parquet"):
+    with _reword_errors(path, "Parquet"):
         import pyarrow.parquet as pq
 
         return float(pq.read_metadata(path).num_rows)
+
+
+def estimate_rows(path: Path) -> float:
+    """Estimate the rows of a published file or folder: those of a table, else lines of text."""
+    if path.is_dir():
+        sizes = [file.stat().st_size for file in path.rglob("*") if file.is_file()]
+        return sum(sizes) / _BYTES_PER_LINE
+    try:
+        return row_count(path) if is_table(path) else _csv_rows(path)
+    except DataError:
+        return path.stat().st_size / _BYTES_PER_LINE
 
 
 def read_stated_crs(path: Path) -> tuple[str, Any] | None:
@@ -89,7 +109,7 @@ def read_stated_crs(path: Path) -> tuple[str, Any] | None:
 
     What states no coordinates at all is refused, but for csv and Parquet, where that means degrees.
     """
-    if is_csv(path):
+    if is_csv(path) or is_gpx(path):
         return None
     if _is_parquet(path):
         stated = _geo_metadata(path)
@@ -107,9 +127,10 @@ def read_areas(path: Path) -> geopandas.GeoDataFrame:
     """Read a file of polygons as a whole, whatever its format and coordinates (none stated: degrees)."""
     import geopandas
 
-    packed = f"/vsigzip/{path.resolve()}" if path.suffix.lower() == ".gz" else path  # as GDAL wants it
     try:
-        frame = geopandas.read_parquet(path) if _is_parquet(path) else geopandas.read_file(packed)
+        frame = read_features(path)
+    except DataError:
+        raise
     except Exception as error:
         raise DataError(f"{path.name}: cannot be read as areas ({error})") from error
     if not isinstance(frame, geopandas.GeoDataFrame):
@@ -129,8 +150,12 @@ def raw_batches(path: Path, numbers: Sequence[str], words: Sequence[str], *, tot
     """
     columns = [*numbers, *words]
     if is_csv(path):
-        return total_rows.csv_rows(path, _csv_names(path), columns) if total else _csv_batches(path, numbers, words)
-    return _total_batches(path, columns) if total else _read_typed_batches(path, columns)
+        found = total_rows.csv_rows(path, _csv_names(path), columns) if total else _csv_batches(path, numbers, words)
+    elif is_gpx(path):
+        found = gpx_batches(path, columns, total=total)
+    else:
+        found = _total_batches(path, columns) if total else _read_typed_batches(path, columns)
+    return count_rows(READING, found, lambda batch: int(batch.num_rows), lambda: row_count(path))
 
 
 def _is_parquet(path: Path) -> bool:
@@ -146,7 +171,7 @@ def _look_at(path: Path) -> None:
         raise DataError(f"{str(path)[:_LONGEST_NAME]}: no such file.{near}")
     if not is_table(path):
         raise DataError(
-            f"{path.name}: is neither a csv nor a Parquet file by its name, nor GeoPackage or GeoJSON. "
+            f"{path.name}: is neither a csv nor a Parquet file by its name, nor GeoPackage, GeoJSON or GPX. "
             f"Give it one of the endings {', '.join(ENDINGS)}."
         )
     size = path.stat().st_size
@@ -160,7 +185,7 @@ def _look_at(path: Path) -> None:
 
 
 @contextmanager
-def _reading(path: Path, kind: str) -> Iterator[None]:
+def _reword_errors(path: Path, kind: str) -> Iterator[None]:
     import pyarrow as pa
 
     try:
@@ -173,7 +198,7 @@ def _read_typed_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     if not _is_parquet(path):
         yield from _feature_batches(path, columns)
         return
-    with _reading(path, "Parquet"):
+    with _reword_errors(path, "Parquet"):
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(path) as file:
@@ -275,7 +300,7 @@ def _layer(path: Path, size: int, changed_ns: int) -> dict[str, Any]:  # noqa: A
     """Return what is known of the only layer of a GeoPackage or GeoJSON file."""
     import pyogrio
 
-    with _reading(path, "GeoPackage or GeoJSON"), _silent():
+    with _reword_errors(path, "GeoPackage or GeoJSON"), _silent():
         names = [str(name) for name, _ in pyogrio.list_layers(path)]
         if len(names) == 1:
             return dict(pyogrio.read_info(path, force_feature_count=True))
@@ -288,7 +313,7 @@ def _feature_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     """Yield columns of a GeoPackage or GeoJSON file; shapes come as well-known binary, dates as text."""
     import pyogrio
 
-    with _reading(path, "GeoPackage or GeoJSON"), ExitStack() as stack:
+    with _reword_errors(path, "GeoPackage or GeoJSON"), ExitStack() as stack:
         with _silent():
             facts, stream = stack.enter_context(
                 pyogrio.raw.open_arrow(

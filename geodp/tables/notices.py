@@ -76,7 +76,7 @@ def gather_notices() -> Iterator[list[str]]:
 
 
 @contextmanager
-def releasing() -> Iterator[None]:
+def silence_notices() -> Iterator[None]:
     """Say nothing and guess nothing inside: whatever one could say follows from private data."""
     token = _ears.set(_Ears((), releasing=True))
     try:

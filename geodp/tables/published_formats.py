@@ -24,7 +24,7 @@ def loaders() -> dict[str, type[Loader]]:
 def loader_for(path: Path, kind: str | None, fields: dict[str, Any], *, option: str = "--set") -> Loader:
     """Return the loader that is named, or the one whose files are called like this one (`option` states its fields)."""
     if kind is None:
-        fitting = list(_fitting(path, fields))
+        fitting = list(_list_fitting(path, fields))
         if len(fitting) != 1:
             known = ", ".join(loaders())
             why = "more than one format has files of this name" if fitting else "its name tells no format"
@@ -34,7 +34,7 @@ def loader_for(path: Path, kind: str | None, fields: dict[str, Any], *, option: 
     return cls.from_options(fields, f"{option} for {kind}")
 
 
-def _fitting(path: Path, fields: dict[str, Any]) -> Iterator[str]:
+def _list_fitting(path: Path, fields: dict[str, Any]) -> Iterator[str]:
     """Yield the formats whose files are called so; tables with named columns last, if nothing else fits.
 
     A folder whose own name says nothing is known by the names of the files in it.

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from geodp.errors import DataError
 from geodp.model import did_you_mean
 from geodp.storage.csv_cells import unguard_column
+from geodp.storage.gpx import is_gpx
 from geodp.tables import total_rows
 from geodp.tables.formats import PointColumn, column_names, is_csv, point_column, raw_batches
 from geodp.tables.notices import notice
@@ -144,6 +145,11 @@ def open_table(
         raise DataError(
             f"{path.name}: GeoJSON states no columns: what one row holds would change how others are read. Save it as "
             "GeoPackage, Parquet or csv for a release."
+        )
+    if releasing and is_gpx(path):
+        raise DataError(
+            f"{path.name}: what a GPX file holds tells its columns. For a release name a folder of such files with "
+            "--format gpx (trajectories), or save it as GeoPackage, Parquet or csv."
         )
     found, stated = column_names(path), dict(called or {})
     names = {part: stated.get(part) or find_column(path, part, found, name_it=name_it(part)) or part for part in parts}

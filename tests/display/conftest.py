@@ -55,15 +55,15 @@ def arms(make_run: Made) -> RunFolder:
 
 
 class Browser:
-    """A headless Chromium for which no host name resolves."""
+    """A headless Chromium that reaches this computer alone: no host name resolves."""
 
     def __init__(self, driver: Any, folder: Path) -> None:
         self.driver = driver
         self.folder = folder
         self.pages = 0
 
-    def open(self, html: str, size: tuple[int, int] = (1400, 900)) -> None:
-        """Open a map and wait until it says that it is drawn."""
+    def open(self, html: str, size: tuple[int, int] = (1400, 900), *, until: str = "ready") -> None:
+        """Open a map and wait until it says that it is drawn (`begun`: on a map that is not a page of ours)."""
         self.pages += 1
         path = self.folder / f"{self.pages}.html"
         path.write_text(html, encoding="utf-8")
@@ -72,7 +72,7 @@ class Browser:
             self.driver.get_log(log)
         self.resize(size)
         self.driver.get(path.as_uri())
-        self.wait("document.documentElement.dataset.geodp === 'ready'")
+        self.wait(f"document.documentElement.dataset.geodp === '{until}'")
 
     def resize(self, size: tuple[int, int]) -> None:
         """Give the window another size."""
@@ -98,6 +98,12 @@ class Browser:
     def tick(self, kind: str) -> None:
         """Click the tick of a layer."""
         self.find(f'.geodp-layer[data-kind="{kind}"] input').click()
+
+    def choose(self, label: str, value: str) -> None:
+        """Choose from a list that a label names."""
+        script = """const list = document.querySelector(`select[aria-label="${arguments[0]}"]`);
+            list.value = arguments[1]; list.dispatchEvent(new Event('change'));"""
+        self.run(script, label, value)
 
     def point_at(self, x: float, y: float) -> None:
         """Move the mouse to a place in the window."""
@@ -134,7 +140,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     )
     for flag in flags.split():
         options.add_argument(flag)
-    options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND")
+    options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
     options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(driver_program))

@@ -10,7 +10,7 @@ import numpy as np
 
 from geodp.display.packing import RAW_DEFLATE
 
-_BLOCK = re.compile(r'<script type="application/geodp" id="geodp-data-(\d+)">([A-Za-z0-9+/=]*)</script>')
+_BLOCK = re.compile(r'<script type="application/geodp" id="geodp-data-[\w-]+">([A-Za-z0-9+/=]*)</script>')
 
 
 def unpack(text: str) -> Any:
@@ -20,7 +20,13 @@ def unpack(text: str) -> Any:
 
 def contents(html: str) -> list[Any]:
     """Return the data that a map carries, one entry per layer: all that it could ever disclose by drawing."""
-    return [unpack(block) for _, block in _BLOCK.findall(html)]
+    return [unpack(block) for block in _BLOCK.findall(html)]
+
+
+def specs(html: str) -> list[dict[str, Any]]:
+    """Return what a map says of its layers before anything is unpacked."""
+    found = re.findall(r'<script type="application/json" id="geodp-layer-[\w-]+">(.*?)</script>', html, re.S)
+    return [spec for text in found for spec in json.loads(text)["layers"]]
 
 
 def _revived(value: Any) -> Any:

@@ -32,8 +32,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def told(browser: Browser) -> dict[str, str]:
     """Return what the page says about the cell under the pointer, row by row."""
-    browser.wait("document.querySelector('.leaflet-tooltip')")
-    lines = browser.run("return document.querySelector('.leaflet-tooltip').innerText").replace("\t", "\n").split("\n")
+    browser.wait("document.querySelector('.geodp-tooltip:not([hidden])')")
+    lines = browser.run("return document.querySelector('.geodp-tooltip').innerText").replace("\t", "\n").split("\n")
     kept = [line.strip() for line in lines if line.strip()]
     assert kept[0] == "Cell"
     return dict(zip(kept[1::2], kept[2::2], strict=False))

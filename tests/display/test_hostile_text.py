@@ -10,10 +10,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from geodp.display.caption import title_of
 from geodp.display.map import build_map
 from geodp.display.packing import inline_json
 from geodp.public.guarantee import Guarantee
-from geodp.publish.counts import CountsOptions, publish_counts
+from geodp.publish.counts_plan import CountsOptions, publish_counts
 from geodp.publish.request import Request
 from geodp.run_folder.folder import RunFolder
 from geodp.sweeps.sweep import sweep
@@ -95,7 +96,7 @@ def test_a_sweep_shows_what_it_is_about_as_written(tmp_path: Path) -> None:
     )
     result = sweep(file, tmp_path / "out", workers=1)
     page = (result.path / "report.html").read_text(encoding="utf-8")
-    assert f"<p>{markup.escape(text)}</p>" in page
+    assert f'<p class="question">{markup.escape(text)}</p>' in page
     assert "<script" not in page
     assert "<img" not in page
     assert "Content-Security-Policy" in page
@@ -117,7 +118,7 @@ def test_a_browser_runs_nothing_of_what_it_shows(
     text = everything(tmp_path)
     run = make_run(about=text, arms=("one", "two"), tasks=5, movers=5, releases=1)
     browser.open(build_map(run, public=public))
-    assert browser.run("return document.title") == "downtown (geodp)"
+    assert browser.run("return document.title") == f"{title_of(text, 'downtown')} (geodp)"
     shown: Any = browser.run("return document.querySelector('#geodp-about p').textContent")
     assert shown == text
     assert browser.run("return document.querySelectorAll('#geodp-caption script, #geodp-caption img').length") == 0
@@ -132,10 +133,12 @@ def test_a_browser_shows_the_name_of_a_venue_as_text(browser: Browser, tmp_path:
         const name = style.data.facts.find(f => f.label === 'Name');
         const i = [...name.values].findIndex(v => name.words[v] !== 'plain');
         const at = geodp.stage.projection.latLng(style.places.x[i], style.places.y[i]);
-        const point = geodp.stage.map.latLngToContainerPoint(at); return [point.x, point.y];"""
+        const point = geodp.stage.map.latLngToContainerPoint(at);
+        const frame = geodp.stage.map.getContainer().getBoundingClientRect();
+        return [point.x + frame.left, point.y + frame.top];"""
     browser.point_at(*browser.run(place))
-    browser.wait("document.querySelector('.leaflet-tooltip td')")
-    assert browser.run("return document.querySelector('.leaflet-tooltip td').textContent") == text
+    browser.wait("document.querySelector('.geodp-tooltip td')")
+    assert browser.run("return document.querySelector('.geodp-tooltip td').textContent") == text
     assert browser.run("return document.title") == "counts.csv (geodp)"
     assert browser.problems() == []
 

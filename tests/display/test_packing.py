@@ -7,8 +7,8 @@ import shapely
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from geodp.display.packing import data_block, pack, rings, whole
-from tests.display.map_contents import contents, unpack
+from geodp.display.packing import pack, rings, whole
+from tests.display.map_contents import unpack
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # how long drawing takes is no fact about packing
@@ -26,11 +26,6 @@ def test_steady_movement_packs_into_next_to_nothing() -> None:
 
 def test_missing_numbers_become_minus_one() -> None:
     assert whole([1.26, np.nan, np.inf, -0.4], 0.1).tolist() == [13, -1, -1, -4]
-
-
-def test_contents_lists_the_data_of_a_page_in_order() -> None:
-    page = "".join(data_block(number, pack({"number": number})) for number in range(3))
-    assert contents(f"<body>{page}</body>") == [{"number": 0}, {"number": 1}, {"number": 2}]
 
 
 def test_rings_keep_holes_and_drop_points_that_rounding_made_equal() -> None:

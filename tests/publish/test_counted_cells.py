@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from geodp.errors import DataError, UsageError
-from geodp.publish.positions import publish_positions
-from geodp.publish.request import parse_region
+from geodp.publish.positions_plan import publish_positions
+from geodp.tables.regions import parse_region
 from tests.publish.conftest import TOWN, Make, files, places
 
 

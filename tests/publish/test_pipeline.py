@@ -19,7 +19,7 @@ from geodp.errors import BudgetSpent, GeodpError, NotReleasable, OutputError, Us
 from geodp.privacy.ledger_file import LedgerFile
 from geodp.privacy.noise import SimulatedNoise
 from geodp.publish import outputs, pipeline
-from geodp.publish.positions import ReportedPoints, publish_positions
+from geodp.publish.positions_plan import ReportedPoints, publish_positions
 from geodp.publish.request import Request
 from tests.publish.conftest import TOWN, Make, files, places
 

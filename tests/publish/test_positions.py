@@ -8,8 +8,9 @@ import pytest
 
 from geodp.errors import NotReleasable, ScenarioError, UsageError
 from geodp.geometry import Array
-from geodp.publish.positions import build, publish_positions
-from geodp.publish.request import Request, parse_region
+from geodp.publish.positions_plan import build, publish_positions
+from geodp.publish.request import Request
+from geodp.tables.regions import parse_region
 from tests.publish.conftest import TOWN, Make, files, places
 
 FINE: dict[str, Any] = {"settings": {"cell_m": 5}}

@@ -5,7 +5,8 @@ import pytest
 from geodp.errors import UsageError
 from geodp.geometry import Region
 from geodp.public.guarantee import Guarantee
-from geodp.publish.request import PublicInputs, parse_region
+from geodp.publish.request import PublicInputs
+from geodp.tables.regions import parse_region
 from tests.publish.conftest import Make
 
 

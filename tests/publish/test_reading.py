@@ -4,9 +4,10 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.publish.positions import publish_positions
-from geodp.publish.private_positions import Rows, bounding_box, inside, read_rows
-from geodp.publish.request import Request, parse_region
+from geodp.publish.positions_plan import publish_positions
+from geodp.publish.private_positions import Rows, find_bounding_box, inside, read_rows
+from geodp.publish.request import Request
+from geodp.tables.regions import parse_region
 from tests.publish.conftest import TOWN, Make, files, places
 
 
@@ -122,7 +123,7 @@ def test_points_outside_the_region_are_left_out(make: Make) -> None:
 
 
 def test_the_bounding_box_is_that_of_the_points(make: Make) -> None:
-    assert bounding_box(rows_of(make("lon,lat\n10,50\n10.5,49\n"))) == Region(10, 49, 10.5, 50)
+    assert find_bounding_box(rows_of(make("lon,lat\n10,50\n10.5,49\n"))) == Region(10, 49, 10.5, 50)
 
 
 def test_a_region_with_its_order_wrong_is_not_blamed_on_the_columns_alone(make: Make) -> None:

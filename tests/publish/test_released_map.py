@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodp.publish.positions import publish_positions
-from geodp.publish.request import parse_region
+from geodp.publish.positions_plan import publish_positions
+from geodp.tables.regions import parse_region
 from tests.display.conftest import Browser
 from tests.display.map_contents import contents
 from tests.publish.conftest import TOWN, Make, places

@@ -6,7 +6,7 @@ from geodp.errors import DataError
 from geodp.geometry import Region
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.guarantee import Trust
-from geodp.publish.positions import ReportedPoints, publish_positions
+from geodp.publish.positions_plan import ReportedPoints, publish_positions
 from geodp.publish.private_positions import UsedPositions
 from geodp.registry import plugin
 from tests.publish.conftest import Make, files

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from geodp.errors import BudgetSpent, OutputError, UsageError
-from geodp.publish.positions import publish_positions
+from geodp.publish.positions_plan import publish_positions
 from geodp.publish.request import Request
 from tests.publish.conftest import Make, files
 

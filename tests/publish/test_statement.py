@@ -4,7 +4,7 @@ from datetime import datetime
 
 from geodp import __version__
 from geodp.public.guarantee import Guarantee
-from geodp.publish.positions import publish_positions
+from geodp.publish.positions_plan import publish_positions
 from tests.publish.conftest import Make
 
 

@@ -304,3 +304,16 @@ def test_the_map_shows_synthetic_trips_only(private: Path) -> None:
     assert f"400 of {made:,} synthetic trips" in text, "what is left out is said"
     assert "http://" not in text.replace("http://www.w3.org", "")
     assert np.char.find(text, "person-0000") < 0
+
+
+def test_how_many_people_met_is_published_with_the_same_ledger(
+    private: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert publish(private, "--method", "meetings", "--epsilon", "1", BOX, "--seed", "1") == 0
+    made = pd.read_csv(private.parent / "out.csv")
+    assert list(made.columns) == ["met", "people", "releasable"]
+    assert len(made) == 21
+    stated = json.loads((private.parent / "out.csv.guarantee.json").read_text(encoding="utf-8"))
+    assert stated["charged"]["epsilon"] == 1.0
+    assert stated["guarantee"]["unit"] == "user"
+    assert "Each number is wrong by 41 on average" in capsys.readouterr().out

@@ -28,7 +28,7 @@ class Middle(Attack):
 
     def guess(self, view: AttackView) -> Guesses:
         nobody = np.array([ANYONE]), np.zeros(1), np.zeros(1)
-        return Guesses.joined([("KIND", number, *nobody) for number, _ in enumerate(view.releases)], (0.0, 0.0))
+        return Guesses.join([("KIND", number, *nobody) for number, _ in enumerate(view.releases)], (0.0, 0.0))
 '''
 CIRCLES = '''
 from typing import ClassVar
@@ -45,11 +45,13 @@ class Everybody(Assignment):
     def offers(self, tasks, view):
         return [Offer(task.task, view.purse / len(tasks) * 0.99, Circle(1000.0)) for task in tasks]
 '''
-REGIONS = CIRCLES.replace("Circle(1000.0)", "Region(((-900.0, -900.0, 900.0, 900.0),))").replace("Circle", "Region")
+REGIONS = CIRCLES.replace("Circle(1000.0)", "GeocastRegion(((-900.0, -900.0, 900.0, 900.0),))").replace(
+    "Circle", "GeocastRegion"
+)
 NAMES = CIRCLES.replace("Circle(1000.0)", "Named(tuple(view.release.who[:20].tolist()))").replace("Circle", "Named")
 MIXED = CIRCLES.replace(
-    "Circle(1000.0))", "(Circle(1000.0) if task.task % 2 else Region(((-900.0, -900.0, 900.0, 900.0),))))"
-).replace("import Circle", "import Circle, Region")
+    "Circle(1000.0))", "(Circle(1000.0) if task.task % 2 else GeocastRegion(((-900.0, -900.0, 900.0, 900.0),))))"
+).replace("import Circle", "import Circle, GeocastRegion")
 METRIC = '''
 from typing import ClassVar
 

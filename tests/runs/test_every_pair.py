@@ -21,6 +21,7 @@ QUICK: dict[str, Any] = {
     "workers.mobility": {"kind": "static"},
     "tasks.demand.per_hour": 120,
     "tasks.reward.total": 300,
+    "curator.release_every_s": 225,  # four releases: as many as the shortest series that a default asks for
 }
 
 

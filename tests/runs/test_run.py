@@ -30,6 +30,7 @@ FILES = {
     "run.log",
     "scenario.yaml",
     "server_view.parquet",
+    "tasks.parquet",
     "summary.md",
     "truth",
 }
@@ -139,7 +140,7 @@ def test_the_server_never_holds_anything_of_the_trusted_side(run: RunResult) -> 
     from geodp.simulation.event_log import EventLog
     from geodp.streams import Streams
 
-    scenario = small().resolved()
+    scenario = small().resolve()
     streams = Streams(1)
     engine = Engine(
         scenario,

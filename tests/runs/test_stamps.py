@@ -36,12 +36,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
 def test_every_table_of_a_run_is_stamped(made: RunResult) -> None:
     tables = sorted(made.path.rglob("*.parquet"))
     names = {path.relative_to(made.path).as_posix().removeprefix("arms/first/") for path in tables}
-    assert {"events.parquet", "ledger.parquet", "server_view.parquet", "attacks.parquet"} <= names
+    assert {"events.parquet", "ledger.parquet", "server_view.parquet", "attacks.parquet", "tasks.parquet"} <= names
     assert {"releases/0000.parquet", "releases/publications/0-laplace_counts.parquet"} <= names
     assert {"truth/paths.parquet", "truth/ledger.parquet", "releases/histories/0000-items.parquet"} <= names
     for path in tables:
         stamp = json.loads(pq.read_schema(path).metadata[b"geodp"])
-        assert stamp == {"mode": "simulate", "releasable": False}, path
+        truth = {"truth": True} if path.name == "tasks.parquet" else {}
+        assert stamp == {"mode": "simulate", "releasable": False} | truth, path
         pd.read_parquet(path)
 
 
@@ -77,11 +78,14 @@ def test_the_tables_of_a_sweep_are_stamped(tmp_path: Path) -> None:
     assert "not releasable" in (result.path / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_map_is_a_page(made: RunResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_map_is_a_page_or_a_picture(made: RunResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["map", str(made.path), "--out", str(tmp_path / "m.png")])
+        main(["map", str(made.path), "--out", str(tmp_path / "m.pdf")])
     assert ended.value.code == 2
-    assert "m.png: a map is a page to open in a browser, so its file must end in .html" in capsys.readouterr().err
+    assert (
+        "m.pdf: a map is a page to open in a browser, so its file must end in .html, or in .png for"
+        in capsys.readouterr().err
+    )
     with pytest.raises(UsageError, match="must end in .html"):
-        made.map(public=True).save(tmp_path / "m.png")
-    assert not (tmp_path / "m.png").exists()
+        made.map(public=True).save(tmp_path / "m.pdf")
+    assert not (tmp_path / "m.pdf").exists()

@@ -7,7 +7,7 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.geometry import Region
-from geodp.publish.positions import publish_positions
+from geodp.publish.positions_plan import publish_positions
 from geodp.registry import plugin
 from geodp.storage.published_file import guarantee_path, require_as_published
 from tests.publish.conftest import LEDGER, TOWN, Make, make, places  # noqa: F401 - the fixture

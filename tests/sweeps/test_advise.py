@@ -58,11 +58,11 @@ class Pretend(Search):
         super().__init__(parse_target(target), field, LocalExecutor(1), [0, 1, 2], None)
         self.law = law
 
-    def tried(self, value: float) -> Tried:
+    def try_value(self, value: float) -> Tried:
         if value not in self.known:
             y = self.law(value)
             measured = Measured(y, y - 0.01, y + 0.01, has_interval=True)
-            self.known[value] = Tried(value, dict.fromkeys(self.seeds, y), measured, self.target.met(measured))
+            self.known[value] = Tried(value, dict.fromkeys(self.seeds, y), measured, self.target.is_met(measured))
         return self.known[value]
 
 
@@ -151,7 +151,7 @@ def test_the_direction_is_stated(law: Any, target: str, smallest: bool, words: s
 def test_success_that_noise_raises_at_a_fixed_target_is_sent_to_its_price(falls: bool, path: str) -> None:
     field = VariedField({}, Path("downtown.yaml"), path)
     search = Search(parse_target("success_rate>=0.85"), field, LocalExecutor(1), [0, 1, 2], None, plans_on_target=True)
-    for value in field.spaced(0.03, 3.0):
+    for value in field.space_values(0.03, 3.0):
         y = 0.9 - 0.02 * math.log(value) * (1 if falls else -1)
         search.known[value] = Tried(value, dict.fromkeys([0, 1, 2], y), Measured(y, y, y), met=y >= 0.85)
     found = search.run(0.03, 3.0, 0.99, [])
@@ -207,7 +207,7 @@ def test_targets_read_as_they_are_written() -> None:
                                            (">0.7", True), ("<0.9", True), ("<0.7", False)])  # fmt: skip
 def test_more_than_a_value_is_not_met_by_the_value_itself(text: str, met: bool) -> None:
     target = parse_target(f"success_rate{text}")
-    assert target.met(Measured(0.8, 0.8, 0.8)) is met
+    assert target.is_met(Measured(0.8, 0.8, 0.8)) is met
     assert str(target) == f"success_rate {text.rstrip('0.789')} {text.lstrip('<>=')}"
 
 

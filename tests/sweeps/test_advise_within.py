@@ -52,7 +52,7 @@ class Pretend(Prices):
         super().__init__(epsilon, 0.9, within, LocalExecutor(1), list(range(8)), None, None)
         self.law, self.asked = law, 0
 
-    def _calibrated(self, scenarios: Any, finish: Any = None) -> Any:
+    def _calibrate(self, scenarios: Any, finish: Any = None) -> Any:
         found = {}
         for value in scenarios:
             self.asked += 1
@@ -147,7 +147,7 @@ def test_few_tasks_and_a_budget_that_is_too_small_are_told() -> None:
 
 def test_the_reference_that_fails_is_an_error_that_says_what_to_do() -> None:
     prices = Pretend(lambda _: 10.0)
-    prices._calibrated = lambda scenarios, finish=None: {math.inf: dict.fromkeys(range(8), _row(None))}  # type: ignore[method-assign]
+    prices._calibrate = lambda scenarios, finish=None: {math.inf: dict.fromkeys(range(8), _row(None))}  # type: ignore[method-assign]
     with pytest.raises(
         GeodpError, match=r"exact counts \(no_privacy, cell_m 500\) do not reach .* 0.9 on 8 of 8 seeds"
     ):
@@ -202,7 +202,7 @@ def test_the_budget_follows_epsilon_and_the_reference_has_none(tmp_path: Path) -
     path = small_file(tmp_path, changes)
     base = geodp.load_scenario(path, {"curator.budget.epsilon": 5.0})
     epsilon = VariedEpsilon(read_yaml(path), path, EPSILON, base)
-    spent = epsilon.spent(2.0)
+    spent = epsilon.sum_spent(2.0)
     assert spent is not None
     assert (spent.releases, spent.total, spent.stated) == (3, 6.0, 5.0)
     scenario, name = epsilon.reference()

@@ -11,9 +11,10 @@ import geodp
 from geodp.errors import ScenarioError
 from geodp.metrics.intervals import mean
 from geodp.runs.equal_success import COLUMNS, calibrate_scenario
-from geodp.sweeps.output import paired_gaps, with_infinite_costs
+from geodp.sweeps.output import with_infinite_costs
 from geodp.sweeps.sweep import sweep_jobs
 from geodp.sweeps.sweep_file import load_sweep
+from geodp.sweeps.tables import pair_gaps
 from tests.sweeps.small_sweep import sweep_file
 
 PRICED = {"at_success": 0.5, "seeds": [1, 2], "plot": {"y": "cost_at_success"}}
@@ -31,7 +32,10 @@ def test_a_sweep_prices_its_runs_at_equal_success_and_resumes(tmp_path: Path) ->
         scenario = geodp.load_scenario(tmp_path / "small.yaml", {"curator.mechanism.epsilon": row.epsilon_spent})
         assert row.cost_at_success == calibrate_scenario(scenario, row.seed, 0.5).cost
     assert {"cost_at_success", "target_at_success"} <= set(made.summary["metric"])
-    assert "cost_at_success (workers)" in (tmp_path / "out" / "figures" / "cost_at_success_by_epsilon.svg").read_text()
+    assert (
+        "workers asked per task at equal success"
+        in (tmp_path / "out" / "figures" / "cost_at_success_by_epsilon.svg").read_text()
+    )
     results = tmp_path / "out" / "results.jsonl"
     lines = results.read_text().splitlines(keepends=True)
     results.write_text("".join(lines[:2]))
@@ -53,7 +57,7 @@ def test_a_success_out_of_reach_is_an_infinite_cost_that_no_mean_passes_over() -
     assert costs.tolist()[:4] == [4.0, math.inf, 5.0, math.inf]
     assert math.isnan(costs[4])  # a run that failed has no price at all
     assert mean(costs[:2]).value is None
-    gaps = paired_gaps(costs[:2].reset_index(drop=True), costs[2:4].reset_index(drop=True))
+    gaps = pair_gaps(costs[:2].reset_index(drop=True), costs[2:4].reset_index(drop=True))
     assert gaps.tolist() == [-1.0, math.inf]
     assert mean(gaps).value is None
 

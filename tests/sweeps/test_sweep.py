@@ -16,7 +16,7 @@ from geodp.cli.sweeps import describe_result
 from geodp.errors import DataError, GeodpError, OutputError
 from geodp.sweeps import sweep as sweep_module
 from geodp.sweeps.executors import LocalExecutor
-from geodp.sweeps.sweep import SweepResult
+from geodp.sweeps.result import SweepResult
 from geodp.sweeps.sweep_folder import RESULTS, SweepFolder
 from tests.sweeps import crashing
 from tests.sweeps.small_sweep import sweep_file
@@ -44,13 +44,11 @@ def test_a_sweep_leaves_its_tables_figures_and_report(finished: Any) -> None:
     assert len(runs) == 12
     assert (runs["status"] == "ok").all()
     assert not [column for column in runs.columns if "seconds" in column]
-    assert {path.suffix for path in (finished.path / "figures").iterdir()} == {".png", ".svg"}
+    assert {path.suffix for path in (finished.path / "figures").iterdir()} == {".png", ".svg", ".pdf"}
     page = (finished.path / "report.html").read_text()
     assert "Does epsilon matter?" in page
-    assert "<svg" in page
-    assert "http://" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
-        "http://creativecommons.org", ""
-    )
+    assert "data:image/svg+xml;base64," in page
+    assert "http" not in page.replace("http-equiv", "")
 
 
 def test_cells_share_their_worlds_and_differences_are_paired(finished: Any) -> None:
@@ -236,9 +234,9 @@ def test_a_disk_that_is_full_when_tables_are_written_is_an_error_for_people(
 def test_sweeps_open_and_plot_in_python(finished: Any) -> None:
     again = geodp.open_sweep(finished.path)
     assert isinstance(again.runs, pd.DataFrame)
-    drawn = again.plot("success_rate", x="curator.mechanism.epsilon")
+    drawn = again.plot("curator.mechanism.epsilon", "success_rate")
     axes = drawn.axes[0]
-    assert axes.get_xlabel() == "curator.mechanism.epsilon"
+    assert axes.get_xlabel() == "ε of one release"
     assert len(axes.get_lines()) >= 2
     with pytest.raises(GeodpError, match="not a finished sweep"):
         geodp.open_sweep(finished.path / "figures")
@@ -315,7 +313,7 @@ def test_earlier_results_that_match_no_run_are_counted_aloud(tmp_path: Path, cap
     geodp.sweep(path, out, workers=1)
     assert "match none" not in caplog.text
     old = SweepFolder(out).outcomes()
-    with SweepFolder(out).appending() as results:
+    with SweepFolder(out).open_results() as results:
         for outcome in old.values():
             results.add({**outcome, "run_id": "0" * len(outcome["run_id"])})
     geodp.sweep(path, out, workers=1)

@@ -10,7 +10,7 @@ import pytest
 import geodp
 from geodp.cli.main import main
 from geodp.errors import DataError
-from geodp.tables.notices import gather_notices, guess, notice, notice_cap, releasing
+from geodp.tables.notices import gather_notices, guess, notice, notice_cap, silence_notices
 from geodp.tables.usual_columns import OTHER_NAMES, candidates
 from tests.small import small, small_file
 
@@ -30,7 +30,7 @@ def test_a_notice_that_nobody_gathers_is_a_warning_in_the_log(caplog: pytest.Log
 
 
 def test_a_release_says_nothing_and_guesses_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    with gather_notices() as noticed, releasing(), caplog.at_level("DEBUG", logger="geodp"):
+    with gather_notices() as noticed, silence_notices(), caplog.at_level("DEBUG", logger="geodp"):
         notice("three rows dropped")
         with pytest.raises(DataError, match="'uid' is taken. A release guesses nothing: name it"):
             guess("'uid' is taken.", instead="name it")

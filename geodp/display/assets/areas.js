@@ -10,6 +10,11 @@
       this.opacity = 0.85;
       this.stage = stage;
       this.paths = data.frames.map(() => null);
+      this.recolour();
+    }
+
+    recolour() {
+      this.shades = geodp.shades(this.data.ramp, this.stage.dark);
     }
 
     current(clock) {
@@ -25,11 +30,11 @@
       ctx.translate(view.x, view.y);
       ctx.scale(view.scale, view.scale);
       ctx.lineJoin = "round";
-      ctx.strokeStyle = "rgba(10, 40, 80, 0.55)";
+      ctx.strokeStyle = this.stage.dark ? "rgba(190, 215, 240, 0.4)" : "rgba(10, 40, 80, 0.45)";
       ctx.lineWidth = 0.7 / view.scale;
       // Each band reaches under the next, so no hairline shows between them.
       frame.bands.forEach((band, n) => {
-        ctx.fillStyle = band.colour;
+        ctx.fillStyle = "rgb(" + geodp.shadeOf(this.shades, band.low, this.data.top).join(",") + ")";
         ctx.fill(paths[n], "evenodd");
         ctx.stroke(paths[n]);
       });
@@ -49,11 +54,6 @@
         return { title: this.data.name, rows };
       }
       return null;
-    }
-
-    // What the legend shows at a time: one step per band.
-    steps(clock) {
-      return this.data.frames[geodp.frameAt(this.data.frames, clock.t)].bands;
     }
   };
 })((window.geodp = window.geodp || {}));

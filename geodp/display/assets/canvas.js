@@ -1,7 +1,7 @@
 // A Leaflet layer that is one canvas: it follows the map and asks its style to draw.
 //
-// A style is a class with `constructor(data, stage)`, `draw(ctx, view, time)` and, where it has tooltips,
-// `hit(world, tolerance, time)`, which returns {title, rows} or null.
+// A style is a class with `constructor(data, view)`, `draw(ctx, view, clock)` and, where it has tooltips,
+// `hit(world, pixel, clock)`, which returns {title, rows} or null.
 (function (geodp) {
   "use strict";
 
@@ -10,11 +10,14 @@
   geodp.styles = {};
 
   geodp.CanvasLayer = L.Layer.extend({
-    initialize: function (spec, style, stage) {
-      L.setOptions(this, { pane: spec.pane });
+    // `source` names the element of the page that holds the packed data.
+    initialize: function (spec, scene, source) {
+      L.setOptions(this, { pane: "geodp-" + source });
       this.spec = spec;
-      this.style = style;
-      this.stage = stage;
+      this.scene = scene;
+      this.source = source;
+      this.projection = new geodp.Projection(scene);
+      this.style = null;
     },
 
     getEvents: function () {
@@ -27,18 +30,42 @@
       };
     },
 
+    beforeAdd: function (map) {
+      geodp.stageOf(map).join(this);
+    },
+
     onAdd: function () {
-      this._canvas = L.DomUtil.create("canvas", "geodp-canvas leaflet-zoom-animated", this.getPane());
-      this._canvas.dataset.kind = this.spec.kind;
-      this._canvas.style.opacity = this.style.opacity || 1; // of the whole picture: parts that overlap do not add up
-      this._place();
+      this.load().then(
+        () => this._map && !this._canvas && this._open(),
+        (error) => this.stage.fail(this, error),
+      );
     },
 
     onRemove: function () {
       cancelAnimationFrame(this._waiting);
       this._waiting = 0;
-      this._canvas.remove();
+      if (this._canvas) this._canvas.remove();
       this._canvas = null;
+    },
+
+    // Unpack the data and prepare to draw it, once.
+    load: function () {
+      if (!this._loading) {
+        this._loading = geodp.unpack(this.source).then((data) => {
+          this.style = new geodp.styles[this.spec.style](data, new geodp.View(this));
+        });
+      }
+      return this._loading;
+    },
+
+    _open: function () {
+      this._canvas = L.DomUtil.create("canvas", "geodp-canvas leaflet-zoom-animated", this.getPane());
+      this._canvas.dataset.kind = this.spec.kind;
+      this._canvas.setAttribute("role", "img");
+      this._canvas.setAttribute("aria-label", geodp.describe(this.spec));
+      this._canvas.style.opacity = this.style.opacity || 1; // of the whole picture: parts that overlap do not add up
+      this._place();
+      this.fire("drawn");
     },
 
     // Draw again soon; many calls within one frame draw once.
@@ -51,12 +78,13 @@
     },
 
     _place: function () {
+      if (!this._canvas) return;
       const map = this._map;
       const size = map.getSize();
       this._corner = map.containerPointToLayerPoint(size.multiplyBy(-MARGIN)).round();
       this._centre = map.getCenter();
       this._zoom = map.getZoom();
-      const ratio = window.devicePixelRatio || 1;
+      const ratio = this.stage.pixels;
       const padded = size.multiplyBy(1 + 2 * MARGIN).round();
       if (this._canvas.width !== padded.x * ratio || this._canvas.height !== padded.y * ratio) {
         this._canvas.width = padded.x * ratio;
@@ -69,13 +97,15 @@
     },
 
     _paint: function () {
-      const ratio = window.devicePixelRatio || 1;
+      const ratio = this.stage.pixels;
       const ctx = this._canvas.getContext("2d");
+      // Browsers print a canvas stroke by stroke, and a stroke that clears would clear what lies beneath as well.
+      if (this.stage.printing) this._canvas.width = this._canvas.width;
       ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
       const width = this._canvas.width / ratio;
       const height = this._canvas.height / ratio;
-      ctx.clearRect(0, 0, width, height);
-      const { scale, x, y } = this.stage.projection.view(this._map);
+      if (!this.stage.printing) ctx.clearRect(0, 0, width, height);
+      const { scale, x, y } = this.projection.view(this._map);
       const view = { scale, x: x - this._corner.x, y: y - this._corner.y, width, height, zoom: this._zoom };
       ctx.save();
       this.style.draw(ctx, view, this.stage.clock);
@@ -92,6 +122,7 @@
 
     // While a zoom is under way the drawn picture is stretched; it is drawn afresh at the end.
     _stretch: function (centre, zoom) {
+      if (!this._canvas) return;
       const map = this._map;
       const scale = map.getZoomScale(zoom, this._zoom);
       const half = map.getSize().multiplyBy(0.5);
@@ -103,9 +134,10 @@
       L.DomUtil.setTransform(this._canvas, corner, scale);
     },
 
-    hit: function (world) {
+    hit: function (latlng) {
       if (!this._canvas || !this.style.hit) return null;
-      const { scale } = this.stage.projection.view(this._map);
+      const world = this.projection.fromLatLng(latlng);
+      const { scale } = this.projection.view(this._map);
       return this.style.hit(world, 1 / scale, this.stage.clock);
     },
   });

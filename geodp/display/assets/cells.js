@@ -3,32 +3,25 @@
 (function (geodp) {
   "use strict";
 
-  const SHADES = 64;
   const SMALLEST_OUTLINED = 5;
-
-  function shades(ramp) {
-    const anchors = ramp.map((colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
-    return Array.from({ length: SHADES }, (_, n) => {
-      const place = (n / (SHADES - 1)) * (anchors.length - 1);
-      const from = Math.min(Math.floor(place), anchors.length - 2);
-      return anchors[from].map((part, channel) => Math.round(part + (anchors[from + 1][channel] - part) * (place - from)));
-    });
-  }
 
   geodp.styles.cells = class {
     constructor(data, stage) {
       this.data = data;
       this.opacity = 0.85;
       this.stage = stage;
-      this.shades = shades(data.ramp);
-      this.nothing = [1, 3, 5].map((at) => parseInt(data.nothing.slice(at, at + 2), 16));
-      this.prepared = data.frames.map(() => null);
+      this.recolour();
+    }
+
+    recolour() {
+      this.shades = geodp.shades(this.data.ramp, this.stage.dark);
+      this.nothing = this.stage.dark ? [34, 39, 46] : [1, 3, 5].map((at) => parseInt(this.data.nothing.slice(at, at + 2), 16));
+      this.prepared = this.data.frames.map(() => null);
     }
 
     colour(count, area_m2) {
       if (count <= 0) return this.nothing;
-      const share = Math.sqrt(Math.min((1e6 * count) / area_m2 / this.data.top, 1)); // as colours.density_share
-      return this.shades[Math.round(share * (SHADES - 1))];
+      return geodp.shadeOf(this.shades, (1e6 * count) / area_m2, this.data.top);
     }
 
     current(clock) {
@@ -129,9 +122,9 @@
       const { frame, number } = this.current(clock);
       const cell = this.cellAt(frame, this.stage.projection.metres(this.stage.projection.latLng(world.x, world.y)));
       if (cell < 0) return null;
-      const rows = [[this.data.name, geodp.number(frame.count[cell] * frame.step, 1)]];
+      const rows = [[this.data.name, geodp.number(frame.count[cell] * frame.step, 1) + " " + this.data.unit]];
       const noise = frame.noise && frame.noise.length ? frame.noise[cell] / 10 : frame.noise;
-      if (noise) rows.push(["Typical noise", "± " + geodp.number(noise)]);
+      if (noise) rows.push(["Typical noise", "± " + geodp.number(noise) + " " + this.data.unit]);
       if (!frame.columns) {
         const metres = [frame.east[cell] - frame.west[cell], frame.north[cell] - frame.south[cell]];
         rows.push(["Size", metres.map((side) => geodp.number(side)).join(" × ") + " m"]);

@@ -6,6 +6,7 @@
 
   geodp.styles.circles = class {
     constructor(data, stage) {
+      this.stage = stage;
       this.data = data;
       this.places = stage.projection.places(data.x, data.y);
       this.axes = Array.from(data.radius, (radius, i) => stage.projection.circle(data.y[i], radius));
@@ -17,8 +18,8 @@
     }
 
     draw(ctx, view, clock) {
-      ctx.strokeStyle = this.data.colour;
-      ctx.fillStyle = this.data.colour;
+      ctx.strokeStyle = this.stage.ink(this.data.colour);
+      ctx.fillStyle = this.stage.ink(this.data.colour);
       for (let i = 0; i < this.axes.length; i++) {
         if (!this.isThere(i, clock)) continue;
         const [rx, ry] = this.axes[i];

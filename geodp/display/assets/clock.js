@@ -7,15 +7,21 @@
   const STEPS = 1000;
 
   geodp.Clock = class {
-    constructor(facts) {
-      this.start = facts.start_s;
-      this.duration = facts.duration_s;
-      this.releases = facts.release_times;
+    constructor(scene) {
+      this.start = scene.start_s;
+      this.duration = scene.duration_s;
+      this.releases = scene.release_times;
       this.t = 0;
       this.wholeRun = true;
       this.playing = false;
       this.speed = 1;
       this.listeners = [];
+    }
+
+    // Cover the time of another scene, too.
+    cover(scene) {
+      this.duration = Math.max(this.duration, scene.duration_s);
+      if (!this.releases.length) this.releases = scene.release_times;
     }
 
     text(t) {
@@ -76,10 +82,10 @@
     const speed = element("select", { "aria-label": "Speed of the player", onchange: () => (clock.speed = Number(speed.value)) });
     for (const factor of [0.5, 1, 2, 4]) speed.append(element("option", { value: factor, selected: factor === 1 }, factor + "×"));
     const whole = element("input", { type: "checkbox", onchange: () => clock.setWholeRun(whole.checked) });
-    const history = stage.facts.layers.some((layer) => layer.history);
+    const history = stage.entries.some((entry) => entry.spec.history);
     const marks = clock.releases.map((time) => element("i", { style: "left:" + ((100 * time) / clock.duration).toFixed(2) + "%" }));
     const track = element("div", { class: "geodp-track" }, range, element("div", { class: "geodp-marks", "aria-hidden": "true" }, ...marks));
-    const strip = element("div", { id: "geodp-player", role: "group", "aria-label": "Time player" }, play, now, track, release, speed);
+    const strip = element("div", { id: "geodp-player", class: "geodp-player", role: "group", "aria-label": "Time player" }, play, now, track, release, speed);
     if (history) strip.append(element("label", { title: "Show the tasks, offers and trips of the whole run, not only those of the moment" }, whole, element("span", {}, "whole run")));
     const update = () => {
       play.textContent = clock.playing ? "❚❚" : "▶";

@@ -13,6 +13,33 @@
     return made;
   };
 
+  const SHADES = 64;
+  const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+
+  // A ramp of colours as many fine steps; on dark ground it runs from dark to light.
+  geodp.shades = function (ramp, dark) {
+    const anchors = ramp.map(parts);
+    if (dark) anchors.reverse();
+    return Array.from({ length: SHADES }, (_, n) => {
+      const place = (n / (SHADES - 1)) * (anchors.length - 1);
+      const from = Math.min(Math.floor(place), anchors.length - 2);
+      return anchors[from].map((part, channel) => Math.round(part + (anchors[from + 1][channel] - part) * (place - from)));
+    });
+  };
+
+  // The colour of a value on a scale that ends at `top`; as colours.density_share.
+  geodp.shadeOf = (shades, value, top) => shades[Math.round(Math.sqrt(Math.max(0, Math.min(value / top, 1))) * (SHADES - 1))];
+
+  // Dark signs on dark ground are drawn lighter.
+  geodp.lighten = function (colour) {
+    if (!/^#[0-9a-f]{6}$/i.test(colour)) return colour;
+    const [r, g, b] = parts(colour);
+    const light = (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
+    if (light > 0.35) return colour;
+    const share = 0.4 + (0.35 - light);
+    return "#" + [r, g, b].map((part) => Math.round(part + (255 - part) * share).toString(16).padStart(2, "0")).join("");
+  };
+
   // 1234.5 -> "1,235"; small numbers keep three figures.
   geodp.number = function (value, digits) {
     if (digits === undefined) digits = Math.abs(value) >= 100 || value === 0 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
@@ -54,7 +81,7 @@
   };
 
   // Draw one mark; `size` is its half-width in pixels. White edges keep it apart from any ground.
-  geodp.drawMark = function (ctx, shape, colour, x, y, size) {
+  geodp.drawMark = function (ctx, shape, colour, x, y, size, dark) {
     ctx.beginPath();
     if (shape === "cross") {
       const arm = size * 0.85;
@@ -84,7 +111,7 @@
     const hollow = shape === "triangle";
     ctx.lineJoin = "round";
     ctx.lineWidth = hollow ? Math.max(1.2, size * 0.4) : Math.max(0.5, size * 0.25);
-    ctx.fillStyle = hollow ? "#fff" : colour;
+    ctx.fillStyle = hollow ? (dark ? "#1b1f24" : "#fff") : colour;
     ctx.strokeStyle = hollow ? colour : "#fff";
     ctx.fill();
     ctx.stroke();

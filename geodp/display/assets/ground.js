@@ -40,14 +40,14 @@
       ctx.save();
       ctx.translate(view.x, view.y);
       ctx.scale(view.scale, view.scale);
-      ctx.fillStyle = "rgba(90, 98, 110, 0.10)";
+      ctx.fillStyle = this.stage.dark ? "rgba(0, 0, 0, 0.28)" : "rgba(90, 98, 110, 0.10)";
       ctx.fill(outside, "evenodd");
       ctx.restore();
       if (this.graticule) this.drawGraticule(ctx, view);
       ctx.translate(view.x, view.y);
       ctx.scale(view.scale, view.scale);
       ctx.lineWidth = 1.4 / view.scale;
-      ctx.strokeStyle = "#5a5f66";
+      ctx.strokeStyle = this.stage.ink("#5a5f66");
       ctx.stroke(this.outline);
     }
 
@@ -68,27 +68,71 @@
         ctx.lineTo(view.width, y);
       }
       ctx.lineWidth = 1;
-      ctx.strokeStyle = "rgba(80, 90, 105, 0.22)";
+      ctx.strokeStyle = this.stage.dark ? "rgba(170, 185, 205, 0.2)" : "rgba(80, 90, 105, 0.22)";
       ctx.stroke();
     }
   };
 
   geodp.styles.backdrop = class {
     constructor(data, stage) {
-      this.polygons = stage.projection.path(data.polygons, true);
-      this.lines = stage.projection.path(data.lines, false);
+      this.stage = stage;
+      this.areas = data.areas && stage.projection.path(data.areas, true);
+      this.lines = data.lines && stage.projection.path(data.lines, false);
+      this.main = data.main && stage.projection.path(data.main, false);
     }
 
     draw(ctx, view) {
+      const { dark } = this.stage;
       ctx.translate(view.x, view.y);
       ctx.scale(view.scale, view.scale);
-      ctx.fillStyle = "rgba(120, 126, 135, 0.13)";
-      ctx.fill(this.polygons, "evenodd");
-      ctx.strokeStyle = "rgba(105, 110, 120, 0.55)";
-      ctx.lineWidth = 0.8 / view.scale;
-      ctx.stroke(this.polygons);
-      ctx.lineWidth = 1.1 / view.scale;
-      ctx.stroke(this.lines);
+      ctx.lineJoin = "round";
+      if (this.areas) {
+        ctx.fillStyle = dark ? "rgba(150, 160, 175, 0.16)" : "rgba(120, 126, 135, 0.13)";
+        ctx.fill(this.areas, "evenodd");
+        ctx.strokeStyle = dark ? "rgba(170, 180, 195, 0.4)" : "rgba(105, 110, 120, 0.55)";
+        ctx.lineWidth = 0.8 / view.scale;
+        ctx.stroke(this.areas);
+      }
+      // Streets lie above the density and must not outshout it; they grow with the map.
+      const wide = Math.min(4, Math.max(0.6, 0.8 * 1.45 ** (view.zoom - this.stage.fitZoom)));
+      ctx.strokeStyle = dark ? "rgba(225, 232, 240, 0.20)" : "rgba(60, 66, 76, 0.20)";
+      ctx.lineWidth = wide / view.scale;
+      if (this.lines) ctx.stroke(this.lines);
+      ctx.strokeStyle = dark ? "rgba(235, 240, 246, 0.34)" : "rgba(50, 56, 66, 0.36)";
+      ctx.lineWidth = (1.6 * wide) / view.scale;
+      if (this.main) ctx.stroke(this.main);
+    }
+  };
+
+  // Names of places: the most important come first, and a name that finds no room is left out.
+  geodp.styles.labels = class {
+    constructor(data, stage) {
+      this.data = data;
+      this.stage = stage;
+      this.places = stage.projection.places(data.x, data.y);
+    }
+
+    draw(ctx, view) {
+      const { dark } = this.stage;
+      const taken = [];
+      ctx.font = "600 12px system-ui, 'Segoe UI', 'Liberation Sans', sans-serif";
+      ctx.textAlign = "center";
+      ctx.lineJoin = "round";
+      ctx.lineWidth = 3.5;
+      ctx.strokeStyle = dark ? "rgba(16, 20, 25, 0.85)" : "rgba(255, 255, 255, 0.88)";
+      ctx.fillStyle = dark ? "#e8ecf1" : "#20262e";
+      this.data.names.forEach((name, n) => {
+        const x = this.places.x[n] * view.scale + view.x;
+        const y = this.places.y[n] * view.scale + view.y;
+        const half = ctx.measureText(name).width / 2 + 4;
+        const box = [x - half, y - 9, x + half, y + 9];
+        if (box[2] < 0 || box[0] > view.width || box[3] < 0 || box[1] > view.height) return;
+        if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) return;
+        taken.push(box);
+        ctx.strokeText(name, x, y + 4);
+        ctx.fillText(name, x, y + 4);
+      });
+      this.written = taken.length;
     }
   };
 
@@ -116,7 +160,8 @@
     draw() {
       const map = this.stage.map;
       const size = map.getSize();
-      const ratio = window.devicePixelRatio || 1;
+      const ratio = this.stage.pixels;
+      const { dark } = this.stage;
       this.canvas.width = size.x * ratio;
       this.canvas.height = size.y * ratio;
       if (!this.visible) return;
@@ -125,8 +170,8 @@
       const ctx = this.canvas.getContext("2d");
       ctx.scale(ratio, ratio);
       ctx.font = "11px system-ui, sans-serif";
-      ctx.fillStyle = "#4b535e";
-      ctx.strokeStyle = "rgba(255, 255, 255, 0.9)";
+      ctx.fillStyle = dark ? "#b9c2cd" : "#4b535e";
+      ctx.strokeStyle = dark ? "rgba(16, 20, 25, 0.9)" : "rgba(255, 255, 255, 0.9)";
       ctx.lineWidth = 3;
       ctx.lineJoin = "round";
       const write = (text, x, baseline) => {

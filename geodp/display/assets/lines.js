@@ -27,8 +27,8 @@
 
     draw(ctx, view, clock) {
       const many = this.data.x.length > 600;
-      ctx.strokeStyle = this.data.colour;
-      ctx.fillStyle = this.data.colour;
+      ctx.strokeStyle = this.stage.ink(this.data.colour);
+      ctx.fillStyle = this.stage.ink(this.data.colour);
       ctx.lineCap = "round";
       const onScreen = (places, i) => [places.x[i] * view.scale + view.x, places.y[i] * view.scale + view.y];
       for (let i = 0; i < this.data.x.length; i++) {
@@ -48,8 +48,8 @@
         ctx.fill();
         if (underWay) {
           geodp.drawMark(ctx, "circle", this.data.colour, x + share * (toX - x), y + share * (toY - y), 3.6);
-          ctx.strokeStyle = this.data.colour;
-          ctx.fillStyle = this.data.colour;
+          ctx.strokeStyle = this.stage.ink(this.data.colour);
+          ctx.fillStyle = this.stage.ink(this.data.colour);
         }
       }
     }

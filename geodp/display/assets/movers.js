@@ -34,8 +34,8 @@
       const [k, share] = this.moment(clock.t);
       const size = 2.5 * this.stage.fitSize;
       for (const busy of [false, true]) {
-        ctx.fillStyle = this.data.marks[busy ? 1 : 0].colour;
-        ctx.strokeStyle = "#fff";
+        ctx.fillStyle = this.stage.ink(this.data.marks[busy ? 1 : 0].colour);
+        ctx.strokeStyle = this.stage.dark ? "#14181d" : "#fff";
         ctx.lineWidth = 1;
         for (let thing = 0; thing < this.data.things; thing++) {
           if (this.isBusy(thing, k) !== busy) continue;

@@ -8,6 +8,7 @@
 
   geodp.styles.outlines = class {
     constructor(data, stage) {
+      this.stage = stage;
       this.data = data;
       this.paths = data.shapes.map((shape) => stage.projection.path(shape, true, data.step_m));
       this.boxes = data.shapes.map((shape) => {
@@ -29,8 +30,8 @@
       for (let i = 0; i < this.paths.length; i++) {
         if (!this.isThere(i, clock)) continue;
         const pointed = i === this.pointed;
-        ctx.fillStyle = this.data.colours[i];
-        ctx.strokeStyle = this.data.steps ? "#5b3d00" : this.data.colours[i];
+        ctx.fillStyle = this.stage.ink(this.data.colours[i]);
+        ctx.strokeStyle = this.data.steps ? "#5b3d00" : this.stage.ink(this.data.colours[i]);
         if (this.data.steps || pointed) {
           ctx.globalAlpha = this.data.steps ? (pointed ? 0.8 : 0.55) : 0.18;
           ctx.fill(this.paths[i], "evenodd");

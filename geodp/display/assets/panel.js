@@ -1,63 +1,62 @@
-// The panel at the top right: which layers are shown, what their signs mean, and what lies beneath.
+// The panel beside the map: which arms and layers are shown, what their signs mean, and what lies beneath.
 (function (geodp) {
   "use strict";
 
   const { element } = geodp;
 
-  geodp.Panel = L.Control.extend({
-    options: { position: "topright" },
+  geodp.Panel = class {
+    constructor(page) {
+      this.page = page;
+      this.stage = page.stage;
+      const body = (this.body = element("div", { class: "geodp-body", id: "geodp-layers" }));
+      this.fold = geodp.folder(body, "layers and legend");
+      const head = element("header", {}, element("h2", {}, "Layers and legend"), this.fold);
+      this.box = element("section", { class: "geodp-panel", role: "group", "aria-label": "Layers and legend" }, head, body);
+      this.fill();
+    }
 
-    initialize: function (stage) {
-      this.stage = stage;
-    },
-
-    onAdd: function () {
-      const body = element("div", { class: "geodp-body", id: "geodp-layers" });
-      const box = element("div", { class: "geodp-box geodp-panel leaflet-control-layers", role: "group", "aria-label": "Layers and legend" });
-      const head = element("header", {}, element("h2", {}, "Layers and legend"), geodp.folder(body, "layers and legend"));
-      if (this.stage.facts.tiles) body.append(this._ground());
-      for (const group of ["", ...this.stage.facts.groups]) {
-        const entries = this.stage.entries.filter((entry) => entry.spec.group === group);
-        if (group && entries.length) body.append(this._groupHead(group, entries));
-        for (const entry of entries) body.append(this._row(entry));
-        if (group) geodp.foldGroup(entries, !entries.some((entry) => entry.visible));
+    fill() {
+      const { page, body, stage } = this;
+      const { groups } = page.facts;
+      if (page.arms) body.append(page.arms.controls());
+      for (const group of [...groups, ""]) {
+        const entries = stage.entries.filter((entry) => entry.spec.group === group);
+        if (groups.length && entries.length) body.append(element("h3", { class: "geodp-group", "data-group": group }, group || "All arms"));
+        for (const entry of entries) body.append(this.row(entry));
       }
-      // Layers shared by all arms come last: they lie beneath the others.
-      if (this.stage.facts.groups.length) body.append(element("div", { class: "geodp-group" }, element("b", {}, "all arms")));
-      body.querySelectorAll('.geodp-layer[data-group=""]').forEach((row) => body.append(row));
-      box.append(head, body);
-      L.DomEvent.disableClickPropagation(box);
-      L.DomEvent.disableScrollPropagation(box);
-      return box;
-    },
+      if (page.facts.tiles) body.append(this.ground());
+    }
 
-    _row: function (entry) {
-      const tick = element("input", { type: "checkbox", onchange: () => this.stage.show(entry, tick.checked) });
-      tick.checked = entry.visible;
+    // A row for a layer that came later.
+    add(entry) {
+      this.body.append(this.row(entry));
+    }
+
+    row(entry) {
+      const tick = element("input", { type: "checkbox", onchange: () => this.page.want(entry, tick.checked) });
       entry.tick = tick;
-      entry.legend = element("div", { class: "geodp-legend", hidden: !entry.visible });
+      entry.legend = element("div", { class: "geodp-legend", hidden: true });
       const trust = element("span", { class: "geodp-trust " + (entry.spec.public ? "released" : "truth") }, entry.spec.public ? "released" : "private");
       const label = element("label", {}, tick, element("span", {}, entry.spec.title), trust);
       entry.row = element("div", { class: "geodp-layer", "data-kind": entry.spec.kind, "data-group": entry.spec.group }, label, entry.legend);
       return entry.row;
-    },
+    }
 
-    _groupHead: function (group, entries) {
-      const tick = element("input", { type: "checkbox", "aria-label": "All layers of " + group });
-      const usual = this.stage.usual(entries);
-      tick.addEventListener("change", () => {
-        geodp.foldGroup(entries, !tick.checked);
-        for (const entry of entries) this.stage.show(entry, tick.checked && usual.has(entry.spec.kind));
-      });
-      const only = element("button", { type: "button", title: "Show " + group + " and hide the other arms" }, "only");
-      only.addEventListener("click", () => this.stage.showOnly(group));
-      for (const entry of entries) entry.groupTick = tick;
-      tick.checked = entries.some((entry) => entry.visible);
-      return element("div", { class: "geodp-group", "data-group": group }, element("label", {}, tick, element("b", {}, group)), only);
-    },
+    // Bring the rows of an entry up to what is shown.
+    update(entry) {
+      const shown = this.page.isShown(entry);
+      entry.tick.checked = shown;
+      entry.legend.hidden = !shown;
+      entry.row.classList.toggle("geodp-off", !shown);
+      if (shown) geodp.drawLegend(entry.legend, entry, this.stage.clock, this.stage.dark);
+      if (!this.page.arms || !entry.spec.group) return;
+      const there = this.page.arms.isThere(entry.spec.group);
+      entry.row.hidden = !there;
+      this.body.querySelector('h3[data-group="' + CSS.escape(entry.spec.group) + '"]').hidden = !there;
+    }
 
-    _ground: function () {
-      const { map, facts } = this.stage;
+    ground() {
+      const { map, facts } = this.page;
       // Made here, added to the map only when chosen: until then it asks for nothing.
       const tiles = L.tileLayer(facts.tiles.url, { attribution: facts.tiles.attribution, maxZoom: 19 });
       const choice = (text, chosen, act) => {
@@ -65,13 +64,9 @@
         radio.checked = chosen;
         return element("label", {}, radio, element("span", {}, text));
       };
-      return element("fieldset", {}, choice("Plain ground", true, () => tiles.remove()), choice(facts.tiles.title, false, () => tiles.addTo(map)));
-    },
-  });
-
-  // An arm that is switched off as a whole is folded to its name.
-  geodp.foldGroup = function (entries, folded) {
-    for (const entry of entries) entry.row.hidden = folded;
+      const choices = [choice("Plain ground", true, () => tiles.remove()), choice(facts.tiles.title, false, () => tiles.addTo(map))];
+      return element("fieldset", {}, element("legend", {}, "Ground"), ...choices);
+    }
   };
 
   // A button that folds a box away.

@@ -20,15 +20,16 @@
     }
 
     sprite(mark, size) {
-      const key = mark.shape + mark.colour + size;
+      const colour = this.stage.ink(mark.colour);
+      const key = mark.shape + colour + size + this.stage.pixels;
       if (!this.sprites.has(key)) {
-        const ratio = window.devicePixelRatio || 1;
+        const ratio = this.stage.pixels;
         const half = Math.ceil(size * 1.4 + 2);
         const canvas = document.createElement("canvas");
         canvas.width = canvas.height = 2 * half * ratio;
         const ctx = canvas.getContext("2d");
         ctx.scale(ratio, ratio);
-        geodp.drawMark(ctx, mark.shape, mark.colour, half, half, size);
+        geodp.drawMark(ctx, mark.shape, colour, half, half, size, this.stage.dark);
         this.sprites.set(key, { canvas, half });
       }
       return this.sprites.get(key);
@@ -79,7 +80,7 @@
       ctx.beginPath();
       ctx.arc(this.places.x[i] * view.scale + view.x, this.places.y[i] * view.scale + view.y, size * (1 + 2.5 * age), 0, 2 * Math.PI);
       ctx.lineWidth = 1.6;
-      ctx.strokeStyle = "#5c5300";
+      ctx.strokeStyle = this.stage.ink("#5c5300");
       ctx.stroke();
       ctx.globalAlpha = 1;
     }
@@ -87,7 +88,7 @@
     drawCircle(ctx, view, i, size) {
       const px = this.places.x[i] * view.scale + view.x;
       const py = this.places.y[i] * view.scale + view.y;
-      ctx.strokeStyle = "#1b1f24";
+      ctx.strokeStyle = this.stage.ink("#1b1f24");
       ctx.lineWidth = 2;
       ctx.beginPath();
       ctx.arc(px, py, size + 3, 0, 2 * Math.PI);

@@ -20,12 +20,19 @@
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, revive(item)]));
   }
 
-  // Return the data of layer `number`; a layer that nobody looks at is never unpacked.
-  geodp.unpack = async function (number) {
-    const text = atob(document.getElementById("geodp-data-" + number).textContent);
+  // Return the data that an element of the page holds; a layer that nobody looks at is never unpacked.
+  const unpacked = new Map(); // a layer may be drawn on two maps beside one another
+
+  geodp.unpack = function (source) {
+    if (!unpacked.has(source)) unpacked.set(source, read(source));
+    return unpacked.get(source);
+  };
+
+  async function read(source) {
+    const text = atob(document.getElementById("geodp-data-" + source).textContent);
     const bytes = new Uint8Array(text.length);
     for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
     return revive(JSON.parse(await new Response(stream).text()));
-  };
+  }
 })((window.geodp = window.geodp || {}));

@@ -43,7 +43,7 @@
         if (reached < 0) continue;
         const end = this.first[i + 1] - 1;
         const underWay = reached < end;
-        ctx.strokeStyle = this.data.colour;
+        ctx.strokeStyle = this.stage.ink(this.data.colour);
         ctx.globalAlpha = i === this.pointed || underWay ? 0.95 : clock.wholeRun ? (many ? 0.28 : 0.5) : 0.07;
         ctx.lineWidth = i === this.pointed ? 3.2 : underWay ? 1.8 : 1.2;
         ctx.beginPath();

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from geodp.display.colours import RELEASED, TRUE, along, density_share
+from geodp.display.colours import RELEASED, TRUE
 from geodp.display.drawing import Band, Moment
 from geodp.display.layers import Layer
 from geodp.display.surfaces import are_promised, coarsen_surfaces, drawable, find_cell_releases, surface, thin_releases
@@ -22,7 +22,15 @@ MAX_VERTICES = 200_000  # about 0.9 MB
 _Plot = list[tuple[float, float, Any]]  # lower level, upper level, area
 
 
-class ReleaseLayer(Layer):
+class DensityScaleLayer(Layer):
+    """Layers that colour a density."""
+
+    top_per_km2: float | None = Field(default=None, gt=0)
+    """Density at which colours end, workers per km². Default: the largest density on the map, at all times and in all
+    arms; give one where maps are laid side by side."""
+
+
+class ReleaseLayer(DensityScaleLayer):
     """Released worker density: filled contours, or cells where the mechanism releases no contours."""
 
     kind: ClassVar[str] = "release"
@@ -40,31 +48,25 @@ class ReleaseLayer(Layer):
         releases = [release for _, release in thin_releases(find_cell_releases(run), self.max_releases, page)]
         if not releases:
             return
-        contours = [release for release in releases if isinstance(release, Contours)]
+        contours, protected = [each for each in releases if isinstance(each, Contours)], are_promised(releases)
         if len(contours) < len(releases):
             shown = drawable(releases, self.max_cells, page)
-            page.cells(self, shown, ramp=RELEASED, name="Released count", public=are_promised(releases))
+            page.cells(self, shown, ramp=RELEASED, name="Released count", top=self.top_per_km2, public=protected)
             return
         step_m = min(min(release.grid.cell_x_m, release.grid.cell_y_m) for release in contours) / _STEPS_PER_CELL
-        moments, protected = _moments(contours, step_m), are_promised(releases)
-        page.areas(self, moments, name=self.title, unit="workers/km²", step_m=step_m, public=protected)
+        moments, top = _moments(contours, step_m), self.top_per_km2
+        page.areas(self, moments, ramp=RELEASED, name=self.title, top=top, step_m=step_m, public=protected)
 
 
 def _moments(releases: list[Contours], step_m: float) -> list[Moment]:
-    """Colour the bands of all releases on one scale, so that colours mean the same at all times."""
+    """Return the bands of all releases."""
     per_km2 = [1e6 / release.grid.cell_area_m2 for release in releases]
     # Nested areas store every line once, not with both of the bands it divides.
     plots = _light_enough([release.polygons(nested=True) for release in releases], step_m)
-    top = max((low * unit for areas, unit in zip(plots, per_km2, strict=True) for low, _, _ in areas), default=1.0)
-    moments = []
-    for release, areas, unit in zip(releases, plots, per_km2, strict=True):
-        colours = along(RELEASED, density_share([low * unit for low, _, _ in areas], top)) if areas else []
-        bands = [
-            Band(low * unit, high * unit, colour, geometry)
-            for (low, high, geometry), colour in zip(areas, colours, strict=True)
-        ]
-        moments.append(Moment(release.time_s, bands))
-    return moments
+    return [
+        Moment(release.time_s, [Band(low * unit, high * unit, geometry) for low, high, geometry in areas])
+        for release, areas, unit in zip(releases, plots, per_km2, strict=True)
+    ]
 
 
 def _light_enough(plots: list[_Plot], step_m: float) -> list[_Plot]:
@@ -85,7 +87,7 @@ def _simpler(area: Any, tolerance_m: float) -> Any:
     return shapely.multipolygons(shapely.simplify(parts[shapely.area(parts) > tolerance_m**2], tolerance_m))
 
 
-class CellsLayer(Layer):
+class CellsLayer(DensityScaleLayer):
     """Noisy count of every released cell."""
 
     kind: ClassVar[str] = "cells"
@@ -107,11 +109,11 @@ class CellsLayer(Layer):
             return
         shown = drawable(releases, self.max_cells, page)
         word = "Exact" if all(np.all(release.noise_scale == 0) for release in releases) else "Noisy"
-        title = f"{word} counts per cell"
-        page.cells(self, shown, ramp=RELEASED, name=f"{word} count", title=title, public=are_promised(releases))
+        title, top, public = f"{word} counts per cell", self.top_per_km2, are_promised(releases)
+        page.cells(self, shown, ramp=RELEASED, name=f"{word} count", title=title, top=top, public=public)
 
 
-class EstimateLayer(Layer):
+class EstimateLayer(DensityScaleLayer):
     """Density that the server works out from the reports of phones, their noise taken out on average."""
 
     kind: ClassVar[str] = "estimate"
@@ -132,10 +134,11 @@ class EstimateLayer(Layer):
             return
         surfaces = [surface(estimate, np.asarray(estimate.count), noisy=False) for estimate in estimates]
         shown = coarsen_surfaces(surfaces, [estimate.grid for estimate in estimates], self.max_cells, page)
-        page.cells(self, shown, ramp=RELEASED, name="Estimated count", public=are_promised(estimates))
+        top, public = self.top_per_km2, are_promised(estimates)
+        page.cells(self, shown, ramp=RELEASED, name="Estimated count", top=top, public=public)
 
 
-class DensityLayer(Layer):
+class DensityLayer(DensityScaleLayer):
     """True worker density when the first release was made (truth)."""
 
     kind: ClassVar[str] = "density"
@@ -155,4 +158,5 @@ class DensityLayer(Layer):
         release = first[0]
         exact = surface(release, run.true_counts(0).to_numpy(dtype=np.float64), noisy=False)
         grid = getattr(release, "grid", None)
-        page.cells(self, coarsen_surfaces([exact], [grid], self.max_cells, page), ramp=TRUE, name="True count")
+        shown = coarsen_surfaces([exact], [grid], self.max_cells, page)
+        page.cells(self, shown, ramp=TRUE, name="True count", top=self.top_per_km2)

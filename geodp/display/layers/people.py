@@ -26,6 +26,8 @@ class WorkersLayer(Layer):
     title: ClassVar[str] = "Workers"
     level: ClassVar[int] = 70
 
+    shown: bool = False
+    """Whether the layer is ticked when the map opens."""
     max_workers: int = Field(default=300, gt=0)
     """Maximum number of workers who move on the map."""
 
@@ -65,6 +67,8 @@ class ReportsLayer(Layer):
         releases = [release for release in run.releases if isinstance(release, Points)]
         if not releases:
             return
+        # Where the server works out a density from the reports, that is what a reader looks at first.
+        shown = self.shown if "shown" in self.model_fields_set else not run.estimates
         people = min(self.max_people, max(page.max_points // len(releases), 1), releases[0].size)
         if people < releases[0].size:
             page.note(f"reports of {people:,} of {releases[0].size:,} people")
@@ -74,7 +78,7 @@ class ReportsLayer(Layer):
         )
         time_s = np.repeat([release.time_s for release in releases], people)
         page.points(
-            self,
+            self.model_copy(update={"shown": shown}),
             x_m,
             y_m,
             marks=[Mark("reported place", REPORT, "square")],

@@ -81,10 +81,10 @@ def _task_facts(run: RunFolder, tasks: pd.DataFrame, offer: pd.DataFrame, outcom
         Fact("Arrived", tasks["arrived_s"].to_numpy(), form="clock"),
         Fact("Outcome", words.to_list(), form="words"),
         Fact("Decided", tasks["decided_s"].to_numpy(dtype=np.float64), form="clock"),
-        Fact("Reward offered", offer["reward"].to_numpy(dtype=np.float64), digits=2),
+        Fact("Reward offered", offer["reward"].to_numpy(dtype=np.float64), unit="units", digits=2),
         Fact("Radius", offer["radius_m"].to_numpy(dtype=np.float64), unit="m"),
         Fact("Planned success", 100 * offer["planned_success"].to_numpy(dtype=np.float64), unit="%"),
-        Fact("Workers notified", notified.to_numpy()),
+        Fact("Notified", notified.to_numpy(), unit="workers"),
     ]
 
 
@@ -95,6 +95,8 @@ class OffersLayer(Layer):
     title: ClassVar[str] = "Offer circles"
     level: ClassVar[int] = 40
 
+    shown: bool = False
+    """Whether the layer is ticked when the map opens."""
     max_circles: int = Field(default=30, gt=0)
     """Maximum number of circles or regions drawn, evenly spaced over the run."""
 
@@ -108,7 +110,9 @@ class OffersLayer(Layer):
             made = made[made["region"].notna()]
             shown = made.iloc[page.sample(len(made), "offer regions", limit=self.max_circles)]
             shapes = [_union(region, page.step_m) for region in shown["region"]]
-            about = _about_offers(run, shown, Fact("Cells", shown["region"].map(len).to_numpy() / 4), "offer regions")
+            about = _about_offers(
+                run, shown, Fact("Made of", shown["region"].map(len).to_numpy() / 4, unit="cells"), "offer regions"
+            )
             page.outlines(self, shapes, mark=mark, title="Offer regions", **about)
         elif (made["radius_m"] > 0).any():
             made = made[made["radius_m"] > 0]
@@ -133,10 +137,10 @@ def _about_offers(run: RunFolder, offers: pd.DataFrame, shape: Fact, what: str) 
         "facts": [
             Fact("Offered", offers["time_s"].to_numpy(), form="clock"),
             Fact("Round", offers["round"].to_numpy(dtype=np.float64) + 1),
-            Fact("Reward", offers["reward"].to_numpy(), digits=2),
+            Fact("Reward", offers["reward"].to_numpy(), unit="units", digits=2),
             shape,
             Fact("Planned success", 100 * offers["planned_success"].to_numpy(), unit="%"),
-            Fact("Workers expected inside", offers["expected_workers"].to_numpy(), digits=1),
+            Fact("Expected inside", offers["expected_workers"].to_numpy(), unit="workers", digits=1),
         ],
         "from_s": offers["time_s"].to_numpy(),
         "until_s": run.tasks["decided_s"].reindex(offers["task"]).to_numpy(dtype=np.float64),
@@ -162,6 +166,8 @@ class GrowthLayer(Layer):
     title: ClassVar[str] = "How one region grew"
     level: ClassVar[int] = 41
 
+    shown: bool = False
+    """Whether the layer is ticked when the map opens."""
     task: int | None = Field(default=None, ge=0)
     """The task whose first region is drawn. Default: the widest of those with about eight cells."""
     pace_s: float | None = Field(default=None, gt=0)
@@ -189,7 +195,7 @@ class GrowthLayer(Layer):
             ids=np.arange(1, len(edges) + 1),
             facts=[
                 Fact("Success planned so far", 100 * planned, unit="%", digits=1),
-                Fact("Released count of the cell", count, digits=1),
+                Fact("Released count of the cell", count, unit="workers", digits=1),
                 Fact("Area taken", sides[:, 0] * sides[:, 1] / 1e6, unit="km²", digits=3),
             ],
             from_s=float(offer["time_s"]) + pace_s * np.arange(len(edges)),
@@ -230,6 +236,8 @@ class TripsLayer(Layer):
     title: ClassVar[str] = "Trips"
     level: ClassVar[int] = 50
 
+    shown: bool = False
+    """Whether the layer is ticked when the map opens."""
     max_trips: int = Field(default=2000, gt=0)
     """Maximum number of trips drawn, evenly spaced over the run."""
 
@@ -253,7 +261,7 @@ class TripsLayer(Layer):
                 Fact("Departed", departed, form="clock"),
                 Fact("Arrived", arrived, form="clock"),
                 Fact("Travelled", task["travel_m"].to_numpy(dtype=np.float64), unit="m"),
-                Fact("Reward", task["reward"].to_numpy(dtype=np.float64), digits=2),
+                Fact("Reward", task["reward"].to_numpy(dtype=np.float64), unit="units", digits=2),
             ],
             from_s=departed,
             until_s=arrived,

@@ -48,6 +48,8 @@ class TrueTrajectoriesLayer(Layer):
     title: ClassVar[str] = "True trips"
     level: ClassVar[int] = 52
 
+    shown: bool = False
+    """Whether the layer is ticked when the map opens."""
     max_trips: int = Field(default=500, gt=0)
     """Maximum number of trips drawn, evenly spaced over the workers."""
 
@@ -72,7 +74,7 @@ def _draw_ways(layer: Layer, page: Page, trips: Trajectories, mark: Mark, *, lim
             Fact("Departed", trips.departures_s, form="clock"),
             Fact("Arrived", trips.departures_s + trips.durations_s, form="clock"),
             Fact("Length", trips.lengths_m / 1000, unit="km", digits=1),
-            Fact("Fixes", trips.counts.astype(np.float64)),
+            Fact("Recorded at", trips.counts.astype(np.float64), unit="places"),
         ],
         what=f"{mark.name}s",
         limit=limit,

@@ -46,7 +46,7 @@ class ReleasedPlacesLayer(PublicationLayer):
         )
         x_m, y_m = page.region.projection.to_m(lon=places["lon"].to_numpy(), lat=places["lat"].to_numpy())
         count = places["visits"].to_numpy(dtype=np.int64)
-        marks, mark = by_class(count, RELEASED, "square", "published visits")
+        marks, mark = by_class(count, page, (RELEASED, "square", "published visits"))
         page.points(
             self,
             x_m,
@@ -56,8 +56,8 @@ class ReleasedPlacesLayer(PublicationLayer):
             name="Published place",
             facts=[
                 Fact("Venue", places["venue"].fillna("none: a centroid").tolist(), form="words"),
-                Fact("Published visits", count),
-                Fact("Of people", places["people"].to_numpy()),
+                Fact("Published", count, unit="visits"),
+                Fact("Of", places["people"].to_numpy(), unit="people"),
             ],
             what="published places",
         )
@@ -114,8 +114,8 @@ def _draw_tally(
     if not place.size:
         return
     x_m, y_m = _places_m(run)
-    marks, mark = by_class(count[place], *looks)
-    facts = [Fact("Venue", venues.name[place].tolist(), form="words"), Fact(label, count[place])]
+    marks, mark = by_class(count[place], page, looks)
+    facts = [Fact("Venue", venues.name[place].tolist(), form="words"), Fact(label, count[place], unit="visits")]
     if venues.category is not None:
         facts.append(Fact("Category", venues.category[place].tolist(), form="words"))
     page.points(layer, x_m[place], y_m[place], marks=marks, mark=mark, name=name, facts=facts, what=what)
@@ -126,15 +126,20 @@ def _places_m(run: RunFolder) -> tuple[Array, Array]:
     return run.region.projection.to_m(lon=run.venues.lon, lat=run.venues.lat)
 
 
-def by_class(count: Integers, ramp: tuple[str, ...], shape: Shape, what: str) -> tuple[Sequence[Mark], Integers]:
-    """Return marks for few, more, many, most (by quarters of the places), and the mark of every place."""
-    bounds = np.unique(np.quantile(count, np.linspace(0, 1, _CLASSES + 1)[1:], method="higher")).astype(np.int64)
-    mark = np.searchsorted(bounds, count)
-    colours = along(ramp, np.linspace(0.35, 1.0, bounds.size))
-    lows = [int(count[mark == place].min()) for place in range(bounds.size)]
-    names = [f"{low:,}" if low == high else f"{low:,} to {high:,}" for low, high in zip(lows, bounds, strict=True)]
+def by_class(count: Integers, page: Page, looks: _Looks) -> tuple[Sequence[Mark], Integers]:
+    """Return marks for few, more, many, most (by quarters of the places), and the mark of every place.
+
+    All arms of a comparison have the classes of the first.
+    """
+    ramp, shape, what = looks
+    quarters = np.quantile(count, np.linspace(0, 1, _CLASSES + 1)[1:-1], method="higher")
+    highs = page.agree(what, np.unique(quarters).astype(np.int64))
+    lows = [1, *(int(high) + 1 for high in highs)]
+    names = [f"{low:,}" if low == high else f"{low:,} to {high:,}" for low, high in zip(lows, highs, strict=False)]
+    names.append(f"{lows[-1]:,} or more")
+    colours = along(ramp, np.linspace(0.35, 1.0, len(names)))
     marks = [Mark(f"{name} {what}", colour, shape) for name, colour in zip(names, colours, strict=True)]
-    return marks, mark.astype(np.int64)
+    return marks, np.searchsorted(highs, count).astype(np.int64)
 
 
 class ReplacementsLayer(PublicationLayer):
@@ -145,6 +150,8 @@ class ReplacementsLayer(PublicationLayer):
     level: ClassVar[int] = 54
     published: ClassVar[str] = "visits"
 
+    shown: bool = False
+    """Whether the layer is ticked when the map opens."""
     person: str = ""
     """Name of the person; default the first one."""
 
@@ -191,6 +198,9 @@ class ClusterAreasLayer(PublicationLayer):
     level: ClassVar[int] = 42
     published: ClassVar[str] = "visits"
 
+    shown: bool = False
+    """Whether the layer is ticked when the map opens."""
+
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the convex hull of each cluster's venues."""
         import shapely
@@ -219,7 +229,7 @@ class ClusterAreasLayer(PublicationLayer):
             mark=Mark(f"edge of a cluster ({int(label.max()) + 1})", _EDGE, "line"),
             name="Cluster",
             ids=cluster_of,
-            facts=[Fact("Venues", venues), Fact("Across", wide_m, unit="m")],
+            facts=[Fact("Holds", venues, unit="venues"), Fact("Across", wide_m, unit="m")],
             until_s=0,
             what="edges of clusters",
         )
@@ -255,18 +265,18 @@ def draw_venue_counts(
     if shown.size < count.size:
         page.note(f"the {shown.size:,} venues with the largest counts of {count.size:,}")
     shown = shown[::-1]  # large counts are drawn last, above the others
-    edges = class_edges(count)
+    edges = page.agree("venue counts", class_edges(count))
     page.points(
         layer,
         x_m[shown],
         y_m[shown],
-        marks=[Mark("0 or below", _EMPTY, "circle"), *_count_marks(edges)],
+        marks=[Mark("0 visitors or below", _EMPTY, "circle"), *_count_marks(edges)],
         mark=np.searchsorted(edges, count[shown], side="right"),
         name="Venue",
         ids=shown,
         facts=[
             Fact("Name", [names[place] for place in shown], form="words"),
-            Fact("Released count", np.maximum(count[shown], 0.0), digits=1),
+            Fact("Released count", np.maximum(count[shown], 0.0), unit="visitors", digits=1),
         ],
         appears_s=appears_s,
         what="venues",
@@ -285,4 +295,6 @@ def class_edges(count: Array) -> Array:
 def _count_marks(edges: Array) -> list[Mark]:
     starts = ["above 0", *(f"{low:g}" for low in edges[1:])][: edges.size]
     ends = [*(f" to {high:g}" for high in edges[1:]), " and more" if edges.size > 1 else ""]
-    return [Mark(start + end, colour) for start, end, colour in zip(starts, ends, RELEASED[1:], strict=False)]
+    return [
+        Mark(f"{start}{end} visitors", colour) for start, end, colour in zip(starts, ends, RELEASED[1:], strict=False)
+    ]

@@ -39,7 +39,7 @@ def text_batches(
     an error.
     """
 
-    def malformed(lines: int) -> None:
+    def drop_malformed(lines: int) -> None:
         dropped.rows += lines
         dropped.drop(MALFORMED, lines)
 
@@ -48,7 +48,13 @@ def text_batches(
     with total_rows.open_unpacked(path) as stream:
         heading = b"".join(stream.read(_HEADING_BYTES).splitlines(keepends=True)[skip_lines:]) if skip_lines else b""
         yield from total_rows.line_rows(
-            stream, columns, columns, delimiter=delimiter.encode(), quotes=False, begun=heading, malformed=malformed
+            stream,
+            columns,
+            columns,
+            delimiter=delimiter.encode(),
+            quotes=False,
+            begun=heading,
+            malformed=drop_malformed,
         )
 
 

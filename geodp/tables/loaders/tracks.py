@@ -162,25 +162,25 @@ class TrackLoader(Loader):
         behind, repeated = cleaning.in_order(tracks.first, tracks.time_s)
         dropped.drop(BACKWARDS, int(np.count_nonzero(behind)))
         dropped.drop(REPEATED, int(np.count_nonzero(repeated)))
-        tracks = tracks.keeping(~(behind | repeated), tracks.begins)
+        tracks = tracks.keep(~(behind | repeated), tracks.begins)
         if self.max_speed_mps is not None:
             sane = cleaning.without_jumps(tracks.first, tracks.time_s, *tracks.local_m(), self.max_speed_mps)
             dropped.drop(JUMP, int(np.count_nonzero(~sane.kept)))
-            tracks = tracks.keeping(sane.kept, sane.begins)
+            tracks = tracks.keep(sane.kept, sane.begins)
         if self.gap_s is not None:
             begins = cleaning.cut_at_gaps(tracks.begins, tracks.time_s, self.gap_s)
-            tracks = tracks.keeping(np.ones(begins.size, dtype=np.bool_), begins)
+            tracks = tracks.keep(np.ones(begins.size, dtype=np.bool_), begins)
         if self.stay_s is not None:
             stays = cleaning.cut_at_stays(
                 tracks.first, tracks.time_s, *tracks.local_m(), stay_m=self.stay_m, stay_s=self.stay_s
             )
             dropped.drop(STAY, int(np.count_nonzero(~stays.kept)))
-            tracks = tracks.keeping(stays.kept, stays.begins)
+            tracks = tracks.keep(stays.kept, stays.begins)
         short = np.repeat(np.diff(tracks.first) < self.least_points, np.diff(tracks.first))
         dropped.drop(SHORT, int(np.count_nonzero(short)))
-        tracks = tracks.keeping(~short, tracks.begins)
+        tracks = tracks.keep(~short, tracks.begins)
         if self.every_s is not None:
-            tracks = tracks.resampled(self.every_s, dropped)
+            tracks = tracks.resample(self.every_s, dropped)
         return tracks.batch(), tracks.first.size - 1
 
 
@@ -218,7 +218,7 @@ class _Tracks:
         columns = self.time_s[order], self.lon[order], self.lat[order]
         return _Tracks(self.user, self.name, self.track, self.first, *columns)
 
-    def keeping(self, kept: Mask, begins: Mask) -> _Tracks:
+    def keep(self, kept: Mask, begins: Mask) -> _Tracks:
         """Return the rows kept, cut where a part begins."""
         rows, first = cleaning.apply_cuts(kept, begins)
         track = np.searchsorted(self.first, rows[first[:-1]], side="right") - 1
@@ -233,7 +233,7 @@ class _Tracks:
             lat=self.lat[rows],
         )
 
-    def resampled(self, every_s: float, dropped: Dropped) -> _Tracks:
+    def resample(self, every_s: float, dropped: Dropped) -> _Tracks:
         endless = cleaning.too_long(self.first, self.time_s, every_s) if self.time_s.size else np.empty(0, np.bool_)
         dropped.note(ENDLESS, int(np.count_nonzero(endless)))
         first, *columns = cleaning.resample_tracks(self.first, self.time_s, self.lon, self.lat, every_s)
@@ -303,8 +303,8 @@ def _offsets(table: Any) -> Integers:
 
 
 def _tracks(table: Any, first: Integers) -> _Tracks:
-    def chosen(name: str) -> Any:
+    def pick_names(name: str) -> Any:
         return table.column(name).combine_chunks().take(first[:-1])
 
     columns = (np.asarray(table.column(name).to_numpy(), dtype=np.float64) for name in ("time_s", "lon", "lat"))
-    return _Tracks(chosen("user"), chosen("trajectory"), np.arange(first.size - 1), first, *columns)
+    return _Tracks(pick_names("user"), pick_names("trajectory"), np.arange(first.size - 1), first, *columns)

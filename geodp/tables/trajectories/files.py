@@ -100,7 +100,7 @@ class TrajectoryPoints:
         )
         inside = whole.inside(region)
         repeated = np.append(False, (np.diff(inside.time_s) == 0) & ~inside.starts[1:])
-        result = inside.keeping(~repeated)
+        result = inside.keep(~repeated)
         left = Left(
             points=self.size,
             outside=int(np.count_nonzero(~kept)),

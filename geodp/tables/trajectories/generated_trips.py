@@ -40,6 +40,12 @@ class Streets:
         """Number of crossings."""
         return int(self.x_m.size)
 
+    @property
+    def arterial(self) -> npt.NDArray[np.bool_]:
+        """Whether each street is a main road."""
+        same_row = self.row[self.tail] == self.row[self.head]
+        return np.where(same_row, _is_arterial(self.row[self.tail]), _is_arterial(self.column[self.tail]))
+
     def travel_s(self, tail: Integers, head: Integers) -> Array:
         """Return the time from crossings to neighbouring ones on a free road."""
         same_row, same_column = self.row[tail] == self.row[head], self.column[tail] == self.column[head]

@@ -127,7 +127,7 @@ class Trajectories:
             names=None if self.names is None else self.names[wanted],
         )
 
-    def keeping(self, kept: Mask) -> Trajectories:
+    def keep(self, kept: Mask) -> Trajectories:
         """Return the trajectories through some of their points; those left without any are gone."""
         if kept.all():
             return self
@@ -167,7 +167,7 @@ class Trajectories:
 
     def inside(self, region: Region) -> Trajectories:
         """Return the trajectories without the points outside the region."""
-        return self.keeping(region.contains(self.x_m, self.y_m))
+        return self.keep(region.contains(self.x_m, self.y_m))
 
     def frame(self, region: Region) -> pd.DataFrame:
         """Return one row per point: user, trajectory, time_s, lon, lat."""

@@ -124,6 +124,14 @@ class Histories:
         """Number of visits (private)."""
         return int(self.venue.size)
 
+    def choose_people(self, people: Integers) -> Histories:
+        """Return the visits of some people, who are numbered anew in the order given."""
+        place = np.full(len(self.people), -1, dtype=np.int64)
+        place[people] = np.arange(people.size)
+        theirs = place[self.person] >= 0
+        time_s = None if self.time_s is None else self.time_s[theirs]
+        return Histories(self.people[people], place[self.person[theirs]], self.venue[theirs], time_s)
+
     def find_visited(self, venues: int, until_s: float) -> npt.NDArray[np.bool_]:
         """Return which of so many venues each person had been to by a time (visits without a time count)."""
         flags = np.zeros((len(self.people), venues), dtype=np.bool_)

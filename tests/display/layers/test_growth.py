@@ -84,12 +84,15 @@ def test_neither_is_part_of_a_public_map(run: RunFolder) -> None:
 def test_a_browser_draws_both_and_says_what_is_pointed_at(browser: Browser, run: RunFolder) -> None:
     browser.open(build_map(run))
     for kind in ("growth", "offers"):
+        browser.tick(kind)
+        browser.wait(f"document.querySelector('canvas[data-kind={kind}]')")
         script = """const c = document.querySelector(`canvas[data-kind="${arguments[0]}"]`);
             return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0)"""
         assert browser.run(script, kind)
     script = """const entry = geodp.stage.entries.find(e => e.spec.kind === 'growth');
         const box = entry.layer.style.boxes[0];
-        const hit = entry.layer.hit({x: (box.west + box.east) / 2, y: (box.north + box.south) / 2});
+        const hit = entry.layer.hit(
+            entry.layer.projection.latLng((box.west + box.east) / 2, (box.north + box.south) / 2));
         return [hit.title, hit.rows.map(row => row[0])]"""
     title, labels = browser.run(script)
     assert title.startswith("Task ")

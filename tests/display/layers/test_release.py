@@ -40,10 +40,10 @@ def test_nested_areas_are_the_bands_put_together(plain: RunFolder) -> None:
 
 
 def test_a_colour_means_the_same_density_in_every_release(plain: RunFolder) -> None:
-    frames = drawn(plain).drawings[0].data["frames"]
-    bands = sorted((band["low"], band["colour"]) for frame in frames for band in frame["bands"])
-    brightness = [sum(int(colour[at : at + 2], 16) for at in (1, 3, 5)) for _, colour in bands]
-    assert brightness == sorted(brightness, reverse=True)
+    drawing = drawn(plain).drawings[0]
+    lows = [band["low"] for frame in drawing.data["frames"] for band in frame["bands"]]
+    assert drawing.data["top"] == drawing.legend[0]["top"] == max(lows)
+    assert drawing.legend[0]["unit"] == "workers/km²"
 
 
 def test_lines_are_simplified_when_a_page_could_not_carry_them(

@@ -38,5 +38,5 @@ def test_a_tooltip_says_outcome_and_reason_and_how_many_were_notified(plain: Run
     assert "failure, no acceptance" in facts["Outcome"]["words"]
     assert "unreachable, target needs more than max travel" in facts["Outcome"]["words"]
     notified = plain.notified.groupby("task").size().reindex(plain.tasks.index, fill_value=0)
-    assert facts["Workers notified"]["values"].tolist() == notified.tolist()
+    assert facts["Notified"]["values"].tolist() == notified.tolist()
     assert facts["Arrived"]["form"] == "clock"

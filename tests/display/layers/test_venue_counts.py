@@ -40,7 +40,7 @@ def test_the_layer_shows_released_counts_only_and_may_be_public(run: RunFolder) 
     assert sorted(drawing.data["ids"].tolist()) == sorted(np.argsort(-released)[:100].tolist()), "the largest are drawn"
     assert any("100 venues with the largest counts of 500" in note for note in page.notes)
     assert any("first of 2 publications" in note for note in page.notes)
-    assert {mark["name"] for mark in drawing.data["marks"]} >= {"0 or below"}
+    assert {mark["name"] for mark in drawing.data["marks"]} >= {"0 visitors or below"}
 
 
 def test_a_run_without_counts_draws_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:

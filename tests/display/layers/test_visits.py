@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from geodp.display.drawing import Shape
 from geodp.display.layers import Layer
 from geodp.display.layers.visits import (
     ClusterAreasLayer,
@@ -19,6 +20,7 @@ from geodp.display.map import build_map
 from geodp.display.page import Page
 from geodp.display.released_only import ReleasedOnly
 from geodp.errors import UsageError
+from geodp.geometry import Region
 from geodp.run_folder.folder import RunFolder
 from geodp.runs.run import run
 from tests.small import small
@@ -95,9 +97,14 @@ def test_a_person_who_is_not_there_is_noted_and_a_publication_is_refused(folder:
 
 
 def test_classes_cover_every_number() -> None:
-    marks, mark = by_class(np.array([1, 1, 1, 2, 5, 9]), ("#ffffff", "#000000"), "square", "visits")
-    assert [each.name for each in marks] == ["1 visits", "2 visits", "5 visits", "9 visits"]
+    page = Page(Region(10.0, 50.0, 10.08, 50.05), max_points=100, public=False)
+    looks: tuple[tuple[str, ...], Shape, str] = (("#ffffff", "#000000"), "square", "visits")
+    marks, mark = by_class(np.array([1, 1, 1, 2, 5, 9]), page, looks)
+    assert [each.name for each in marks] == ["1 visits", "2 visits", "3 to 5 visits", "6 or more visits"]
     assert mark.tolist() == [0, 0, 0, 1, 2, 3]
+    again, other = by_class(np.array([1, 4, 100]), page, looks)  # another arm
+    assert again == marks
+    assert other.tolist() == [0, 2, 3]
 
 
 def test_a_run_without_publications_draws_nothing(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from geodp.publish.request import Request
-from geodp.publish.trajectories import publish_trajectories
+from geodp.publish.trajectories_plan import publish_trajectories
 from geodp.tables.trajectories.remarks import remark_changed, sparse_remark
 from geodp.tables.trajectories.table import Trajectories
 

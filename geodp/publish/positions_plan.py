@@ -13,17 +13,18 @@ import numpy as np
 
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.device import Device
-from geodp.errors import DataError, UsageError
-from geodp.geometry import Array, Grid, Region
+from geodp.errors import UsageError
+from geodp.frames.snapshots import list_facts, require_sound_grid, settle_expected_workers
+from geodp.geometry import Array, Region
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.public.guarantee import Guarantee, Trust, Unit
 from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import DEGREE_DIGITS, PublishedTable, degree_columns
 from geodp.publish.pipeline import Product, PublishPlan, PublishResult, publish
-from geodp.publish.private_positions import UsedPositions, bounding_box, keep_used_positions, read_rows
+from geodp.publish.private_positions import UsedPositions, find_bounding_box, keep_used_positions, read_rows
 from geodp.publish.request import PublicInputs, Request, require_positive
 from geodp.publish.statement import Accuracy
-from geodp.registry import Plugin, PublicFacts, plugins
+from geodp.registry import Plugin, plugins
 
 if TYPE_CHECKING:
     from geodp.display.page import Page
@@ -57,7 +58,7 @@ def _prepare(request: Request, inputs: PublicInputs, *, kind: str, expected_work
         releasing=request.releasing,
         called=request.columns,
     )
-    region = inputs.region(request, lambda: bounding_box(rows))
+    region = inputs.region(request, lambda: find_bounding_box(rows))
     positions = keep_used_positions(request, inputs, rows, region)
     if isinstance(mechanism, Device):
         if expected_workers is not None:
@@ -65,10 +66,15 @@ def _prepare(request: Request, inputs: PublicInputs, *, kind: str, expected_work
         return ReportedPoints(mechanism, positions)
     if not isinstance(mechanism, Mechanism):
         raise TypeError(f"{mechanism.kind} is no mechanism of a curator")
+    if mechanism.window_releases() is not None:
+        raise UsageError(
+            f"{kind} promises epsilon in a window of releases, and a file of positions is one release: use a mechanism "
+            "of single releases, such as uniform_grid."
+        )
     bounded, guarantee = _for_cap(mechanism, positions.cap)
-    expected = _find_expected_workers(bounded, positions, inputs, expected_workers)
-    bounded = bounded.resolve(_facts(region, expected))
-    _require_sound_grid(bounded, region)
+    expected = settle_expected_workers(bounded, region, inputs, expected_workers, rows=positions.x_m.size)
+    bounded = bounded.resolve(list_facts(region, expected))
+    require_sound_grid(bounded, region)
     return CountedCells(bounded, positions, expected, guarantee)
 
 
@@ -100,7 +106,7 @@ class ReportedPoints(PublishPlan):
         self.region, self.remarks = positions.region, positions.remarks
         self.device, self.guarantee = _on_the_ground(device, positions.region)
         most = positions.cap or 1
-        self.per_person = self.guarantee.repeated(most)
+        self.per_person = self.guarantee.repeat(most)
         if most > 1:
             self.together = self.guarantee.together(most, f"All of a user's at most {most:,} rows")
         whose = "whose they are (column user), " if positions.users is not None else ""
@@ -189,7 +195,6 @@ def _order(users: Any, keys: Array) -> Any:
     return pc.sort_indices(rows, sort_keys=[("user", "ascending"), ("key", "ascending")]).to_numpy()
 
 
-MAX_CELLS = 25_000_000
 _COUNT_DIGITS = 6
 
 
@@ -241,45 +246,6 @@ def _for_cap(mechanism: Mechanism, cap: int | None) -> tuple[Mechanism, Guarante
     while mechanism.model_copy(update={"epsilon": each}).guarantee().for_users(cap).epsilon > asked:
         each = math.nextafter(each, 0.0)
     return mechanism.model_copy(update={"epsilon": each}), replace(promise, unit=Unit.USER)
-
-
-def _find_expected_workers(
-    mechanism: Mechanism, positions: UsedPositions, inputs: PublicInputs, given: float | None
-) -> float:
-    """Return the public number of people, where the mechanism uses one (0 where it does not)."""
-    used = mechanism.resolve(_facts(positions.region, 1.0)) != mechanism
-    if not used and given is None:
-        return 0.0
-    if not used and getattr(mechanism, "cell_m", None) is not None:
-        raise UsageError(f"--expected-workers has no effect: the cells of {mechanism.kind} are set.")
-    option = "--expected-workers N, or set the size of the cells (--set cell_m=300)"
-    one_figure = float(f"{positions.x_m.size:.0e}")  # as scenarios round it
-    return inputs.settle("expected workers", option, given, lambda: one_figure)
-
-
-def _facts(region: Region, expected_workers: float) -> PublicFacts:
-    return PublicFacts(
-        expected_workers=expected_workers,
-        expected_tasks=0.0,
-        mean_reward=1.0,
-        minimum_reward=0.0,
-        width_m=region.width_m,
-        height_m=region.height_m,
-    )
-
-
-def _require_sound_grid(mechanism: Mechanism, region: Region) -> None:
-    cell_m = getattr(mechanism, "cell_m", None)
-    if cell_m is None:
-        return
-    if cell_m > min(region.width_m, region.height_m):
-        raise DataError(
-            f"the region ({region.width_m:,.0f} m × {region.height_m:,.0f} m) is smaller than a cell of {cell_m:g} m: "
-            f"use a smaller cell_m or a larger region."
-        )
-    size = Grid.fit(region, cell_m).size
-    if size > MAX_CELLS:
-        raise DataError(f"cells of {cell_m:g} m make {size:,} cells, more than {MAX_CELLS:,}: use a larger cell_m.")
 
 
 def _accuracy(cells: Cells, positions: UsedPositions) -> Accuracy:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from geodp.metrics import Measured
-from geodp.runs.quantity import quantity, with_interval
+from geodp.pages.quantity import quantity, with_interval
 
 
 @pytest.mark.parametrize(

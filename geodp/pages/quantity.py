@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 from geodp.metrics import Measured
 
-UNDEFINED = "–"
+UNDEFINED, INFINITE = "–", "∞"
 _SCALES = {
     "m": ((1e3, "km"), (1.0, "m")),
     "s": ((7200.0, "h"), (120.0, "min"), (1.0, "s")),
 }
 _DIVISORS = {"km": 1e3, "h": 3600.0, "min": 60.0}
+ROUNDING = 1e-9
+"""Smaller numbers are what arithmetic leaves of zero."""
 _BARE = ("", "share", "share difference", "ratio", "epsilon")
 
 
@@ -29,8 +33,11 @@ def with_interval(measured: Measured, unit: str = "", *, signed: bool = False) -
     signed
         Write a plus sign before positive numbers: for differences.
     """
+    measured = _drop_undefined(measured)
     if measured.value is None:
         return UNDEFINED
+    if not math.isfinite(measured.value):
+        return f"{'-' if measured.value < 0 else ''}{INFINITE}"
     if unit in ("share", "share difference"):
         points = signed or unit == "share difference"
         divisor, label, decimals, signed = 0.01, "points" if points else "%", 1, points
@@ -44,6 +51,15 @@ def with_interval(measured: Measured, unit: str = "", *, signed: bool = False) -
         _digits(number / divisor, decimals, signed) for number in (measured.value, measured.low, measured.high)
     )
     return f"{value} {label} ({low} to {high})".replace("  ", " ")
+
+
+def _drop_undefined(measured: Measured) -> Measured:
+    """Return a number without NaN, and without an interval that is not finite."""
+    if measured.value is None or math.isnan(measured.value):
+        return Measured(None)
+    ends = (measured.low, measured.high)
+    finite = all(end is not None and math.isfinite(end) for end in ends) and math.isfinite(measured.value)
+    return measured if finite else Measured(measured.value)
 
 
 def _digits(value: float, decimals: int, signed: bool) -> str:
@@ -61,10 +77,10 @@ def _scale(size: float, unit: str) -> tuple[float, str]:
 
 def _decimals(size: float) -> int:
     """Return how many decimals leave about three digits of a number of this size."""
-    for least, decimals in ((100, 0), (10, 1), (1, 2), (0.1, 3), (0.01, 4)):
+    for least, decimals in ((100, 0), (10, 1), (1, 2), (0.1, 3), (0.01, 4), (0.001, 5)):
         if size >= least:
             return decimals
-    return 0 if size == 0 else 5
+    return 0 if size < ROUNDING else 2 - math.floor(math.log10(size))
 
 
 def _largest(measured: Measured) -> float:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from geodp.tables.visits.histories import ReleasedVisits
 
 DEFAULT_METHOD = "prilocation"
+_MOST_CLUSTERS = 40
 _VENUES_PER_CLUSTER = 5
 
 
@@ -152,7 +153,7 @@ def _build(
     venues: Venues,
     personal: Mapping[str, str],
 ) -> VisitsPublication:
-    """Build the method from the options; the number of clusters follows from the public list where none is given."""
+    """Build the method from the options; the number of compact clusters follows from the public list."""
     metric = request.settings.get("variant") == "geoind_em"
     stated = {
         "epsilon_per_m" if metric else "epsilon": request.epsilon,
@@ -162,7 +163,7 @@ def _build(
     }
     fields = merge_options(cls, request.settings, stated)
     require_epsilon(cls, fields)
-    if "clusters" in cls.model_fields and "clusters" not in fields and not metric:
-        most = int(cls.model_fields["clusters"].default)
-        fields["clusters"] = max(1, min(most, venues.size // _VENUES_PER_CLUSTER))
+    is_compact = fields.get("clusters_by") == "space" or not venues.levels or "clustering" in fields
+    if "clusters" in cls.model_fields and "clusters" not in fields and is_compact and not metric:
+        fields["clusters"] = max(1, min(_MOST_CLUSTERS, venues.size // _VENUES_PER_CLUSTER))
     return cls.from_options(fields, f"publish visits --method {cls.kind}")

@@ -163,6 +163,11 @@ def _prepare(
 ) -> PublishPlan:
     method = _build(request, kind, unit, variant)
     if request.releasing and method.guarantee().holds and method.cost().unit is Unit.NOTHING:
+        if method.guarantee().unit is Unit.PAIR:
+            raise UsageError(
+                f"{method.kind} with hides: pair bounds no person's total, so a release cannot be charged to anyone: "
+                "use --set hides=person."
+            )
         raise UsageError(
             "unit: trajectory without a cap bounds no person's total, so a release cannot be charged to anyone: give "
             "--cap N."
@@ -273,4 +278,4 @@ def _simplify_trips(trips: Trajectories) -> Trajectories:
         places = np.column_stack([trips.x_m[own], trips.y_m[own]])
         corners = shapely.get_coordinates(shapely.simplify(shapely.linestrings(places), tolerance_m))
         kept[own] |= (places[:, None] == corners[None, 1:-1]).all(axis=2).any(axis=1)
-    return trips.keeping(kept)
+    return trips.keep(kept)
