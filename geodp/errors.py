@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
 MOST_SHOWN = 10
 """A list of problems is cut after so many: nobody reads more of them at once."""
 
@@ -86,8 +91,56 @@ class OldName(FutureWarning):
     """A name that was changed and still works; the text says what to write instead."""
 
 
+def warn_old_name(old: str, new: str) -> None:
+    """Say what to write instead of a name that goes with version 0.4."""
+    text = f"'{old}' is called '{new}' now: write that instead. The old name goes with version 0.4."
+    warnings.warn(text, OldName, stacklevel=3)
+
+
+class OldMethod:
+    """The old name of a method: it answers with the new one, and says so."""
+
+    def __init__(self, new: str) -> None:
+        self.new = new
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.owner, self.old = owner, name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        warn_old_name(f"{self.owner.__name__}.{self.old}", self.new)
+        above = owner.__mro__[: owner.__mro__.index(self.owner)]
+        if any(self.old in cls.__dict__ for cls in above):  # called by `super()` of a class that has the old name
+            return getattr(super(above[-1], owner if instance is None else instance), self.new)
+        return getattr(owner if instance is None else instance, self.new)
+
+
+def take_old_methods(cls: type) -> None:
+    """Let methods that a class defines under old names stand for the new ones, and say so."""
+    for old, value in list(cls.__dict__.items()):
+        known = next((one for base in cls.__mro__[1:] if isinstance(one := base.__dict__.get(old), OldMethod)), None)
+        if known is not None and known.new not in cls.__dict__:
+            warn_old_name(f"{cls.__name__}.{old}", known.new)
+            setattr(cls, known.new, value)
+
+
+def answer_old_names(module: str, new_names: dict[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module that answers old names with the new ones."""
+
+    def answer(name: str) -> Any:
+        if name not in new_names:
+            raise AttributeError(f"module '{module}' has no attribute '{name}'")
+        warn_old_name(f"{module}.{name}", new_names[name])
+        return getattr(sys.modules[module], new_names[name])
+
+    return answer
+
+
 class BrokenPlugin(UserWarning):
     """Plug-ins of an installed package that could not be loaded; everything else works without them."""
+
+
+class DataWarning(UserWarning):
+    """Something about data that a caller should know: what was guessed, left out, or read off private data."""
 
 
 class BudgetSpent(GeodpError):

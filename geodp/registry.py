@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 from pydantic import (
     GetCoreSchemaHandler,
@@ -34,7 +34,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
-from geodp.errors import BrokenPlugin, UsageError
+from geodp.errors import BrokenPlugin, OldMethod, UsageError, answer_old_names, take_old_methods
 from geodp.model import Model, did_you_mean
 from geodp.storage.files import anchor_path, is_regular
 
@@ -104,6 +104,8 @@ class PublicFacts:
     height_m: float
     sensitivity: float = 1.0
     """Change of a released count that must stay hidden: 1 for adding or removing one worker, 2 in all for replacing."""
+    releases: int = 1
+    """How many releases the run has."""
 
     @property
     def area_m2(self) -> float:
@@ -131,6 +133,7 @@ class Plugin(Model):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
+        take_old_methods(cls)
         if "kind" not in cls.__dict__:
             return  # an abstract base: a family, or a shared half of several plug-ins
         other = _registered.get(cls.kind)
@@ -197,10 +200,12 @@ class FilePlugin(Plugin):
         """Return the files that it reads, for checks and checksums."""
         return [Path(name) for field in self.file_fields if (name := getattr(self, field))]
 
-    def anchored(self, folder: Path) -> Self:
+    def anchor(self, folder: Path) -> Self:
         """Return a copy whose files are found from the given folder."""
         named = {field: name for field in self.file_fields if (name := getattr(self, field))}
         return self.model_copy(update={field: anchor_path(name, folder) for field, name in named.items()})
+
+    anchored: ClassVar[Any] = OldMethod("anchor")
 
 
 P = TypeVar("P", bound=Plugin)
@@ -322,15 +327,15 @@ class Slot:
         schema: CoreSchema,
         handler: GetJsonSchemaHandler,
     ) -> dict[str, Any]:
-        return {"anyOf": [_kind_schema(cls, handler) for cls in self._fitting().values()] or [{"type": "object"}]}
+        return {"anyOf": [_kind_schema(cls, handler) for cls in self._find_fitting().values()] or [{"type": "object"}]}
 
     def _find(self, kind: str) -> type[Plugin]:
         cls = find(kind, self.family)
         if self.only is not None and not getattr(cls, self.only, False):
-            raise UsageError(f"'{kind}' cannot be used here. Use one of: {', '.join(self._fitting())}.")
+            raise UsageError(f"'{kind}' cannot be used here. Use one of: {', '.join(self._find_fitting())}.")
         return cls
 
-    def _fitting(self) -> dict[str, type[Plugin]]:
+    def _find_fitting(self) -> dict[str, type[Plugin]]:
         """Return the plug-ins that may stand here."""
         known = plugins(self.family)
         return {kind: cls for kind, cls in known.items() if self.only is None or getattr(cls, self.only, False)}
@@ -399,7 +404,7 @@ def load_file(path: Path) -> None:
         raise
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise UsageError(f"plugins: {blamed(error, path) or path}") from error
+        raise UsageError(f"plugins: {locate_fault(error, path) or path}") from error
     if before == set(_registered) and not _holds_plugins(module):
         del sys.modules[name]
         raise UsageError(
@@ -429,7 +434,7 @@ def load_given(files: Iterable[Path]) -> None:
     _given[:] = map(str, files)
 
 
-def given_files() -> tuple[str, ...]:
+def list_given_files() -> tuple[str, ...]:
     """Return the plug-in files that the user named for this process."""
     return tuple(_given)
 
@@ -448,7 +453,7 @@ def load_installed() -> None:
         try:
             point.load()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it must not stop other commands
-            why = blamed(error) or f"{type(error).__name__}: {error}"
+            why = locate_fault(error) or f"{type(error).__name__}: {error}"
             text = f"the installed package {_distribution(point)} offers plug-ins ({point.value}) that cannot be loaded"
             warnings.warn(f"{text}: {why}. Update or remove it; all else works.", BrokenPlugin, stacklevel=2)
             continue
@@ -473,7 +478,7 @@ def origin(cls: type[Plugin]) -> str:
     return _distribution(offers[0]) if offers else cls.__module__
 
 
-def blamed(error: BaseException, loading: Path | None = None) -> str | None:
+def locate_fault(error: BaseException, loading: Path | None = None) -> str | None:
     """Say where in a plug-in that is not of geodp an error arose: file, line, function and the error itself.
 
     None where no line of such a file (or of the one that is being loaded) had a part in it.
@@ -494,3 +499,7 @@ def blamed(error: BaseException, loading: Path | None = None) -> str | None:
     where = "" if function == "<module>" else f", in {function}"
     text = raised.msg if isinstance(raised, SyntaxError) else str(raised)
     return f"the plug-in {file} failed in line {number}{where}: {type(raised).__name__}: {text}".rstrip(": ")
+
+
+if not TYPE_CHECKING:
+    __getattr__ = answer_old_names(__name__, {"blamed": "locate_fault", "given_files": "list_given_files"})

@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 import geodp
+from geodp.frames import bare
 from geodp.model import Model
 from geodp.privacy.audit_case import AuditCase
+from geodp.publish.bare_publication import BarePublication
 
 ROOT = Path(__file__).parent.parent
 SLOW = {"advise", "advise_within", "cost_at_success", "sweep"}
@@ -31,7 +33,11 @@ def public_names() -> dict[str, Any]:
             if isinstance(node, ast.ImportFrom) and str(node.module).startswith("geodp"):
                 module = importlib.import_module(str(node.module))
                 found |= {alias.name: getattr(module, alias.name) for alias in node.names}
-    found["AuditCase"] = AuditCase
+    found |= {f"publish.{name}": getattr(geodp.publish, name) for name in geodp.publish.__all__ if name.islower()}
+    found |= {
+        value.__name__: value for value in (bare.BareMechanism, bare.BareDevice, bare.BareAttack, BarePublication)
+    }
+    found |= {"AuditCase": AuditCase, "device": bare.device}
     return {name: value for name, value in found.items() if str(getattr(value, "__module__", "")).startswith("geodp")}
 
 

@@ -286,10 +286,65 @@ def test_calls_of_others_and_of_functions_that_gather_arguments_are_let_be(tmp_p
     assert crowded_calls(code, write_package(tmp_path, files)) == []
 
 
+PARTICIPLES = re.compile(
+    "begun|bought|broken|brought|built|caught|chosen|done|drawn|driven|fallen|forgotten|found|frozen|given|gone|got|grown|"
+    "heard|held|hidden|kept|known|laid|led|left|lent|lost|made|meant|met|paid|said|seen|sent|shown|sold|sought|spent|stood|"
+    "taken|taught|thought|thrown|told|won|written|.{2,}ed|.{2,}ing"
+)
+"""Participles: of verbs that are not regular, and what ends in -ed or -ing."""
+NO_PARTICIPLES = {"bring", "embed", "feed", "need", "ring", "seed", "expected"}
+"""Verbs that end so, and the expectation of a number (`expected_noise`), which has no other name."""
+
+
+def defined(text: str) -> tuple[list[str], list[str]]:
+    """Return the names of classes, and of functions that are no properties."""
+    nodes = list(ast.walk(ast.parse(text)))
+    functions = [
+        node.name
+        for node in nodes
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if not any(ast.unparse(each).endswith(("property", "computed_field")) for each in node.decorator_list)
+    ]
+    return [node.name.lstrip("_") for node in nodes if isinstance(node, ast.ClassDef)], functions
+
+
+def begins_with_participle(name: str) -> bool:
+    word = name.lstrip("_").partition("_")[0]
+    return word not in NO_PARTICIPLES and PARTICIPLES.fullmatch(word) is not None
+
+
+def test_functions_are_verbs_and_no_participles() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for name in defined(path.read_text(encoding="utf-8"))[1]
+        if begins_with_participle(name)
+    ]
+    assert wrong == [], "say what the function does: draw_places, not drawn_places"
+
+
+@pytest.mark.parametrize("name", ["drawn", "_told", "joined_parts", "_asking", "used"])
+def test_participles_are_caught(name: str) -> None:
+    assert begins_with_participle(name)
+
+
+@pytest.mark.parametrize("name", ["draw", "seed_list", "expected_noise", "read_told", "ring_edges", "bring_home"])
+def test_verbs_and_expectations_are_let_be(name: str) -> None:
+    assert not begins_with_participle(name)
+
+
+def test_a_class_name_means_one_class() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for name in defined(path.read_text(encoding="utf-8"))[0]:
+            homes.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
 @pytest.mark.parametrize("tool", [["ruff", "check"], ["ruff", "format", "--check"]])
 def test_ruff_is_content(tool: list[str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", *tool, "geodp", "tests"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", *tool, "docs", "geodp", "tests"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout
 

@@ -56,6 +56,18 @@ def outcomes(request: AuditRequest) -> Iterator[AuditOutcome]:
         yield _kind_outcome(request, kind)
 
 
+def count_outcomes(request: AuditRequest, publish: str | None) -> int:
+    """Return how many audits are asked for, about."""
+    if publish is not None:
+        from geodp.audit.publish_commands import publish_commands
+
+        try:
+            return len(list(publish_commands(publish)))
+        except UsageError:
+            return 1  # it is refused where it is asked for
+    return len(auditable_kinds()) if request.everything else 1
+
+
 def _kind_outcome(request: AuditRequest, kind: str) -> AuditOutcome:
     settings: Any = {"samples": request.samples, "confidence": request.confidence, "seed": request.seed or 0}
     try:

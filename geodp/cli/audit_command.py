@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from geodp.cli.console import JsonFile, Plugins, TrustPlugins, overrides, say, write_json
+from geodp.cli.completion import complete_auditable
+from geodp.cli.console import JsonFile, Plugins, TrustPlugins, flags, overrides, say, suggest, write_json
+
+if TYPE_CHECKING:
+    from geodp.cli.audit import AuditOutcome
 
 
 def audit(
-    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="What to audit, e.g. contour.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar="[KIND]", help="What to audit, e.g. contour.", autocompletion=complete_auditable),
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Audit every kind that exists.")] = False,
     run: Annotated[Path | None, typer.Option("--run", metavar="DIR", help="Audit a finished run.")] = None,
     view: Annotated[str | None, typer.Option(metavar="VIEW", help="With --run: releases or server.")] = None,
@@ -35,7 +42,9 @@ def audit(
     _plugins: Plugins = None,
 ) -> None:
     """Try to refute what a mechanism claims; exit code 1 when that succeeds."""
-    from geodp.cli.audit import AuditRequest, outcomes, publish_outcomes
+    from geodp.cli.audit import AuditRequest, count_outcomes, outcomes, publish_outcomes
+    from geodp.cli.progress import show_audits
+    from geodp.tables.progress import watch_progress
 
     request = AuditRequest(
         kind=kind,
@@ -52,10 +61,24 @@ def audit(
     )
     whole = publish is not None or files is not None
     found = []
-    for outcome in publish_outcomes(request, publish, files) if whole else outcomes(request):
-        say(outcome.text)
-        found.append(outcome)
+    total = count_outcomes(request, publish)
+    with show_audits(total, quiet="--quiet" in flags) as (tell, advance), watch_progress(tell):
+        for outcome in publish_outcomes(request, publish, files) if whole else outcomes(request):
+            say(outcome.text)
+            found.append(outcome)
+            advance()
     values = [outcome.values for outcome in found]
     write_json(json_file, values if everything or publish == "all" or len(values) != 1 else values[0])
+    _suggest_after(found, request.kind)
     if any(outcome.refuted for outcome in found):
         raise typer.Exit(1)
+
+
+def _suggest_after(found: list[AuditOutcome], kind: str | None) -> None:
+    """Say what to do with the outcome."""
+    if any(outcome.refuted for outcome in found):
+        suggest("do not rely on what was refuted: report it, or mend the plug-in; --samples N and --seed S look again")
+    elif kind is not None:
+        suggest(f"geodp list {kind}   says what it promises; --samples N looks closer, --mode release at real noise")
+    else:
+        suggest("--samples N looks closer; geodp audit KIND   tries one mechanism alone")

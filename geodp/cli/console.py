@@ -1,13 +1,20 @@
-"""What all commands share: flags that may stand anywhere, printing that respects them, and common options."""
+"""What all commands share: flags that may stand anywhere, printing that respects them, and common options.
+
+Texts for people go to standard output, warnings and problems to standard error. With `--json` one JSON document goes to
+standard output and nothing else.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from geodp.cli.completion import complete_scenario
 
 ANYWHERE = {"--debug", "--quiet"}
 """Flags that may stand before or after the command."""
@@ -15,11 +22,64 @@ flags: set[str] = set()
 """Those that were given to this call."""
 
 
+JSON = "--json"
+"""In `flags`: one JSON document is printed, and no text."""
+STDOUT = Path("-")
+"""What stands for standard output where a file may be named."""
+WITH_JSON_FILE = ("audit", "advise", "describe")
+"""Commands whose `--json` may name a file; without one it prints."""
+
+
+def silent() -> bool:
+    """Tell whether nobody wants to read texts: errors only, or JSON."""
+    return not flags.isdisjoint({"--quiet", JSON})
+
+
 def say(*lines: str) -> None:
-    """Print, unless only errors were asked for."""
-    if "--quiet" not in flags:
+    """Print for people, unless only errors or JSON were asked for."""
+    if not silent():
         for line in lines:
             typer.echo(line)
+
+
+def suggest(*steps: str, err: bool = False) -> None:
+    """End a command by saying what to do next; `err` where standard output holds data."""
+    if not silent():
+        for number, step in enumerate(steps):
+            typer.echo(f"{'' if number else 'next:':<6}{step}", err=err)
+
+
+def print_json(values: Any) -> None:
+    """Print one JSON document, where one was asked for; what is undefined is null."""
+    if JSON in flags:
+        typer.echo(json.dumps(plain_values(values), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def plain_values(value: Any) -> Any:
+    """Return values as JSON knows them: paths as text, numbers that are none as null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain_values(part) for key, part in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain_values(part) for part in value]
+    if hasattr(value, "item") and not hasattr(value, "__len__"):  # a number of numpy
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int | bool):
+        return value
+    return None if str(value) in ("<NA>", "NaT") else str(value)
+
+
+def add_json_file(words: list[str]) -> list[str]:
+    """Give `--json` the sign of standard output where a command takes a file with it, and none is named."""
+    if not any(word in WITH_JSON_FILE for word in words[:2]):
+        return words
+    full = []
+    for word, following in zip(words, [*words[1:], "--"], strict=True):
+        full.append(word)
+        if word == JSON and following.startswith("-") and following != str(STDOUT):
+            full.append(str(STDOUT))
+    return full
 
 
 def warn(text: str) -> None:
@@ -36,11 +96,13 @@ def overrides(settings: list[str] | None) -> dict[str, Any]:
 
 
 def write_json(path: Path | None, values: Any) -> None:
-    """Write what was printed as JSON, too, where a file was named for it."""
-    if path is not None:
+    """Write what was said as JSON, too, where a file was named for it; or print it instead."""
+    print_json(values)
+    if path is not None and path != STDOUT:
         from geodp.run_folder.folder import write_text
 
-        write_text(path, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        text = json.dumps(plain_values(values), indent=2, ensure_ascii=False, allow_nan=False)
+        write_text(path, text + "\n")
 
 
 def warn_left_out(name: object, plugins: Iterable[str]) -> None:
@@ -59,6 +121,13 @@ def _load(files: list[Path] | None) -> list[Path] | None:
     return files
 
 
+def _note_json(wanted: Any) -> Any:
+    """Note that JSON is wanted on standard output before anything else is looked at."""
+    if wanted is True or (isinstance(wanted, Path) and wanted == STDOUT):
+        flags.add(JSON)
+    return wanted
+
+
 Plugins = Annotated[
     list[Path] | None,
     typer.Option(
@@ -66,7 +135,12 @@ Plugins = Annotated[
     ),
 ]
 """Files with plug-ins; they are loaded while the command line is read, so that no command has to."""
-ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario file (YAML).")]
+ScenarioFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help="Scenario file (YAML), or the name of a shipped one.", autocompletion=complete_scenario
+    ),
+]
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A finished run folder.")]
 Settings = Annotated[
     list[str] | None,
@@ -76,4 +150,17 @@ TrustPlugins = Annotated[
     bool, typer.Option("--trust-plugins", help="Load the plug-in files it names: programs of whoever made it.")
 ]
 Processes = Annotated[int | None, typer.Option("--workers", min=1, help="Processes [default: all cores].")]
-JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON, too.")]
+Json = Annotated[
+    bool,
+    typer.Option(JSON, callback=_note_json, is_eager=True, help="Print one JSON document instead of text."),
+]
+JsonFile = Annotated[
+    Path | None,
+    typer.Option(
+        JSON,
+        metavar="[FILE]",
+        callback=_note_json,
+        is_eager=True,
+        help="Write the result to FILE as JSON, too; without FILE print it instead of text.",
+    ),
+]

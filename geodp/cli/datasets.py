@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from geodp.cli.console import JsonFile, Plugins, overrides, say, write_json
+from geodp.cli.completion import complete_kind
+from geodp.cli.console import Json, JsonFile, Plugins, flags, overrides, print_json, say, suggest, write_json
 from geodp.errors import DataError
 
 if TYPE_CHECKING:
@@ -19,7 +22,13 @@ TOWN = "-8.70,41.10,-8.55,41.20"
 """A box as large as a town: 12.5 by 11 km."""
 Source = Annotated[Path, typer.Argument(metavar="FILE", help="The file (or folder) as it was published.")]
 Format = Annotated[
-    str | None, typer.Option("--format", metavar="KIND", help="Loader to use [default: by the file's name].")
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="KIND",
+        help="Loader to use [default: by the file's name].",
+        autocompletion=complete_kind("loader"),
+    ),
 ]
 LoaderFields = Annotated[
     list[str] | None,
@@ -31,11 +40,13 @@ Force = Annotated[bool, typer.Option("--force", help="Replace an existing folder
 
 
 @app.command("list")
-def list_() -> None:
+def list_(_json: Json = False) -> None:
     """List known data sets: what they are, how to get them, their format and columns."""
-    from geodp.datasets.describe import describe_datasets
+    from geodp.datasets.describe import describe_datasets, list_datasets
 
-    say(describe_datasets())
+    print_json(list_datasets())
+    say(describe_datasets(), "")
+    suggest("geodp datasets make --out FOLDER   makes some up; geodp datasets describe FILE   says what a file holds")
 
 
 @app.command()
@@ -50,23 +61,32 @@ def make(
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same files.")] = 0,
     ending: As = "parquet",
     force: Force = False,
+    _json: Json = False,
 ) -> None:
     """Make up visits and the list of their venues, with a hierarchy and categories; or trips on streets."""
+    from geodp.cli.progress import show_progress
     from geodp.datasets.table_folders import make_trips, make_visits, require_ending
     from geodp.tables.visits.generated_visits import Sizes
 
     if trips:
-        from geodp.publish.request import parse_region, require_sound
+        from geodp.tables.regions import parse_region, require_sound
         from geodp.tables.trajectories.generated_trips import TripSizes
 
         driven = TripSizes(people=people, trips=trips, points=trips * points, days=max(1, trips // people // 6))
         where = parse_region(region)
         require_sound(where)
-        written = make_trips(out, driven, where, seed=seed, ending=require_ending(ending), force=force)
+        with show_progress(quiet="--quiet" in flags) as tell:
+            tell("making up trips", 0.0)
+            written = make_trips(out, driven, where, seed=seed, ending=require_ending(ending), force=force)
     else:
         sizes = Sizes(people=people, visits=visits, venues=venues)
-        written = make_visits(out, sizes, seed=seed, ending=require_ending(ending), force=force)
+        with show_progress(quiet="--quiet" in flags) as tell:
+            tell("making up visits", 0.0)
+            written = make_visits(out, sizes, seed=seed, ending=require_ending(ending), force=force)
+    print_json({"written": written})
     say(*(f"wrote {path}" for path in written))
+    what = "trajectories" if trips else "visits"
+    suggest(f"geodp datasets describe {written[0]}; geodp publish {what} --help   says how to publish such a file")
 
 
 @app.command()
@@ -77,6 +97,7 @@ def convert(
     settings: LoaderFields = None,
     ending: As = "parquet",
     force: Force = False,
+    _json: Json = False,
     _plugins: Plugins = None,
 ) -> None:
     """Turn a published file into tables: visits and their venues, or trajectories."""
@@ -84,11 +105,15 @@ def convert(
     from geodp.datasets.table_folders import require_ending
 
     loader = _loader(file, kind, settings)
-    done = convert_file(file, loader, out, ending=require_ending(ending), force=force)
+    with _show_reading():
+        done = convert_file(file, loader, out, ending=require_ending(ending), force=force)
+    values = {"kept": done.dropped.kept, "rows": done.dropped.rows, "format": loader.kind}
+    print_json(values | {"left_out": done.dropped.reasons, "notes": done.dropped.notes, "written": done.files})
     say(f"{done.dropped.kept:,} of {done.dropped.rows:,} rows kept, read as {loader.kind}.")
     say(*done.dropped.lines(), *(f"wrote {path}" for path in done.files))
     if loader.loads == "visits":
         say("The list of venues holds those that were visited: it is public only where the data set is.")
+    suggest(f"geodp datasets describe {done.files[0]}; geodp publish {loader.loads} --help   says how to publish it")
 
 
 @app.command()
@@ -103,9 +128,24 @@ def describe(
     from geodp.datasets.describe import describe as describe_file
     from geodp.datasets.describe import text_of
 
-    values = describe_file(file, _loader(file, kind, settings))
+    loader = _loader(file, kind, settings)
+    with _show_reading():
+        values = describe_file(file, loader)
     say(text_of(values))
     write_json(json_file, values)
+    suggest(
+        f"geodp check-data {file}   says what a release would leave out; geodp datasets convert   makes tables of it"
+    )
+
+
+@contextmanager
+def _show_reading() -> Iterator[None]:
+    """Show how much of a file is read."""
+    from geodp.cli.progress import show_progress
+    from geodp.tables.progress import watch_progress
+
+    with show_progress(quiet="--quiet" in flags) as tell, watch_progress(tell):
+        yield
 
 
 def _loader(file: Path, kind: str | None, settings: list[str] | None) -> Loader:

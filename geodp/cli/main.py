@@ -11,14 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from geodp.cli import audit_command, datasets, figures, plugin_list, publish, runs, scenarios, sweeps
-from geodp.cli.console import ANYWHERE, flags, warn
-from geodp.errors import BrokenPlugin, GeodpError, OldName
+from geodp.cli import audit_command, datasets, figures, plugin_list, publish, runs, scenarios, shipped, sweeps
+from geodp.cli.console import ANYWHERE, JSON, add_json_file, flags, print_json, warn
+from geodp.errors import BrokenPlugin, GeodpError, OldName, ScenarioError
 
 app = typer.Typer(
     name="geodp",
-    no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -40,6 +39,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)
+app.add_typer(shipped.app, name="scenarios", help="Scenarios that come with geodp: list them, copy one.")
 app.add_typer(publish.app, name="publish", help="Publish a file of real data with a guarantee and a ledger.")
 app.add_typer(datasets.app, name="datasets", help="Known data sets: list, make up, convert, describe.")
 
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> None:
         warnings.showwarning = show
         warnings.simplefilter("default", OldName)
         warnings.simplefilter("default", BrokenPlugin)
-        code = _exit_code([word for word in words if word not in ANYWHERE])
+        code = _exit_code(add_json_file([word for word in words if word not in ANYWHERE]))
     sys.exit(code)
 
 
@@ -80,6 +80,7 @@ def _exit_code(words: list[str]) -> int:  # noqa: PLR0911 - a code for every way
     except BrokenPipeError:
         return 1
     except GeodpError as error:
+        _print_problem(str(error), error)
         if "--debug" in flags:
             traceback.print_exc()
         else:
@@ -87,6 +88,7 @@ def _exit_code(words: list[str]) -> int:  # noqa: PLR0911 - a code for every way
         return error.exit_code
     except Exception as error:  # noqa: BLE001 - the last resort before the user
         if isinstance(error, wrong_usage):
+            _print_problem(error.format_message(), error)  # type: ignore[attr-defined]
             error.show()  # type: ignore[attr-defined]
             return int(error.exit_code)  # type: ignore[attr-defined]
         if "--debug" in flags:
@@ -97,14 +99,33 @@ def _exit_code(words: list[str]) -> int:  # noqa: PLR0911 - a code for every way
             typer.echo(f"{str(error.filename)[:80]}…: the name is too long for a file", err=True)
             return 2
         else:
-            from geodp.registry import blamed
+            from geodp.registry import locate_fault
 
-            message = blamed(error) or f"unexpected {type(error).__name__}: {error}"
+            message = locate_fault(error) or f"unexpected {type(error).__name__}: {error}"
             typer.echo(f"{message}\nRun again with --debug for details.", err=True)
         return 1
 
 
-def _version(wanted: bool) -> None:
+def _print_problem(text: str, error: Exception) -> None:
+    """Print what is wrong as JSON, where JSON was asked for and nothing else was printed."""
+    if JSON in flags:
+        problems = error.problems if isinstance(error, ScenarioError) else []
+        listed = [{"path": path, "message": message} for path, message in problems]
+        print_json({"ok": False, "error": text, "problems": listed})
+
+
+EXAMPLES = """geodp simulates location privacy and spatial crowdsourcing. Five things to try:
+
+  geodp run quickstart          run a scenario: 10,000 workers, noisy counts, tasks, numbers and a map
+  geodp scenarios list          see what else comes with geodp; copy one with: geodp scenarios copy NAME
+  geodp new downtown            write a commented scenario of your own, then: geodp run downtown.yaml
+  geodp list mechanism          read what each mechanism promises, and its options
+  geodp audit contour           try to refute what one of them promises
+
+geodp --help lists all commands, geodp COMMAND --help explains one."""
+
+
+def _print_version(wanted: bool) -> None:
     if wanted:
         from geodp._version import __version__
 
@@ -112,15 +133,18 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    _debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    _quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
 ) -> None:
     """Simulate location privacy and spatial crowdsourcing."""
+    if context.invoked_subcommand is None:
+        typer.echo(EXAMPLES)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from geodp.cli.console import Plugins, overrides, say, warn
+from geodp.cli.completion import complete_kind
+from geodp.cli.console import JSON, Json, Plugins, flags, overrides, print_json, say, suggest, warn
 
 app = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 
@@ -79,6 +80,7 @@ def _request(
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="Set a field of the method, e.g. cell_m=20."),
     ] = None,
+    _json: Json = False,
     _plugins: Plugins = None,
 ) -> Any:
     """Return the request; the options are those that all publications share."""
@@ -109,10 +111,17 @@ def _publication(command: Callable[..., Any]) -> Callable[..., Any]:
     shared = list(inspect.signature(_request, eval_str=True).parameters.values())[3:]
 
     def run(**options: Any) -> None:
-        outcome = command(partial(_request, **{one.name: options.pop(one.name) for one in shared}), **options)
+        from geodp.cli.progress import PUBLISH_PHASES, show_progress
+        from geodp.tables.progress import watch_progress
+
+        asked = partial(_request, **{one.name: options.pop(one.name) for one in shared})
+        with show_progress(PUBLISH_PHASES, quiet="--quiet" in flags) as tell, watch_progress(tell):
+            outcome = command(asked, **options)
         for warning in outcome.warnings:  # they go where errors go
             warn(warning)
+        print_json(_outcome_values(outcome))
         say(outcome.text)
+        _suggest_after(outcome)
 
     every = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*shared[:2], *own, *shared[2:])]
     run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
@@ -121,11 +130,35 @@ def _publication(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def _outcome_values(outcome: Any) -> dict[str, Any]:
+    """Return what was published as plain values: what the guarantee file states, and nothing about private data."""
+    guarantee = next(path for path in outcome.files if path.name.endswith(".guarantee.json"))
+    stated = json.loads(guarantee.read_text(encoding="utf-8"))
+    return {"files": outcome.files, "statement": stated, "warnings": outcome.warnings}
+
+
+def _suggest_after(outcome: Any) -> None:
+    """Say what to do with what was published."""
+    out, guarantee = outcome.files[:2]
+    if outcome.statement.releasable:
+        suggest(f"give {out} away together with {guarantee}; keep IN and the ledger to yourself")
+    else:
+        suggest(
+            f"read {guarantee}; --map FILE draws it",
+            "geodp check-data IN   says what a release leaves out; --mode release --ledger FILE   makes a real one",
+        )
+
+
 @_publication
 def positions(
     asked: Asked,
     mechanism: Annotated[
-        str, typer.Option(metavar="KIND", help="planar_geometric, planar_laplace (simulate only), contour, …")
+        str,
+        typer.Option(
+            metavar="KIND",
+            help="planar_geometric, planar_laplace (simulate only), contour, …",
+            autocompletion=complete_kind("device", "mechanism"),
+        ),
     ] = "planar_geometric",
     expected_workers: Annotated[
         float | None, typer.Option(metavar="N", help="Public number of people, for counts whose cells depend on it.")
@@ -135,7 +168,7 @@ def positions(
     ] = False,
 ) -> Any:
     """Publish positions (columns user, lon, lat): a report per row, or noisy counts per cell."""
-    from geodp.publish.positions import PARTS, publish_positions
+    from geodp.publish.positions_plan import PARTS, publish_positions
 
     request = asked(PARTS, one_row_per_person=one_row)
     return publish_positions(request, mechanism=mechanism, expected_workers=expected_workers)
@@ -147,7 +180,9 @@ def visits(
     venues: Annotated[
         Path, typer.Option(metavar="FILE", help="Public list of venues: venue, lon, lat and columns of the levels.")
     ],
-    method: Annotated[str, typer.Option(metavar="KIND", help="prilocation, …")] = "prilocation",
+    method: Annotated[
+        str, typer.Option(metavar="KIND", help="prilocation, …", autocompletion=complete_kind("publication"))
+    ] = "prilocation",
     level: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Level of the hierarchy [default: the finest].")
     ] = None,
@@ -170,7 +205,7 @@ def visits(
     """Publish visits (columns user, venue): each moved to a random place of a public list of venues."""
     from geodp.publish.private_visits import PARTS
     from geodp.publish.request import parse_columns
-    from geodp.publish.visits import PublicPlaces, publish_visits
+    from geodp.publish.visits_plan import PublicPlaces, publish_visits
     from geodp.tables.visits.hierarchy import AreaFile
     from geodp.tables.visits.venue_file import PARTS as LISTED
 
@@ -200,7 +235,9 @@ def counts(
     method: Annotated[
         str,
         typer.Option(
-            metavar="KIND", help="grouping_smoothing, fourier_counts, dpsense, laplace_counts, uniform, zeros."
+            metavar="KIND",
+            help="grouping_smoothing, fourier_counts, dpsense, laplace_counts, uniform, zeros.",
+            autocompletion=complete_kind("publication"),
         ),
     ] = "grouping_smoothing",
     max_theta: Annotated[
@@ -212,7 +249,7 @@ def counts(
     ] = None,
 ) -> Any:
     """Publish how many users visited each venue of a public list (columns user, venue)."""
-    from geodp.publish.counts import CountsOptions, publish_counts
+    from geodp.publish.counts_plan import CountsOptions, publish_counts
     from geodp.publish.private_visits import PARTS
     from geodp.publish.request import parse_columns
     from geodp.tables.visits.venue_file import PARTS as LISTED
@@ -228,7 +265,9 @@ def trajectories(
     method: Annotated[
         str | None,
         typer.Option(
-            metavar="KIND", help="A publication that reads trajectories: synthetic_trips [default], dpt, ngram, …"
+            metavar="KIND",
+            help="A publication that reads trajectories: synthetic_trips [default], dpt, ngram, …",
+            autocompletion=complete_kind("publication"),
         ),
     ] = None,
     unit: Annotated[
@@ -237,7 +276,12 @@ def trajectories(
     variant: Annotated[str | None, typer.Option(metavar="NAME", help="What --method was called before.")] = None,
     kind: Annotated[
         str | None,
-        typer.Option("--format", metavar="KIND", help="geolife, tdrive, porto_taxi, …: read IN by this loader."),
+        typer.Option(
+            "--format",
+            metavar="KIND",
+            help="geolife, tdrive, porto_taxi, …: read IN by this loader.",
+            autocompletion=complete_kind("loader"),
+        ),
     ] = None,
     reading: Annotated[
         list[str] | None,
@@ -245,7 +289,7 @@ def trajectories(
     ] = None,
 ) -> Any:
     """Publish trajectories (columns user, trajectory, time_s, lon, lat; or a published format) as synthetic trips."""
-    from geodp.publish.trajectories import TripFormat, publish_trajectories
+    from geodp.publish.trajectories_plan import TripFormat, publish_trajectories
     from geodp.tables.trajectories.table import COLUMNS
 
     form = TripFormat(kind, overrides(reading))
@@ -261,10 +305,18 @@ def adopt_ledger(
 
     ledger = LedgerFile(file).adopt()
     say(f"{file} holds {len(ledger.charges)} charges; spent so far: {ledger.summary()}. It is sealed: go on with it.")
+    suggest(f"geodp publish … --ledger {file}")
+
+
+def _say_publish(kind: str, file: Path) -> str:
+    """Say how a file of some kind is used."""
+    if kind == "venues":
+        return f"geodp publish counts IN --venues {file} …   publishes visits to them"
+    return f"geodp publish {kind} {file} …   (geodp publish {kind} --help lists the options)"
 
 
 def check_data(
-    file: Annotated[Path, typer.Argument(metavar="IN", help="The private data: csv, Parquet, GeoPackage or GeoJSON.")],
+    file: Annotated[Path, typer.Argument(metavar="IN", help="The private data: a table or geographic file.")],
     kind: Annotated[
         str | None,
         typer.Option(metavar="KIND", help="positions, visits, trajectories or venues [default: by its columns]."),
@@ -272,7 +324,7 @@ def check_data(
     column: Columns = None,
     region: PublicRegion = None,
     venues: Annotated[Path | None, typer.Option(metavar="FILE", help="The public list of venues.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    _json: Json = False,
 ) -> None:
     """Tell the holder of private data what a release would leave out, and why. Never for release.
 
@@ -284,6 +336,17 @@ def check_data(
     from geodp.publish.request import parse_columns
 
     parts = sorted({part for named in PARTS.values() for part in named})
-    report = check_file(file, kind, called=parse_columns(column, parts), region=region, venues=venues)
-    typer.echo(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) if as_json else report.text())
+    from geodp.cli.progress import show_progress
+    from geodp.tables.progress import watch_progress
+
+    with show_progress(quiet="--quiet" in flags) as tell, watch_progress(tell):
+        report = check_file(file, kind, called=parse_columns(column, parts), region=region, venues=venues)
+    print_json(report.as_dict())
+    if JSON not in flags:
+        typer.echo(report.text())
+    suggest(
+        _say_publish(report.kind, file)
+        if report.sound
+        else "mend the file, or accept that such rows are left out without a word"
+    )
     raise typer.Exit(0 if report.sound else 2)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from geodp.cli.console import (
+    Json,
     Plugins,
     RunArgument,
     ScenarioFile,
@@ -15,13 +16,16 @@ from geodp.cli.console import (
     TrustPlugins,
     flags,
     overrides,
+    print_json,
     say,
+    suggest,
     warn,
     warn_left_out,
 )
 
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
+    from geodp.runs.result import RunResult
 
 
 def run(
@@ -30,21 +34,49 @@ def run(
     out: Annotated[Path | None, typer.Option(help="The run folder [default: runs/NAME-sSEED].")] = None,
     settings: Settings = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing run folder.")] = False,
+    _json: Json = False,
     _plugins: Plugins = None,
 ) -> None:
     """Run a scenario into a run folder."""
-    from geodp.cli.progress import show_progress
+    from geodp.cli.progress import RUN_PHASES, show_progress
+    from geodp.scenario.schema import load_scenario
     from geodp.tables.notices import gather_notices
 
     # What is noticed on the way is in the run's own notices, too: checks read the files before the run does.
-    with show_progress(quiet="--quiet" in flags) as progress, gather_notices():
-        from geodp.runs.run import run as run_scenario
+    with gather_notices():
+        scenario = load_scenario(file, overrides(settings), trust_plugins=True)
+        with show_progress(RUN_PHASES, tuple(scenario.compare) or ("",), quiet="--quiet" in flags) as progress:
+            from geodp.runs.run import run as run_scenario
 
-        result = run_scenario(file, out, seed=seed, overrides=overrides(settings), force=force, progress=progress)
+            result = run_scenario(scenario, out, seed=seed, force=force, progress=progress)
     for text in result.notices:
         warn(text)
+    print_json(_run_values(result))
     say(_headline(result.metrics))
     say(f"summary: {result.path / 'summary.md'}", f"map:     {result.path / 'map.html'}")
+    arms = list(result.arms)
+    suggest(
+        f"open {result.path / 'map.html'} in a browser, and read {result.path / 'summary.md'}",
+        f"geodp audit --run {result.path}   tries to refute what it promises"
+        if not arms
+        else f"geodp map {result.path / 'arms' / arms[0]}   draws one arm alone",
+    )
+
+
+def _run_values(result: RunResult) -> dict[str, Any]:
+    """Return what a run left, as plain values."""
+    scenario = result.folder.scenario
+    arms = {"arms": {name: arm.metrics for name, arm in result.arms.items()}} if result.arms else {}
+    files = {name: result.path / file for name, file in (("summary", "summary.md"), ("map", "map.html"))}
+    return {
+        "run": result.path,
+        "scenario": scenario.name,
+        "seed": scenario.seed,
+        "metrics": result.metrics,
+        **arms,
+        "notices": result.notices,
+        **files,
+    }
 
 
 def _headline(metrics: dict[str, float | None]) -> str:
@@ -64,33 +96,69 @@ def map_(
         bool,
         typer.Option("--public", help="Embed released layers only (their noise is simulated: not for publication)."),
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="The page [default: RUN/map.html or RUN/map-public.html].")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The page, or a picture of it (.png) [default: RUN/map.html or RUN/map-public.html]."),
+    ] = None,
+    basemap: Annotated[
+        str | None,
+        typer.Option(
+            metavar="osm|none|streets|FILE",
+            help="What lies beneath: online tiles (asked for only when chosen), nothing, generated streets, or a file "
+            "of areas and lines [default: the scenario's].",
+        ),
+    ] = None,
+    places: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A gazetteer whose names are shown (lon, lat, name).")
+    ] = None,
     trust_plugins: TrustPlugins = False,
+    _json: Json = False,
     _plugins: Plugins = None,
 ) -> None:
-    """Draw the map of a run as one page that opens with no network."""
+    """Draw the map of a run as one page that opens with no network, or as a picture."""
     from geodp.display.caption import PUBLIC, TRUTH
     from geodp.display.map import require_page, write_map
 
-    path = require_page(out or run / ("map-public.html" if public else "map.html"))
+    path = require_page(out or run / ("map-public.html" if public else "map.html"), pictures=True)
     opened = _open_run(run, trust_plugins=trust_plugins)
-    say(f"wrote {write_map(opened, path, public=public)}\n{PUBLIC if public else TRUTH}")
+    from geodp.cli.progress import show_progress
+
+    with show_progress(quiet="--quiet" in flags) as progress:
+        progress("drawing", 0.0)
+        written = write_map(opened, path, public=public, basemap=basemap, places=places)
+    print_json({"map": written, "public": public})
+    say(f"wrote {written}\n{PUBLIC if public else TRUTH}")
+    suggest(
+        f"open {written} in a browser" if written.suffix != ".png" else f"geodp map {run}   writes the page to explore"
+    )
 
 
-def metrics(run: RunArgument, trust_plugins: TrustPlugins = False, _plugins: Plugins = None) -> None:
-    """Compute the metrics of a run again and print them."""
+def metrics(
+    run: RunArgument, trust_plugins: TrustPlugins = False, as_json: Json = False, _plugins: Plugins = None
+) -> None:
+    """Compute the metrics of a run again and print them (as JSON, with --json or without)."""
     import json
 
+    from geodp.cli.progress import show_progress
     from geodp.runs.measure import write_metrics
 
-    values = write_metrics(_open_run(run, trust_plugins=trust_plugins))
-    say(json.dumps(values, indent=2))
+    opened = _open_run(run, trust_plugins=trust_plugins)
+    with show_progress(quiet="--quiet" in flags) as progress:
+        values = write_metrics(opened, progress=progress)
+    if as_json:
+        print_json(values)
+    else:
+        say(json.dumps(values, indent=2))
+    suggest(
+        f"geodp compare {run} OTHER   puts it beside another run; geodp list metric   says what they mean", err=True
+    )
 
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN…", help="Two or more run folders.")],
-    out: Annotated[Path | None, typer.Option(help="Write the table as csv, too.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the table too, as csv, or as a page (.html).")] = None,
     trust_plugins: TrustPlugins = False,
+    _json: Json = False,
     _plugins: Plugins = None,
 ) -> None:
     """Compare runs: metrics side by side, with paired differences where they share their tasks."""
@@ -99,11 +167,22 @@ def compare(
 
     opened = {_run_name(path, runs): _open_run(path, trust_plugins=trust_plugins) for path in runs}
     table = compare_runs(opened)
-    if out is not None:
+    page = out is not None and out.suffix.lower() in (".html", ".htm")
+    if out is not None and page:
+        from geodp.runs.comparison_page import build_comparison_page
+
+        write_text(out, build_comparison_page(opened, out.parent))
+    elif out is not None:
         write_text(out, comparison_csv(table))
     names = list(opened)
     parts = [values_table(table, names), differences_table(table, names), comparison_text(table, opened)]
-    typer.echo("\n\n".join(parts))
+    rows = table.to_dict("records")
+    print_json({"runs": {name: opened[name].path for name in names}, "baseline": names[0], "metrics": rows})
+    say("\n\n".join(parts))
+    wrote = "--out page.html writes a page, --out table.csv the table"
+    if out is not None:
+        wrote = f"open {out} in a {'browser' if page else 'spreadsheet'}"
+    suggest(f"{wrote}; 'compare:' in a scenario runs methods on the same luck")
 
 
 def _open_run(path: Path, *, trust_plugins: bool) -> RunFolder:

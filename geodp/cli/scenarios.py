@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
 
-from geodp.cli.console import Plugins, ScenarioFile, Settings, TrustPlugins, overrides, say, warn, warn_left_out
+from geodp.cli.console import (
+    Json,
+    Plugins,
+    ScenarioFile,
+    Settings,
+    TrustPlugins,
+    overrides,
+    print_json,
+    say,
+    suggest,
+    warn,
+    warn_left_out,
+)
 
 
 def new(
@@ -16,32 +29,39 @@ def new(
     from geodp.scenario.template import write_template
 
     path = write_template(name)
-    say(f"wrote {path}\nRun it:  geodp run {path}")
+    say(f"wrote {path}")
+    shown = shlex.quote(str(path))
+    suggest(f"change it, then: geodp check {shown}   and   geodp run {shown}")
 
 
 def check(
-    file: ScenarioFile, settings: Settings = None, trust_plugins: TrustPlugins = False, _plugins: Plugins = None
+    file: ScenarioFile,
+    settings: Settings = None,
+    trust_plugins: TrustPlugins = False,
+    _json: Json = False,
+    _plugins: Plugins = None,
 ) -> None:
     """Check a scenario: all its problems, or its privacy promise, budget, noise and size."""
-    from geodp.scenario.file import find_left_out
-    from geodp.scenario.report import report
+    from geodp.scenario.file import find_left_out, locate_scenario
+    from geodp.scenario.report import describe_scenario, describe_values
     from geodp.scenario.schema import load_scenario
     from geodp.tables.notices import gather_notices
 
     with gather_notices() as noticed:
         scenario = load_scenario(file, overrides(settings), trust_plugins=trust_plugins)
-        text = report(scenario, str(file), trust_plugins=trust_plugins)
+        found = describe_scenario(scenario, trust_plugins=trust_plugins)
     for line in noticed:
         warn(line)
-    say(text)
+    print_json(describe_values(found, scenario, str(file)) | {"notices": noticed})
+    say(found.text(str(file)))
     if not trust_plugins:
-        warn_left_out(file, find_left_out(scenario.plugins, file.parent))
+        warn_left_out(file, find_left_out(scenario.plugins, locate_scenario(file).resolve().parent))
+    suggest(f"geodp run {shlex.quote(str(file))}")
 
 
 def schema(_plugins: Plugins = None) -> None:
     """Print the JSON Schema of scenario files, for editors."""
-    import json
+    from geodp.scenario.editor_schema import schema_text
 
-    from geodp.scenario.schema import Scenario
-
-    typer.echo(json.dumps(Scenario.model_json_schema(), indent=2))
+    typer.echo(schema_text())
+    suggest("geodp schema > geodp.schema.json   saves it; 'geodp new' writes files that name theirs", err=True)

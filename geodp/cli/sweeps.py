@@ -8,18 +8,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from geodp.cli.console import JsonFile, Plugins, Processes, Settings, flags, overrides, say, write_json
-from geodp.cli.progress import duration, show_prices, show_sweep
+from geodp.cli.completion import complete_sweep, complete_target
+from geodp.cli.console import (
+    Json,
+    JsonFile,
+    Plugins,
+    Processes,
+    ScenarioFile,
+    Settings,
+    flags,
+    overrides,
+    print_json,
+    say,
+    suggest,
+    write_json,
+)
+from geodp.cli.progress import duration, show_prices, show_sweep, show_tries
 from geodp.errors import UsageError
 
 if TYPE_CHECKING:
-    from geodp.sweeps.sweep import SweepResult
+    from geodp.sweeps.result import SweepResult
 
+_TRIES = 10  # values that a search looks at, usually
 _NOTICES = 10  # that are printed; runs of other seeds say the same with other numbers
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Sweep file (YAML).")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Sweep file (YAML), or the name of a shipped one.", autocompletion=complete_sweep
+        ),
+    ],
     out: Annotated[Path | None, typer.Option(help="The sweep folder [default: runs/NAME].")] = None,
     workers: Processes = None,
     cluster: Annotated[str | None, typer.Option(metavar="ADDR", help="Dask scheduler, e.g. tcp://host:8786.")] = None,
@@ -27,13 +47,14 @@ def sweep(
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget the results in the folder.")] = False,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first failure.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
+    _json: Json = False,
     _plugins: Plugins = None,
 ) -> None:
     """Run a sweep, or go on with one that was stopped: the same command resumes it."""
     from geodp.sweeps.sweep import sweep as run_sweep
 
     if dry_run:
-        say(_dry_run_text(file, out, workers))
+        _tell_plan(file, out, workers)
         return
     with show_sweep(quiet="--quiet" in flags) as (show, complain):
         result = run_sweep(
@@ -47,18 +68,28 @@ def sweep(
             on_progress=show,
             on_failure=complain,
         )
+    print_json(_sweep_values(result))
     say(describe_result(result))
+    steps = [f"open {result.path / 'report.html'} in a browser"]
+    if result.failures:
+        steps.append(f"read {result.path / 'failures.txt'}, mend what it names, and give the same command: it resumes")
+    suggest(*steps)
     if result.failures:
         raise typer.Exit(1)
 
 
 def advise(
-    file: Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (YAML).")],
+    file: ScenarioFile,
     within: Annotated[
         float | None, typer.Option(metavar="SHARE", help="May ask so many more workers than exact counts, e.g. 0.1.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(metavar="TARGET", help='Instead: a bound on a metric, e.g. "travel_distance_m<=400".')
+        str | None,
+        typer.Option(
+            metavar="TARGET",
+            help='Instead: a bound on a metric, e.g. "travel_distance_m<=400".',
+            autocompletion=complete_target,
+        ),
     ] = None,
     vary: Annotated[
         str | None, typer.Option(metavar="PATH", help="The number to find [default: the mechanism's epsilon].")
@@ -120,9 +151,14 @@ def _advise_on_target(
 
     if vary is not None:
         options = options | {"vary": vary}
-    advice = find(file, target, **options)
+    with show_tries(_TRIES, quiet="--quiet" in flags) as show:
+        advice = find(file, target, **options, on_tried=show)
     say(advice_text(advice))
     write_json(json_file, advice_values(advice))
+    if advice.answer is None:
+        suggest("try a wider range with --low and --high, or a weaker target")
+    else:
+        suggest(f"geodp run {file} --set {advice.path}={advice.answer.value:.4g}")
     return advice.answer is not None
 
 
@@ -139,10 +175,14 @@ def _advise_within(
         advice = advise_within(file, within, vary, out=out, on_progress=show, **options)
     say(price_text(advice), f"plot: {out / 'figures' / 'price_by_epsilon.png'}")
     write_json(json_file, price_values(advice))
+    if advice.answer is None:
+        suggest("allow more with --within, or try a wider range with --low and --high")
+    else:
+        suggest(f"look at the plot, then: geodp run {file} --set {advice.path}={advice.answer.value:.4g}")
     return advice.answer is not None
 
 
-def _dry_run_text(file: Path, out: Path | None, workers: int | None) -> str:
+def _tell_plan(file: Path, out: Path | None, workers: int | None) -> None:
     """Say cells, runs and expected time."""
     from geodp.sweeps.sweep import plan_sweep
     from geodp.sweeps.sweep_file import load_sweep
@@ -150,12 +190,45 @@ def _dry_run_text(file: Path, out: Path | None, workers: int | None) -> str:
     target = out or Path("runs") / load_sweep(file).sweep.name
     plan = plan_sweep(file, target)
     left = plan.runs - plan.finished
-    text = f"{plan.cells} cells, {plan.runs} runs, {plan.finished} of them finished in {target}"
-    if plan.problem:
-        return f"{text}\nexpected time: unknown, for the first run fails: {plan.problem}"
     lanes = min(workers or os.cpu_count() or 1, max(left, 1))
-    basis = f", by a trial of the first run ({duration(plan.seconds_per_run)})" if plan.tried else ""
-    return f"{text}\nexpected time: {duration(plan.seconds_per_run * left / lanes)} on {lanes} processes{basis}"
+    seconds = None if plan.problem else plan.seconds_per_run * left / lanes
+    text = f"{plan.cells} cells, {plan.runs} runs, {plan.finished} of them finished in {target}"
+    if seconds is None:
+        text += f"\nexpected time: unknown, for the first run fails: {plan.problem}"
+    else:
+        basis = f", by a trial of the first run ({duration(plan.seconds_per_run)})" if plan.tried else ""
+        text += f"\nexpected time: {duration(seconds)} on {lanes} processes{basis}"
+    print_json(
+        {
+            "sweep": target,
+            "cells": plan.cells,
+            "runs": plan.runs,
+            "finished": plan.finished,
+            "processes": lanes,
+            "seconds": seconds,
+            "problem": plan.problem or None,
+        }
+    )
+    say(text)
+    where = "" if out is None else f" --out {out}"
+    suggest("mend that first" if plan.problem else f"geodp sweep {file}{where}")
+
+
+def _sweep_values(result: SweepResult) -> dict[str, Any]:
+    """Return what a sweep came to, as plain values."""
+    runs = result.runs
+    ok = runs["status"] == "ok"
+    return {
+        "sweep": result.path,
+        "runs": len(runs),
+        "failed": int((~ok).sum()),
+        "failures": result.failures.strip() or None,
+        "cells": int(runs["cell"].nunique()),
+        "summary": result.summary.to_dict("records"),
+        "notices": result.folder.notices(),
+        "report": result.path / "report.html",
+        "tables": [result.path / "runs.parquet", result.path / "summary.csv"],
+    }
 
 
 def describe_result(result: SweepResult) -> str:

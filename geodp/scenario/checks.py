@@ -6,21 +6,22 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from geodp.errors import GeodpError
+from geodp.errors import GeodpError, UsageError
 from geodp.geometry import region_problems
 from geodp.model import did_you_mean
 from geodp.public.guarantee import Unit
 from geodp.registry import Slot, plugins
 from geodp.scenario.costs import (
     costliest,
+    count_shares,
     in_force,
-    list_paid_times,
     list_publication_charges,
     list_scheduled_charges,
     publication_cost,
 )
 from geodp.scenario.estimate import estimate_run, look_at_files, machine_bytes
 from geodp.scenario.schema import Scenario
+from geodp.scenario.sections import BASEMAPS
 from geodp.storage.files import is_regular, same_content, why_not_regular
 from geodp.world.bounds import MOST_BATCHES, MOST_CELLS, MOST_RELEASES, MOST_STREETS, MOST_TASKS, MOST_VISITS
 
@@ -46,7 +47,8 @@ def cross_check(scenario: Scenario) -> list[Finding]:
 
 
 def _files(scenario: Scenario) -> Iterator[Finding]:
-    named = [("map.basemap", Path(scenario.map.basemap))] if scenario.map.basemap not in ("none", "osm") else []
+    drawn = {"map.basemap": scenario.map.basemap, "map.places": scenario.map.places}
+    named = [(key, Path(name)) for key, name in drawn.items() if name is not None and name not in BASEMAPS]
     for path, part in scenario.file_plugins():
         fields = {Path(str(getattr(part, field))): f"{path}.{field}" for field in part.file_fields}
         named += [(fields.get(file, path), file) for file in part.files()]
@@ -301,19 +303,32 @@ def _budget(scenario: Scenario) -> Iterator[Finding]:
         )
         yield touched, "curator.budget.epsilon", text
     elif math.isfinite(cost) and limit < cost:
-        text = f"{limit:g} is less than one release costs ({cost:g}): nothing could ever be published"
+        series = mechanism.series_guarantee(scenario.release_count()) is not None
+        each = "one release" if mechanism.window_releases() is None else "a window"
+        what = "the series of releases" if series else each
+        text = f"{limit:g} is less than {what} costs ({cost:g}): nothing could ever be published"
         yield ("curator.budget", "curator.mechanism"), "curator.budget.epsilon", text
     charges = list_scheduled_charges(scenario, mechanism)
     together = costliest(budget, charges + list_publication_charges(scenario), scenario.start_s) or 0.0
     if budget.when_spent == "fail" and published <= limit and together > limit * (1 + 1e-9):
-        releases = budget.busiest(list_paid_times(scenario, mechanism), scenario.start_s)
+        releases = count_shares(scenario, mechanism)
         more = f" and the publications at the end {published:g}" if published else ""
         text = (
-            f"the schedule's {releases} releases {budget.lasts()} cost {releases * cost:g}{more} and the budget is "
-            f"{limit:g}: with "
+            f"the schedule's releases {budget.lasts()} cost {releases} × {cost:g} = {releases * cost:g}{more} and the "
+            f"budget is {limit:g}: with "
             "when_spent: fail the run could not finish. Raise it, release less often, or use reuse_last or stop"
         )
         yield touched, "curator.budget.epsilon", text
+
+
+def _series(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse what a series of so many releases cannot have: a longer window, more samples or stays than releases."""
+    if scenario.curator is None or not scenario.release_count():
+        return
+    try:
+        scenario.curator.mechanism.begin_series(scenario.release_count())
+    except UsageError as error:
+        yield ("curator.mechanism", "curator.release_every_s", "duration_s"), "curator.mechanism", str(error)
 
 
 def _describe_publication_costs(scenario: Scenario) -> str:
@@ -364,7 +379,7 @@ def _categories(scenario: Scenario) -> Iterator[Finding]:
         )
         yield ("device.history_report", "workers.visit_source"), "device.history_report", text
     listed = ", ".join(known[:_MOST_LISTED]) + (", …" if len(known) > _MOST_LISTED else "")
-    for number, name in enumerate(sorted(mechanism.named_categories() - set(known) if known else ())):
+    for number, name in enumerate(sorted(mechanism.list_categories() - set(known) if known else ())):
         near = did_you_mean(name, known) if number < _MOST_LISTED else ""
         text = f"no category called '{name}'.{near} Known: {listed}."
         yield ("device.history_report", "workers.visit_source"), "device.history_report", text
@@ -396,5 +411,5 @@ _CHECKS = (
         _reward,
         _public_count,
     ),
-    *(_publications, _cells_fit, _budget, _phone_budgets, _categories, _times),
+    *(_publications, _cells_fit, _series, _budget, _phone_budgets, _categories, _times),
 )

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from geodp.curator.publications import Publication
+from geodp.curator.series import looks_at_people
 from geodp.privacy.ledger import Account, chargeable
 from geodp.privacy.spending import Period, limit_units, touches, units
 from geodp.public.guarantee import Guarantee, Neighbours, Unit, plus
@@ -45,19 +46,40 @@ def whole_run(scenario: Scenario) -> Period:
 def list_scheduled_charges(scenario: Scenario, mechanism: Mechanism) -> Charges:
     """Return what the curator's releases charge ([] when nothing is promised, so nothing is charged)."""
     epsilon = mechanism.guarantee().epsilon
-    moments = list_paid_times(scenario, mechanism) if math.isfinite(epsilon) else []
-    return [((time_s, time_s), epsilon) for time_s in moments]
+    periods = list_paid_periods(scenario, mechanism) if math.isfinite(epsilon) else []
+    return [(period, epsilon) for period in periods]
 
 
-def list_paid_times(scenario: Scenario, mechanism: Mechanism) -> list[float]:
-    """Return when releases look at people; those that are worked out from earlier ones cost nothing."""
-    return [time_s for number, time_s in enumerate(scenario.release_times()) if mechanism.measures(number)]
+def list_paid_periods(scenario: Scenario, mechanism: Mechanism) -> list[Period]:
+    """Return the periods for which the mechanism's ε is charged, as often as it is.
+
+    Where the promise is about a series, that is the whole run: once, or once for every stay or position that a person
+    may have. Where it is about windows of releases, each window counts once, at its beginning: ε is not exceeded in
+    any. Otherwise a release is charged when it looks at people; those worked out from earlier ones cost nothing.
+    """
+    times_s = scenario.release_times()
+    promise = mechanism.series_guarantee(len(times_s)) if times_s else None
+    if promise is not None:
+        return [whole_run(scenario)] * (1 if promise.unit is Unit.USER else len(times_s))
+    window = mechanism.window_releases()
+    if window is not None:
+        return [(time_s, time_s) for time_s in times_s[::window]]
+    return [(time_s, time_s) for number, time_s in enumerate(times_s) if looks_at_people(mechanism, number, ())]
+
+
+def count_shares(scenario: Scenario, mechanism: Mechanism) -> int:
+    """Return how often the mechanism's ε is charged in the run, day or window of the budget that is charged most."""
+    if scenario.curator is None:
+        return 0
+    ones = [(period, 1.0) for period in list_paid_periods(scenario, mechanism)]
+    return round(costliest(scenario.curator.budget, ones, scenario.start_s) or 0.0)
 
 
 def in_force(scenario: Scenario) -> Mechanism | None:
     """Return the curator's mechanism with the ε that each of its releases has, after `budget.split`.
 
-    An even split gives every release that looks at people the same share of what publications leave of the budget.
+    An even split gives every release that looks at people the same share of what publications leave of the budget; a
+    mechanism that promises ε for a window or for the whole series gets what that may cost.
     """
     curator = scenario.curator
     if curator is None:
@@ -67,7 +89,7 @@ def in_force(scenario: Scenario) -> Mechanism | None:
         return mechanism
     published = [epsilon for _, epsilon in list_publication_charges(scenario)]
     left = budget.epsilon - plus(0.0, *published)
-    releases = budget.busiest(list_paid_times(scenario, mechanism), scenario.start_s)
+    releases = count_shares(scenario, mechanism)
     if left <= 0 or releases == 0:
         return mechanism
     share = left / releases

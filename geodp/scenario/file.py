@@ -8,7 +8,7 @@ import copy
 import operator
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,12 @@ from pydantic import ValidationError
 
 from geodp.errors import DataError, OldName, ScenarioError, UsageError
 from geodp.model import Model, problems_of
-from geodp.registry import FilePlugin, Plugin, given_files, load_file, require_file
+from geodp.registry import FilePlugin, Plugin, list_given_files, load_file, require_file
 from geodp.scenario.checks import cross_check
+from geodp.scenario.extends import explain_base_problem, find_extended, merge_extended
 from geodp.scenario.schema import WORLD_PATHS, Scenario
-from geodp.scenario.sections import Box
+from geodp.scenario.sections import BASEMAPS, Box
+from geodp.scenario.shipped import locate_file
 from geodp.scenario.stand_ins import StandIns, not_loaded
 from geodp.scenario.yaml_text import MOST_BYTES, MOST_DEPTH, YamlProblem, parse_yaml
 from geodp.storage.files import is_regular, why_not_regular
@@ -42,15 +44,42 @@ _LOOKED_AT = 100
 def read_scenario(
     path: Path, overrides: dict[str, Any], *, trust_plugins: bool = False, stand_ins: bool = False
 ) -> Scenario:
-    """Read and check a scenario file (see `build_scenario`)."""
-    with contextlib.suppress(ValueError):  # a name with a NUL in it
-        put_back(path.parent)  # it may be that of a run which a killed process was about to replace
-    raw = read_yaml(path)
-    refuse_other_kind(raw, path, "scenario")
-    for dotted, value in overrides.items():
-        set_path(raw, dotted, value)
+    """Read and check a scenario file (see `build_scenario`), or the shipped one of that name."""
+    path = locate_scenario(path)
+    raw = read_raw_scenario(path, overrides)
     folder = path.resolve().parent
     return build_scenario(raw, source=str(path), folder=folder, trust_plugins=trust_plugins, stand_ins=stand_ins)
+
+
+def locate_scenario(path: Path) -> Path:
+    """Return the scenario file, or the shipped one of that name where there is no such file."""
+    with contextlib.suppress(ValueError):  # a name with a NUL in it
+        put_back(path.parent)  # it may be that of a run which a killed process was about to replace
+    return locate_file(path)
+
+
+def read_raw_scenario(path: Path, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Read the plain values of a scenario file, with those of the file that it starts from, and change them."""
+    raw = read_yaml(path)
+    base_path = find_extended(raw, path)
+    if base_path is None:
+        refuse_other_kind(raw, path, "scenario")
+    else:
+        try:
+            base = read_yaml(base_path)
+            refuse_other_kind(base, base_path, "scenario")
+        except (ScenarioError, DataError) as error:
+            raise explain_base_problem(error, path) from None
+        changes = raw.get("set", {})
+        raw = merge_extended(raw, base, base_path, path)
+        for dotted, value in changes.items():
+            try:
+                set_path(raw, str(dotted), value)
+            except UsageError as error:
+                raise ScenarioError(str(path), [(f"set.{dotted}", str(error).partition(": ")[2])]) from None
+    for dotted, value in (overrides or {}).items():
+        set_path(raw, dotted, value)
+    return raw
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -67,7 +96,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 _KINDS = {
     "figure": ({"figure"}, "a figure file", "geodp figures {}"),
     "sweep": ({"base", "grids"}, "a sweep", "geodp sweep {}"),
-    "scenario": ({"region", "workers", "tasks", "curator", "server"}, "a scenario", "geodp run {}"),
+    "scenario": ({"extends", "region", "workers", "tasks", "curator", "server"}, "a scenario", "geodp run {}"),
 }
 """Keys that only one kind of file has, what it is, and which command takes it."""
 
@@ -216,7 +245,7 @@ def build_scenario(
     raw = copy.deepcopy(raw)
     _rename_old_keys(raw, hint=not stand_ins)
     if trust_plugins and not stand_ins and isinstance(raw.setdefault("plugins", []), list):
-        raw["plugins"] += [file for file in given_files() if file not in raw["plugins"]]
+        raw["plugins"] += [file for file in list_given_files() if file not in raw["plugins"]]
     absent = () if trust_plugins else find_left_out(_plugin_names(raw), folder)
     problems = [] if absent and stand_ins else _plugin_problems(raw, folder, load=trust_plugins)
     unknown = StandIns(absent) if absent and stand_ins else None
@@ -236,7 +265,7 @@ def _arms_are_few(raw: dict[str, Any]) -> bool:
 
 def find_left_out(names: Sequence[str], folder: Path) -> tuple[str, ...]:
     """Return the plug-in files, of those that a scenario names, that the user did not name as well."""
-    return tuple(name for name in names if os.path.normpath(folder / name) not in given_files())
+    return tuple(name for name in names if os.path.normpath(folder / name) not in list_given_files())
 
 
 def _plugin_names(raw: dict[str, Any]) -> tuple[str, ...]:
@@ -365,9 +394,10 @@ def _with_absolute_paths(scenario: Scenario, folder: Path) -> Scenario:
     updates: dict[str, Any] = {"plugins": tuple(str((folder / name).resolve()) for name in scenario.plugins)}
     if scenario.region.file is not None:
         updates["region"] = Box(file=str((folder / scenario.region.file).resolve()))
-    if scenario.map.basemap not in ("none", "osm"):
-        path = str((folder / scenario.map.basemap).resolve())
-        updates["map"] = scenario.map.model_copy(update={"basemap": path})
+    named = {"basemap": scenario.map.basemap, "places": scenario.map.places}
+    files = {key: str((folder / name).resolve()) for key, name in named.items() if name not in (None, *BASEMAPS)}
+    if files:
+        updates["map"] = scenario.map.model_copy(update=files)
     found: Scenario = _anchor_paths(scenario, folder)
     return found.model_copy(update=updates)
 
@@ -375,7 +405,7 @@ def _with_absolute_paths(scenario: Scenario, folder: Path) -> Scenario:
 def _anchor_paths(value: Any, folder: Path) -> Any:
     """Return a section, or a list of plug-ins, whose plug-ins find their files from the given folder."""
     if isinstance(value, FilePlugin):
-        return value.anchored(folder) if value.files() else value
+        return value.anchor(folder) if value.files() else value
     if isinstance(value, tuple):
         parts = tuple(_anchor_paths(part, folder) for part in value)
         return value if all(map(operator.is_, parts, value)) else parts

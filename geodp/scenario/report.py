@@ -4,41 +4,91 @@ from __future__ import annotations
 
 import contextlib
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from geodp.errors import BudgetSpent
 from geodp.privacy.ledger import Account, Allowance, Ledger
+from geodp.privacy.spending import Period
 from geodp.public.guarantee import Guarantee, Unit, both_relations, plus, times
 from geodp.scenario.checks import unwritten_curator
-from geodp.scenario.costs import Charges, list_paid_times, list_publication_charges, publication_cost
+from geodp.scenario.costs import (
+    Charges,
+    costliest,
+    list_paid_periods,
+    list_publication_charges,
+    list_scheduled_charges,
+    publication_cost,
+)
 from geodp.scenario.estimate import RunEstimate, estimate_run, look_at_files
 from geodp.scenario.file import arms
 from geodp.scenario.schema import Scenario
 
 _CALIBRATIONS = 4
 """Runs that a price at equal success takes, usually."""
+_WINDOW_S = 7200.0
+"""The window of which `check` speaks where nobody names one."""
+
+
+@dataclass(frozen=True)
+class ScenarioReport:
+    """What can be said of a valid scenario before it is run."""
+
+    remark: str
+    """What its writer should know about the curator ('' where there is nothing)."""
+    facts: dict[str, list[tuple[str, str]]]
+    """Label and sentence of each fact, by arm ('' where nothing is compared)."""
+    needs: list[tuple[str, str]]
+    """What its data files are like, and what a run takes: all arms together."""
+    estimate: RunEstimate
+
+    def text(self, source: str) -> str:
+        """Say it on the screen."""
+        lines = [f"{source}: ok", *([f"  curator  {self.remark}"] if self.remark else [])]
+        for name, facts in self.facts.items():
+            lines += [f"\narm {name}"] if name else []
+            lines += [f"  {label:<9} {text}" for label, text in facts]
+        lines += [""] if "" not in self.facts else []
+        return "\n".join([*lines, *(f"  {label:<9} {text}" for label, text in self.needs)])
 
 
 def report(scenario: Scenario, source: str, *, trust_plugins: bool = False) -> str:
+    """Say what a valid scenario is, before it is run; `trust_plugins` as it was read."""
+    return describe_scenario(scenario, trust_plugins=trust_plugins).text(source)
+
+
+def describe_scenario(scenario: Scenario, *, trust_plugins: bool = False) -> ScenarioReport:
     """Describe a valid scenario before it is run; `trust_plugins` as it was read."""
-    lines = [f"{source}: ok"]
-    lines += [f"  curator  {text}"] if (text := unwritten_curator(scenario)) else []
-    resolved = {name: arm.resolved() for name, arm in arms(scenario, trust_plugins=trust_plugins).items()}
-    for name, arm in resolved.items():
-        lines += [f"\narm {name}"] if name else []
-        lines += [f"  {label:<9} {text}" for label, text in _facts(arm)]
-    lines += [""] if scenario.compare else []
-    lines += [f"  {label:<9} {text}" for label, text in _needs(scenario, list(resolved.values()))]
-    return "\n".join(lines)
-
-
-def _needs(scenario: Scenario, resolved: list[Scenario]) -> list[tuple[str, str]]:
-    """Say what the data files are like, and what a run takes: all arms together."""
+    resolved = {name: arm.resolve() for name, arm in arms(scenario, trust_plugins=trust_plugins).items()}
     files, _ = look_at_files(scenario)
-    each = [estimate_run(arm, files) for arm in resolved]
+    each = [estimate_run(arm, files) for arm in resolved.values()]
     runs = 1 if scenario.compare_at_success is None else 1 + _CALIBRATIONS
-    needed = RunEstimate(runs * sum(one.seconds for one in each), max(one.bytes for one in each))
-    return [*(("data", file.sentence()) for file in files), ("needs", needed.sentence())]
+    estimate = RunEstimate(runs * sum(one.seconds for one in each), max(one.bytes for one in each))
+    needs = [*(("data", file.sentence()) for file in files), ("needs", estimate.sentence())]
+    facts = {name: _facts(arm) for name, arm in resolved.items()}
+    return ScenarioReport(unwritten_curator(scenario) or "", facts, needs, estimate)
+
+
+def describe_values(found: ScenarioReport, scenario: Scenario, source: str) -> dict[str, Any]:
+    """Return a report as plain values: sentences by arm and label, and the numbers behind them."""
+    sentences = {name: [{"fact": label, "text": text} for label, text in facts] for name, facts in found.facts.items()}
+    resolved = scenario.resolve()
+    spent = None if resolved.curator is None else resolved.curator.budget.epsilon
+    return {
+        "ok": True,
+        "file": source,
+        "name": scenario.name,
+        "problems": [],
+        "facts": sentences.get("", []),
+        "arms": {name: facts for name, facts in sentences.items() if name},
+        "data": [text for label, text in found.needs if label == "data"],
+        "releases": scenario.release_count(),
+        "budget_epsilon": spent,
+        "expected_workers": scenario.expected_workers(),
+        "expected_tasks": scenario.expected_tasks(),
+        "seconds": found.estimate.seconds,
+        "bytes": found.estimate.bytes,
+    }
 
 
 def _facts(scenario: Scenario) -> list[tuple[str, str]]:
@@ -47,8 +97,9 @@ def _facts(scenario: Scenario) -> list[tuple[str, str]]:
         *_histories(scenario),
         *_describe_publications(scenario),
         *_budget(scenario),
+        *_presence(scenario),
         *_noise(scenario),
-        *_asking(scenario),
+        *_describe_asking(scenario),
         ("size", _size(scenario)),
     ]
 
@@ -92,8 +143,12 @@ def _promise(scenario: Scenario) -> str:
             " ".join(parts)
             or "No location is published: there is nothing to promise, and answering is all that workers disclose."
         )
-    guarantee = scenario.curator.mechanism.guarantee(scenario.curator.neighbours, scenario.curator.counts)
-    return " ".join([*parts, "Each release: " + guarantee.sentence()])
+    mechanism = scenario.curator.mechanism
+    guarantee = mechanism.guarantee(scenario.curator.neighbours, scenario.curator.counts)
+    releases = scenario.release_count()
+    series = mechanism.window_releases() is not None or mechanism.series_guarantee(releases) is not None
+    what = f"All {releases:,} releases: " if series else "Each release: "
+    return " ".join([*parts, what + guarantee.sentence()])
 
 
 def _budget(scenario: Scenario) -> list[tuple[str, str]]:
@@ -102,10 +157,13 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
     if curator is None:
         return lines
     guarantee = curator.mechanism.guarantee(curator.neighbours, curator.counts)
-    paid, published = list_paid_times(scenario, curator.mechanism), list_publication_charges(scenario)
+    mechanism, published = curator.mechanism, list_publication_charges(scenario)
+    paid = list_paid_periods(scenario, mechanism)
     scheduled = len(paid)
     if guarantee.unit is Unit.NOTHING:
         return [*lines, ("budget", f"{scheduled} releases, none of them private: no budget applies")]
+    if mechanism.window_releases() is not None or mechanism.series_guarantee(scenario.release_count()) is not None:
+        return [*lines, ("budget", _describe_series_budget(scenario, guarantee))]
     budget = curator.budget.epsilon or math.inf
     affordable = _count_accepted(curator.budget.allowance(scenario.start_s), guarantee, paid, published)
     total = plus(times(guarantee.epsilon, affordable) if affordable else 0.0, *(epsilon for _, epsilon in published))
@@ -125,14 +183,67 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
     return [*lines, ("budget", text)]
 
 
-def _count_accepted(allowance: Allowance, guarantee: Guarantee, times_s: list[float], published: Charges) -> int:
+def _describe_series_budget(scenario: Scenario, guarantee: Guarantee) -> str:
+    """Say what a series costs whose promise is about all of it, or about windows of it."""
+    curator, releases = scenario.curator, scenario.release_count()
+    assert curator is not None  # noqa: S101 - for the type checker
+    published, mechanism = list_publication_charges(scenario), curator.mechanism
+    charges = list_scheduled_charges(scenario, mechanism)
+    whole = plus(*(epsilon for _, epsilon in charges + published))
+    total = both_relations(whole, guarantee.neighbours)
+    more = "".join(f" + ε {epsilon:g} published" for _, epsilon in published)
+    window = mechanism.window_releases()
+    if window is not None:
+        text = (
+            f"tests and counts of any {window} releases cost ε {guarantee.epsilon:g} at most{more}, charged as they "
+            f"are made; at most ε {total} per person over the run of {releases}"
+        )
+    elif guarantee.unit is Unit.USER:
+        text = (
+            f"the series of {releases} releases{more} costs ε {total} per person over the run, charged before the first"
+        )
+    else:
+        text = (
+            f"up to {releases} stays × ε {guarantee.epsilon:g}{more} = ε {total} per person over the run, charged "
+            "before the first release (a cap on stays bounds it)"
+        )
+    limit = curator.budget.epsilon or math.inf
+    text += f", of a budget of ε {limit:g}"
+    text += "" if curator.budget.lasts() == "over the run" else f" {curator.budget.lasts()}"
+    most = costliest(curator.budget, charges + published, scenario.start_s) or 0.0
+    if most > limit * (1 + 1e-9):
+        text += f"; the budget may not last, afterwards: {curator.budget.when_spent}"
+    return text
+
+
+def _presence(scenario: Scenario) -> list[tuple[str, str]]:
+    """Say what someone gets who is there in every release and may move: at one instant, in any window, over the run."""
+    curator, releases = scenario.curator, scenario.release_count()
+    if curator is None or releases < 2 or curator.mechanism.guarantee().unit is Unit.NOTHING:
+        return []
+    mechanism, every_s = curator.mechanism, curator.release_every_s
+    window_s = curator.budget.window_s or _WINDOW_S
+    window = mechanism.window_releases() or min(max(1, math.ceil(window_s / every_s)), releases)
+    once, some, whole = (mechanism.presence_epsilon(span, releases) for span in (1, window, releases))
+    text = (
+        f"someone who is there all the time, and may move, gets ε {once:.4g} at one instant, ε {some:.4g} in any "
+        f"{window} releases ({window * every_s / 3600:.3g} h), ε {whole:.4g} over the whole run"
+    )
+    promise = mechanism.series_guarantee(releases)
+    if promise is not None and promise.unit is Unit.EVENT:
+        still = mechanism.presence_epsilon(releases, releases, stays=1)
+        text += f"; who stays in one cell, ε {still:.4g} over the whole run"
+    return [("presence", text)]
+
+
+def _count_accepted(allowance: Allowance, guarantee: Guarantee, periods: list[Period], published: Charges) -> int:
     """Return how many of the scheduled releases the ledger will accept, with what is published booked before."""
     ledger, accepted = Ledger(budgets={Account.CENTRAL: allowance}), 0
     for period, epsilon in published:
         ledger.charge(replace(guarantee, epsilon=epsilon), time_s=period[1], mechanism="", period=period)
-    for time_s in times_s:
+    for begin_s, _ in periods:
         with contextlib.suppress(BudgetSpent):
-            ledger.charge(guarantee, time_s=time_s, mechanism="")
+            ledger.charge(guarantee, time_s=begin_s, mechanism="")
             accepted += 1
     return accepted
 
@@ -155,7 +266,7 @@ def _device_budget(scenario: Scenario) -> list[tuple[str, str]]:
     return [("budget", text), *([("together", together)] if together else [])]
 
 
-def _asking(scenario: Scenario) -> list[tuple[str, str]]:
+def _describe_asking(scenario: Scenario) -> list[tuple[str, str]]:
     """Say what asking the nearest people first gives away."""
     if getattr(scenario.server.assignment, "recipients", "random") != "nearest":
         return []
@@ -173,10 +284,13 @@ def _noise(scenario: Scenario) -> list[tuple[str, str]]:
     curator = scenario.curator
     if curator is None:
         return _report_noise(scenario)
-    noise = curator.mechanism.expected_noise(curator.neighbours)
+    noise = curator.mechanism.series_noise(scenario.release_count(), curator.neighbours)
     if noise is None:
         return [("noise", f"not stated by {curator.mechanism.kind}")]
     cell_m = getattr(curator.mechanism, "cell_m", None)
+    if curator.mechanism.window_releases() is not None:
+        text = f"±{noise:.3g} workers per count that is published once a window; more where counts change more often"
+        return [("noise", text)]
     if cell_m is None:  # counts that agree with others have less noise than those they are made from
         return [("noise", f"±{noise:.3g} workers per released count on average, or less")]
     area = scenario.area

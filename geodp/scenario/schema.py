@@ -6,15 +6,16 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
 
 from geodp.attacks import Attack
 from geodp.curator.publications import Publication
 from geodp.device.memory import state_memoised
+from geodp.errors import OldMethod
 from geodp.geometry import Region
-from geodp.model import Model, bounded
+from geodp.model import Model, bound_field
 from geodp.public.guarantee import Guarantee, Neighbours, plus
 from geodp.registry import FilePlugin, PublicFacts, Slot
 from geodp.scenario.sections import (
@@ -82,7 +83,7 @@ class Scenario(Model):
     """The public area."""
     start_time: str = "08:00"
     """Time of day at which the run starts."""
-    duration_s: float = bounded("a run spans at most a year", default=3600.0, gt=0, le=LONGEST_RUN_S)
+    duration_s: float = bound_field("a run spans at most a year", default=3600.0, gt=0, le=LONGEST_RUN_S)
     """Length of the run, seconds."""
     plugins: tuple[str, ...] = Field(default=(), max_length=MOST_PLUGINS)
     """Files with plug-ins of your own."""
@@ -203,7 +204,7 @@ class Scenario(Model):
         """Whether something is published about trajectories."""
         return any("trajectories" in item.reads for item in self.publish)
 
-    def resolved(self) -> Scenario:
+    def resolve(self) -> Scenario:
         """Return the scenario with every default that depends on public facts written out."""
         from geodp.scenario.costs import costliest, in_force, list_publication_charges, list_scheduled_charges
 
@@ -257,6 +258,8 @@ class Scenario(Model):
         updates["publish"] = tuple(item.resolve(facts) for item in self.publish)
         return self.model_copy(update=updates)
 
+    resolved: ClassVar[Any] = OldMethod("resolve")
+
     def _resolve_visit_source(self, facts: PublicFacts) -> VisitSource | None:
         histories = self.workers.visit_source
         if histories is None and self.needs_visits:
@@ -277,6 +280,7 @@ class Scenario(Model):
             width_m=region.width_m,
             height_m=region.height_m,
             sensitivity=2.0 if self.curator is not None and self.curator.neighbours is Neighbours.REPLACE else 1.0,
+            releases=max(self.release_count(), 1),
         )
 
     def expected_workers(self) -> float | None:

@@ -12,7 +12,7 @@ from geodp.curator.mechanisms import Mechanism
 from geodp.device import Device
 from geodp.device.history_reports import HistoryDevice
 from geodp.geometry import Region, region_from_file, region_problems
-from geodp.model import Model, bounded
+from geodp.model import Model, bound_field
 from geodp.privacy.ledger import Allowance
 from geodp.public.acceptance import Acceptance
 from geodp.public.guarantee import Neighbours
@@ -24,6 +24,8 @@ from geodp.world.mobility import Mobility
 from geodp.world.sources import Source
 from geodp.world.visit_sources import VisitSource
 
+BASEMAPS = ("none", "streets", "osm")
+"""Basemaps that are no files."""
 DEFAULT_LAYERS = (
     "region",
     "cluster_areas",
@@ -98,7 +100,7 @@ class Workers(Model):
         "tanh_reward", "acceptance"
     )
     """How willing they truly are."""
-    travel_speed_mps: float = bounded(SO_FAST, default=4.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
+    travel_speed_mps: float = bound_field(SO_FAST, default=4.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
     """Speed on the way to a task, metres per second."""
 
 
@@ -118,7 +120,7 @@ class Tasks(Model):
     """When and where tasks arise."""
     reward: Reward = Field(default_factory=Reward)
     """What may be paid."""
-    patience_s: float = bounded(SO_SHORT, default=900.0, ge=LEAST_INTERVAL_S)
+    patience_s: float = bound_field(SO_SHORT, default=900.0, ge=LEAST_INTERVAL_S)
     """A task not accepted after this time is given up, seconds."""
     place_epsilon_per_m: float | None = Field(default=None, gt=0)
     """Requesters blur the place of each task with planar Laplace noise, once, before the server sees it; ε per metre.
@@ -144,7 +146,7 @@ class DeviceSection(Model):
 
     mechanism: Annotated[SerializeAsAny[Device], Slot("device", "none")] = _default("none", "device")
     """Mechanism on the phone."""
-    report_every_s: float = bounded(SO_SHORT, default=600.0, ge=LEAST_INTERVAL_S)
+    report_every_s: float = bound_field(SO_SHORT, default=600.0, ge=LEAST_INTERVAL_S)
     """Without a curator phones report to the server at 0, this, twice this, … before the end, seconds. (With one they
     report to it whenever it releases.)"""
     budget: DeviceBudget = Field(default_factory=DeviceBudget)
@@ -154,7 +156,7 @@ class DeviceSection(Model):
     noise cannot be averaged away, but who returns to a cell gives that away. Default: every report is drawn anew."""
     history_report: Annotated[SerializeAsAny[HistoryDevice] | None, Slot("history_report")] = None
     """What phones tell about the places their owners have been to, by consent; default: nothing."""
-    history_reports: int = bounded("each is a file", default=1, ge=1, le=1000)
+    history_reports: int = bound_field("each is a file", default=1, ge=1, le=1000)
     """How often during the run phones tell about histories, which grow: the last time at its end. Costs add up."""
 
 
@@ -165,7 +167,7 @@ class Budget(Model):
     """Epsilon per person over the run (or day, or window); default: exactly what the release schedule costs."""
     per: Literal["run", "day"] = "run"
     """How long it must last: the whole `run`, or each calendar `day`, after which it is there anew."""
-    window_s: float | None = bounded(SO_SHORT, default=None, ge=LEAST_INTERVAL_S)
+    window_s: float | None = bound_field(SO_SHORT, default=None, ge=LEAST_INTERVAL_S)
     """Instead: at most epsilon in any window of so many seconds (w-event privacy)."""
     split: Literal["given", "even"] = "given"
     """How it is shared out: each release has the mechanism's own ε (`given`), or all releases of a run, day or window
@@ -203,7 +205,7 @@ class CuratorSection(Model):
 
     mechanism: Annotated[SerializeAsAny[Mechanism], Slot("mechanism", "contour")] = _default("contour", "mechanism")
     """What is published about where workers are."""
-    release_every_s: float = bounded(SO_SHORT, default=600.0, ge=LEAST_INTERVAL_S)
+    release_every_s: float = bound_field(SO_SHORT, default=600.0, ge=LEAST_INTERVAL_S)
     """Releases happen at 0, this, twice this, … before the end, seconds."""
     budget: Budget = Field(default_factory=Budget)
     """What may be spent."""
@@ -229,10 +231,10 @@ class ServerSection(Model):
     mode: Literal["server_assigned", "worker_selected"] = "server_assigned"
     """`server_assigned`: offers go to a circle around the task; `worker_selected`: tasks are posted for all, and
     workers take the nearest one they like (circles are not used)."""
-    looks_per_hour: float | None = bounded("nobody looks so often", default=0.25, gt=0, le=3600)
+    looks_per_hour: float | None = bound_field("nobody looks so often", default=0.25, gt=0, le=3600)
     """With `worker_selected`: how often a worker without a task looks at what is posted, mean per hour, at random
     moments. The default, four times in sixteen hours, is our choice: no source states it. null: in every batch."""
-    tasks_per_look: int = bounded("nobody reads on", default=5, ge=1, le=1000)
+    tasks_per_look: int = bound_field("nobody reads on", default=5, ge=1, le=1000)
     """With `worker_selected`: how many of the nearest open tasks that she has not declined she then considers, nearest
     first, until she accepts one. The default is our choice: what a phone shows without scrolling."""
     assignment: Annotated[SerializeAsAny[Assignment], Slot("assignment", "reward_radius")] = _default(
@@ -241,13 +243,13 @@ class ServerSection(Model):
     """How offers are planned."""
     assumed_acceptance: Annotated[SerializeAsAny[Acceptance] | None, Slot("acceptance")] = None
     """The willingness the server believes in; default: the true model."""
-    batch_s: float = bounded(SO_SHORT, default=60.0, ge=LEAST_INTERVAL_S)
+    batch_s: float = bound_field(SO_SHORT, default=60.0, ge=LEAST_INTERVAL_S)
     """Offers are planned every so many seconds, for all tasks that arrived since."""
-    answer_window_s: float = bounded(SO_SHORT, default=30.0, ge=LEAST_INTERVAL_S)
+    answer_window_s: float = bound_field(SO_SHORT, default=30.0, ge=LEAST_INTERVAL_S)
     """Workers answer within this time; then the curator picks one of those who accepted, uniformly."""
-    reoffers: int = bounded("patience ends before", default=0, ge=0, le=1000)
+    reoffers: int = bound_field("patience ends before", default=0, ge=0, le=1000)
     """How often a task nobody accepted is offered again, to a wider circle."""
-    completion_rounding_s: float = bounded(SO_SHORT, default=300.0, ge=LEAST_INTERVAL_S)
+    completion_rounding_s: float = bound_field(SO_SHORT, default=300.0, ge=LEAST_INTERVAL_S)
     """The server learns completion times rounded up to a multiple of this, seconds."""
 
     @model_validator(mode="after")
@@ -270,6 +272,10 @@ class MapSection(Model):
     )
     """Layers, from bottom to top."""
     basemap: str = "none"
-    """`none` (graticule), `osm` (online tiles, asked for only when chosen), or a GeoJSON file drawn beneath."""
-    max_points: int = bounded("a page cannot hold more", default=5000, gt=0, le=1_000_000)
+    """`none` (graticule), `streets` (generated ones), `osm` (online tiles, asked for only when chosen), or a file of
+    areas and lines (GeoJSON, GeoPackage, …)."""
+    places: str | None = None
+    """Gazetteer whose names the map shows: a file of points with a `name` (GeoJSON, GeoPackage, or csv with `lon`,
+    `lat`, `name`); those with a larger `population` come first."""
+    max_points: int = bound_field("a page cannot hold more", default=5000, gt=0, le=1_000_000)
     """Maximum number of things drawn per layer."""

@@ -48,7 +48,7 @@ def _class(kind: str, family: str, files: tuple[str, ...]) -> type[Plugin]:
     A default of the family would be a guess about a class that nobody has seen.
     """
     base = _base(family)
-    refuse = _refusing(f"{family} '{kind}': {not_loaded(files)}")
+    refuse = _make_refusal(f"{family} '{kind}': {not_loaded(files)}")
     methods = [name for name, value in vars(base).items() if callable(value) and not name.startswith(("_", "model_"))]
     choices = [name for name in base.__annotations__ if isinstance(vars(base).get(name), bool)]
     namespace: dict[str, Any] = {name: refuse for name in methods if name != "files"}
@@ -69,7 +69,7 @@ def _base(family: str) -> type[Plugin]:
     return next(cls for cls in found if cls.__dict__.get("family") == family)
 
 
-def _refusing(text: str) -> Callable[..., NoReturn]:
+def _make_refusal(text: str) -> Callable[..., NoReturn]:
     def refuse(*_: Any, **__: Any) -> NoReturn:
         raise PluginNotLoaded(text)
 

@@ -99,7 +99,7 @@ class _Reader:
                 raise YamlProblem(f"the tag '{_short(event.tag)}' is not supported", event.start_mark)
             _require_shallow(depth, event)
             self.anchors[event.anchor] = None
-            value = self._mapping(depth + 1) if mapping else self._list(depth + 1)
+            value = self._parse_mapping(depth + 1) if mapping else self._list(depth + 1)
         self.anchors[event.anchor] = value, self.values - before
         return value
 
@@ -109,7 +109,7 @@ class _Reader:
             value.append(self._value(event, depth))
         return value
 
-    def _mapping(self, depth: int) -> dict[str, Any]:
+    def _parse_mapping(self, depth: int) -> dict[str, Any]:
         value: dict[str, Any] = {}
         merged: list[dict[str, Any]] = []
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):

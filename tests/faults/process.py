@@ -25,7 +25,12 @@ _PATIENCE_S = 180.0
 _MODULES = (
     *("geodp.cli.main", "geodp.runs.run", "geodp.runs.summary", "geodp.runs.compare"),
     *("geodp.display.map", "geodp.display.offline", "geodp.sweeps.sweep", "geodp.sweeps.output"),
-    *("geodp.publish.counts", "geodp.publish.positions", "geodp.publish.visits", "geodp.publish.trajectories"),
+    *(
+        "geodp.publish.counts_plan",
+        "geodp.publish.positions_plan",
+        "geodp.publish.visits_plan",
+        "geodp.publish.trajectories_plan",
+    ),
     *("geodp.publish.pipeline", "pandas", "pyarrow.parquet", "matplotlib.pyplot", "scipy.optimize", "geopandas"),
 )
 

@@ -68,7 +68,7 @@ class SweepDriver(Subject):
     def problems_again(self, place: Path, before: Ended) -> list[tuple[str, str]]:
         """The same command keeps every result and makes the rest; nothing is left over."""
         from geodp.storage.manifest import read_manifest, require_all_intact
-        from geodp.sweeps.sweep import open_sweep
+        from geodp.sweeps.result import open_sweep
 
         kept = {json.dumps(line, sort_keys=True) for line in results(place)}
         ended = run(self.words, place)

@@ -155,7 +155,7 @@ def test_phones_report_to_the_server_only_when_it_needs_to_know_and_nobody_else_
 
 def test_the_budget_of_reports_is_its_schedule_unless_said_otherwise() -> None:
     device = {"mechanism": {"kind": "planar_laplace", "epsilon_per_m": 0.01}}
-    resolved = small({"curator": None, "device": device}).resolved()
+    resolved = small({"curator": None, "device": device}).resolve()
     each = resolved.device.mechanism.guarantee(resolved.area).epsilon
     assert each == pytest.approx(0.01, rel=1e-3)  # times what the projection stretches
     assert resolved.device.budget.epsilon_per_m == pytest.approx(3 * each, rel=1e-12)
@@ -191,7 +191,7 @@ def test_a_table_needs_a_public_estimate_of_the_number_of_workers(tmp_path: Path
     source = {"kind": "table", "path": str(table)}
     assert "private" in problems({"workers.source": source})["curator.expected_workers"]
     scenario = small({"workers.source": source, "curator.expected_workers": 1000})
-    assert scenario.resolved().curator is not None
+    assert scenario.resolve().curator is not None
 
 
 def test_overrides_are_yaml_and_a_new_kind_starts_from_its_own_defaults(tmp_path: Path) -> None:
@@ -249,11 +249,11 @@ def test_a_missing_or_binary_file_is_a_data_error(tmp_path: Path) -> None:
 
 
 def test_the_resolved_file_loads_back_to_itself(tmp_path: Path) -> None:
-    resolved = small().resolved()
+    resolved = small().resolve()
     write_scenario(resolved, tmp_path / "scenario.yaml")
     again = load_scenario(tmp_path / "scenario.yaml")
     assert again == resolved
-    assert again.resolved() == resolved
+    assert again.resolve() == resolved
     assert "null" not in (tmp_path / "scenario.yaml").read_text().replace("basemap: null", "").split("map:")[0].replace(
         "file: null", ""
     ).replace("profile: null", "").replace("window_s: null", "").replace("epsilon_per_m: null", "").replace(
@@ -262,7 +262,7 @@ def test_the_resolved_file_loads_back_to_itself(tmp_path: Path) -> None:
 
 
 def test_derived_defaults_come_from_public_facts() -> None:
-    resolved = small().resolved()
+    resolved = small().resolve()
     assert resolved.curator is not None
     assert resolved.curator.expected_workers == 2000  # 1,500 to one significant figure
     assert resolved.curator.budget.epsilon == 1.5  # three releases of 0.5
