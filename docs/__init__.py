@@ -1,0 +1,1 @@
+"""The documentation: pages, tutorials, and what builds a site of them (`python -m docs`)."""
