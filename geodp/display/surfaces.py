@@ -58,6 +58,8 @@ def surface(release: Cells, count: npt.NDArray[np.float64], *, noisy: bool = Tru
 def drawable(releases: Sequence[Cells], limit: int, page: Page) -> list[Surface]:
     """Return the noisy counts of releases cell by cell, or on coarser grids where a page could not carry them all."""
     counts = [shown_counts(release) for release in releases]
+    if any(release.guarantee.account == "local" for release in releases):
+        page.note("counts worked out from phones' answers are drawn with none below zero and their sum as it is")
     if all(isinstance(release, GridCells) for release in releases) or sum(map(np.size, counts)) <= limit:
         surfaces = [surface(release, count) for release, count in zip(releases, counts, strict=True)]
         return coarsen_surfaces(surfaces, [getattr(release, "grid", None) for release in releases], limit, page)

@@ -24,7 +24,7 @@ def cells_from_reports(reports: CellReports) -> GridCells:
     """
     law, grid = reports.law, reports.law.cells
     p, q = law.chances
-    count = (reports.supports() - reports.size * q) / (p - q)
+    count = np.asarray((reports.supports() - reports.size * q) / (p - q), dtype=np.float64)
     own = np.clip(count, 0.0, reports.size)
     variance = count_variance(law.protocol, law.epsilon, grid.size, reports=reports.size, count=own)
     if law.protocol == "olh":

@@ -183,11 +183,14 @@ class Engine:
 
     def _hear_phones(self, x_m: Array, y_m: Array, rng: np.random.Generator) -> Cells | Points | None:
         """Let phones report by themselves; where they answer about cells, the server counts."""
-        release = self.phones.report(self.env.now, x_m, y_m, rng)
-        if isinstance(release, Cells) and self.phones.answers is not None:
-            self._on_answers(self.phones.answers)
-            cell = release.locate(x_m, y_m)
-            self._on_release(release, np.bincount(cell[cell >= 0], minlength=release.count.size))
+        if not self.phones.answers_about_cells:
+            return self.phones.report(self.env.now, x_m, y_m, rng)
+        answers, release = self.phones.answer(self.env.now, x_m, y_m, rng), self.phones.current
+        if answers is None or not isinstance(release, Cells):
+            return None
+        self._on_answers(answers)
+        cell = release.locate(x_m, y_m)
+        self._on_release(release, np.bincount(cell[cell >= 0], minlength=release.count.size))
         return release
 
     @property

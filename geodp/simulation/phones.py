@@ -77,23 +77,21 @@ class Phones:
             return False
         return True
 
-    def report(self, time_s: float, x_m: Array, y_m: Array, rng: np.random.Generator) -> Points | Cells | None:
+    @property
+    def answers_about_cells(self) -> bool:
+        """Whether phones answer in which cell they are, instead of reporting places."""
+        return isinstance(self.device, CellResponse)
+
+    def report(self, time_s: float, x_m: Array, y_m: Array, rng: np.random.Generator) -> Points | None:
         """Let every phone report to the server, or none when the budget is spent.
 
         Rows come in the order of the pseudonyms, which are random: the order of a source may tell places.
         """
         if not self.afford(time_s):
             return None
-        names, order = self._by_name
-        if isinstance(self.device, CellResponse):
-            self.charged += self._cost()
-            self.answers = self.device.respond(
-                x_m[order], y_m[order], rng=rng, region=self.region, who=names, time_s=time_s
-            )
-            self.current = cells_from_reports(self.answers)
-            return self.current
         reported_x, reported_y = self.draw(x_m, y_m, rng)
-        self.current = Points(
+        names, order = self._by_name
+        points = Points(
             time_s=time_s,
             mechanism=self.device.kind,
             guarantee=self.guarantee(),
@@ -103,7 +101,22 @@ class Phones:
             channel=self.device.channel(self.region),
             floor_per_m2=self.size / (10 * self.region.area_m2),
         )
-        return self.current
+        self.current = points
+        return points
+
+    def answer(self, time_s: float, x_m: Array, y_m: Array, rng: np.random.Generator) -> CellReports | None:
+        """Let every phone answer in which cell it is, or none when the budget is spent; the server counts."""
+        if not isinstance(self.device, CellResponse):
+            raise UsageError(f"device.mechanism: '{self.device.kind}' answers nothing about cells")
+        if not self.afford(time_s):
+            return None
+        names, order = self._by_name
+        self.charged += self._cost()
+        self.answers = self.device.respond(
+            x_m[order], y_m[order], rng=rng, region=self.region, who=names, time_s=time_s
+        )
+        self.current = cells_from_reports(self.answers)
+        return self.answers
 
     def to_curator(
         self, x_m: Array, y_m: Array, workers: Ids | npt.NDArray[np.bool_], rng: np.random.Generator

@@ -9,10 +9,10 @@ import numpy as np
 
 from geodp.audit.pairs import chosen_pairs, random_pairs
 from geodp.audit.pairs.places import build_box
-from geodp.device.cell_response import CellResponse
+from geodp.device.cell_response import CellResponse, draw_answers
 from geodp.geometry import Array, Region
 from geodp.privacy.audit_case import AnyCase, AuditCase, CheckedCase, ExactCase
-from geodp.privacy.noise import Noise, SimulatedNoise
+from geodp.privacy.noise import Noise
 from geodp.public.cell_laws import CellLaw, Integers
 
 _CELLS_A_SIDE = 9
@@ -55,17 +55,12 @@ def compare_laws(law: CellLaw, here: int, there: int) -> tuple[Array, Array]:
 
 
 def _sampled_case(device: CellResponse, name: str, pair: tuple[int, int], region: Region) -> AuditCase:
+    """Return two cells to sample answers from, under one public pool of hash functions."""
     law = device.law(region)
-    east, north = law.cells.all_centres()
 
     def draw(noise: Noise, present: bool, samples: int) -> Array:
         cell = pair[0] if present else pair[1]
-        source = noise.rng if isinstance(noise, SimulatedNoise) and not noise.releasable else noise
-        rows = [
-            _write_down(device, np.full(part, east[cell]), np.full(part, north[cell]), pair, region, source)
-            for part in _parts(samples, law)
-        ]
-        return np.concatenate(rows)
+        return np.concatenate([_write_down(law, np.full(part, cell), pair, noise) for part in _divide(samples, law)])
 
     def favours(outputs: Array) -> Array:
         return np.asarray(outputs[:, 1] - outputs[:, 2])
@@ -74,27 +69,19 @@ def _sampled_case(device: CellResponse, name: str, pair: tuple[int, int], region
     return AuditCase(name, device.epsilon, draw, favours, threshold=0.5, exact=laws, raw=lambda outputs: outputs[:, :1])
 
 
-def _parts(samples: int, law: CellLaw) -> list[int]:
-    """Divide samples so that all bits of a part are drawn one by one."""
+def _divide(samples: int, law: CellLaw) -> list[int]:
+    """Divide samples so that no more bits are held at once than fit."""
     most = max(1, 2**22 // law.cells.size) if law.protocol == "oue" else samples
     return [min(most, samples - start) for start in range(0, samples, most)]
 
 
-def _write_down(
-    device: CellResponse,
-    x_m: Array,
-    y_m: Array,
-    pair: tuple[int, int],
-    region: Region,
-    source: np.random.Generator | Noise,
-) -> Array:
-    """Return what is told as numbers: the answer, and whether it supports the first and the second cell."""
-    told = device.respond(x_m, y_m, rng=source, region=region)
-    supports = told.law.supports(told.answers)[:, list(pair)]
-    answer: Integers = np.zeros(len(supports), dtype=np.int64)
-    if told.law.protocol != "oue":  # bits elsewhere have the same law on either side
-        answer = told.answers[:, -1].astype(np.int64)
-    return np.column_stack([answer, supports]).astype(np.float64)
+def _write_down(law: CellLaw, cell: Integers, pair: tuple[int, int], noise: Noise) -> Array:
+    """Return answers as numbers: what is told, and whether it supports the first and the second cell."""
+    answers = draw_answers(law, cell, noise)
+    told: Integers = np.zeros(len(cell), dtype=np.int64)
+    if law.protocol != "oue":  # bits elsewhere have the same law on either side
+        told = answers[:, -1].astype(np.int64)
+    return np.column_stack([told, law.supports(answers)[:, list(pair)]]).astype(np.float64)
 
 
 def _region_of(device: CellResponse) -> Region:
