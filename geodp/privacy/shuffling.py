@@ -113,8 +113,6 @@ def clone_divergence(epsilon: float, amplified: float, *, reports: int) -> float
     Given c clones, P(a) = p·B(a - 1) + (1 - p)·B(a) with the binomial B of c fair coins, p = e^ε/(e^ε + 1), and Q is
     the same with 1 - p. P/Q rises with a, because B(a - 1)/B(a) = a/(c - a + 1), so the best event is a tail of a.
     """
-    from scipy.special import bdtrc
-
     p = 1 / (1 + math.exp(-epsilon))
     factor = math.exp(amplified)
     gain, loss = p - factor * (1 - p), factor * p - (1 - p)
@@ -122,8 +120,15 @@ def clone_divergence(epsilon: float, amplified: float, *, reports: int) -> float
         return 0.0
     clones, weight, rest = _list_clones(reports - 1, math.exp(-epsilon))
     first = np.floor((clones + 1) * (loss / (loss + gain))) + 1  # the least a with a/(c - a + 1) > loss/gain
-    above = gain * bdtrc(first - 2, clones, 0.5) - loss * bdtrc(first - 1, clones, 0.5)
+    above = gain * _beyond(first - 2, clones) - loss * _beyond(first - 1, clones)
     return float(weight @ np.maximum(above, 0.0)) + rest
+
+
+def _beyond(value: Array, coins: npt.NDArray[np.int64]) -> Array:
+    """Return with which probability more than a value of so many fair coins show heads."""
+    from scipy.special import bdtrc
+
+    return np.where(value < 0, 1.0, bdtrc(np.clip(value, 0, coins), coins, 0.5))
 
 
 def _list_clones(others: int, share: float) -> tuple[npt.NDArray[np.int64], Array, float]:
