@@ -41,7 +41,7 @@ class CellProtocols(FigureKind):
     """Numbers of cells."""
     people: int = Field(default=10_000, ge=1)
     """How many answer."""
-    repeats: int = Field(default=8, ge=2)
+    repeats: int = Field(default=20, ge=2)
     """Rounds."""
 
     def points(self, making: Making) -> pd.DataFrame:  # noqa: ARG002 - everything is in the fields
