@@ -79,16 +79,16 @@ def test_the_attack_reads_single_answers_with_their_exact_law(answered: RunResul
 def test_without_noise_to_speak_of_the_guess_lies_in_the_true_cell(protocol: str) -> None:
     """ε = 40: a direct answer is true; the bit of the true cell is on for half of all; a column halves the cells."""
     region = small().area
-    x, y = region.sample(400, np.random.default_rng(3))
-    who = np.array([f"{number:03d}" for number in range(400)])
+    x, y = region.sample(250, np.random.default_rng(3))
+    who = np.array([f"{number:03d}" for number in range(250)])
     phone = geodp.plugin("cell_response", protocol=protocol, epsilon=40.0, cell_m=400)
     told = phone.respond(x, y, rng=np.random.default_rng(4), region=region, who=who)
     release = cells_from_reports(told)
-    guesses = BayesLocation(people=400).guess(AttackView(region, [release], [told]))
+    guesses = BayesLocation(people=250).guess(AttackView(region, [release], [told]))
     assert guesses.who.tolist() == who.tolist()
     right = release.grid.locate(guesses.x_m, guesses.y_m) == release.grid.locate(x, y)
-    bits = told.law.supports(told.answers)[np.arange(400), release.grid.locate(x, y)]
-    assert bits.mean() == pytest.approx(0.5 if protocol == "oue" else 1.0, abs=0.13)  # over 5 sd
+    bits = told.law.supports(told.answers)[np.arange(250), release.grid.locate(x, y)]
+    assert bits.mean() == pytest.approx(0.5 if protocol == "oue" else 1.0, abs=0.17)  # over 5 sd
     assert right[bits].all() or protocol == "hr"
 
 
@@ -168,7 +168,7 @@ def test_check_says_what_reports_add_up_to_and_what_a_shuffler_would_make_of_the
     )
     assert "3 reports × ε 1 = ε 3 per person over the run" in text
     assert "All 3 reports of one phone together cost ε = 3: steps add up" in text
-    assert "a round has ε 0.053 at δ = 1e-06" in text
+    assert "a round has ε 0.05301 at δ = 1e-06" in text
     assert "stated, not charged" in text
     assert "3e^ε + 2 = 10.15" in text
     assert "shuffled" not in report(small(PHONES), "small")
