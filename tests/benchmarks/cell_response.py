@@ -8,7 +8,7 @@ import numpy as np
 
 from geodp.device.cell_response import CellResponse
 from geodp.errors import UsageError
-from geodp.geometry import Region
+from geodp.geometry import Array, Region
 from geodp.privacy.noise import noise_source
 from geodp.privacy.shuffling import amplify_by_shuffling
 from geodp.public.cell_laws import PROTOCOLS
@@ -44,7 +44,7 @@ def _device(protocol: str) -> CellResponse:
     return CellResponse.model_validate({"protocol": protocol})
 
 
-def _released(x_m: np.ndarray, y_m: np.ndarray) -> Iterator[Figure]:  # type: ignore[type-arg]
+def _released(x_m: Array, y_m: Array) -> Iterator[Figure]:
     """Draw releasable answers; there is nothing to compare them with."""
     for protocol in ("grr", "olh", "hr"):
         key = f"cell_response_{protocol}_release_us_per_report"

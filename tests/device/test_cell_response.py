@@ -101,6 +101,11 @@ def test_likelihoods_are_the_exact_law_up_to_a_factor_of_each_report(protocol: s
     assert found / found.sum(axis=1, keepdims=True) == pytest.approx(exact / exact.sum(axis=1, keepdims=True))
 
 
+def bounds(degrees: int) -> tuple[float, float]:
+    """Return between which values a chi-square lies, but for twice FALSE_ALARM."""
+    return float(chi2.ppf(FALSE_ALARM, degrees)), float(chi2.isf(FALSE_ALARM, degrees))
+
+
 def check_frequencies(counts: np.ndarray, expected: np.ndarray) -> None:
     """Chi-square with a false-alarm probability of FALSE_ALARM."""
     statistic = float(((counts - expected) ** 2 / expected).sum())
@@ -161,7 +166,7 @@ def test_counts_are_unbiased_and_vary_as_stated(protocol: str, epsilon: float) -
     score = (found.mean(axis=0) - true) / np.sqrt(stated / rounds)
     assert np.abs(score[cells]).max() < 5.5
     ratio = rounds * found.var(axis=0)[cells] / stated[cells]
-    low, high = chi2.ppf([FALSE_ALARM, 1 - FALSE_ALARM], rounds - 1)
+    low, high = bounds(rounds - 1)
     assert ratio.min() > 0.97 * low
     assert ratio.max() < 1.03 * high
 
@@ -177,7 +182,7 @@ def test_the_server_states_how_far_off_its_counts_are(protocol: str) -> None:
     told = phone(protocol, epsilon=1.5).respond(x, y, rng=np.random.default_rng(4), region=REGION)
     cells = cells_from_reports(told)
     error = cells.count - cells.grid.count(x, y)
-    low, high = chi2.ppf([FALSE_ALARM, 1 - FALSE_ALARM], cells.grid.size)
+    low, high = bounds(cells.grid.size)
     assert 0.95 * low < np.sum(error**2 / (2 * cells.noise_scale**2)) < 1.05 * high
     assert cells.noise_terms is not None
     assert set(cells.noise_terms.tolist()) == {1000.0}
@@ -204,7 +209,7 @@ def test_people_in_one_cell_are_known_to_be_mixed_up_by_a_small_pool_of_hash_fun
         stated.append(2 * cells.noise_scale[1] ** 2)
     plain = count_variance("olh", 2.0, grid.size, reports=5_000).item()
     assert np.mean(stated) > 20 * plain
-    low, high = chi2.ppf([FALSE_ALARM, 1 - FALSE_ALARM], 80)
+    low, high = bounds(80)
     assert low < np.sum(seen) / np.mean(stated) < high
 
 

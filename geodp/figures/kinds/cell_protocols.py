@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -60,7 +61,7 @@ class CellProtocols(FigureKind):
         return points_table(rows)
 
     def _stated(self, protocol: str, cells: int) -> float:
-        return float(count_variance(protocol, self.epsilon, cells, reports=self.people)) ** 0.5
+        return math.sqrt(float(count_variance(protocol, self.epsilon, cells, reports=self.people)))
 
     def _law(self, protocol: str, cells: int) -> CellLaw | None:
         """Return the law (None: more hash values than cells, which is refused)."""
