@@ -57,7 +57,7 @@ def surface(release: Cells, count: npt.NDArray[np.float64], *, noisy: bool = Tru
 
 def drawable(releases: Sequence[Cells], limit: int, page: Page) -> list[Surface]:
     """Return the noisy counts of releases cell by cell, or on coarser grids where a page could not carry them all."""
-    counts = [shown_counts(release) for release in releases]
+    counts = [adjust_counts(release) for release in releases]
     if any(release.guarantee.account == "local" for release in releases):
         page.note("counts worked out from phones' answers are drawn with none below zero and their sum as it is")
     if all(isinstance(release, GridCells) for release in releases) or sum(map(np.size, counts)) <= limit:
@@ -67,7 +67,7 @@ def drawable(releases: Sequence[Cells], limit: int, page: Page) -> list[Surface]
     return [_on_grid(release, count, limit // len(releases)) for release, count in zip(releases, counts, strict=True)]
 
 
-def shown_counts(release: Cells) -> npt.NDArray[np.float64]:
+def adjust_counts(release: Cells) -> npt.NDArray[np.float64]:
     """Return the counts of a release as they are drawn.
 
     Those that a server worked out from phones' answers are noise below zero and above: they are brought to none below

@@ -12,7 +12,7 @@ import geodp
 from geodp.attacks import ANYONE, AttackView
 from geodp.attacks.bayes_location import BayesLocation
 from geodp.audit.run_audit import audit_releases
-from geodp.display.surfaces import shown_counts
+from geodp.display.surfaces import adjust_counts
 from geodp.errors import ScenarioError
 from geodp.public.guarantee import Trust, Unit
 from geodp.public.release import GridCells
@@ -121,7 +121,7 @@ def test_what_is_drawn_has_none_below_zero_and_what_is_planned_from_is_unbiased(
     release = answered.folder.releases[0]
     assert isinstance(release, GridCells)
     assert release.count.min() < 0
-    shown = shown_counts(release)
+    shown = adjust_counts(release)
     assert shown.min() == 0
     assert shown.sum() == pytest.approx(1500)
 

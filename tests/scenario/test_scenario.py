@@ -258,7 +258,9 @@ def test_the_resolved_file_loads_back_to_itself(tmp_path: Path) -> None:
         "file: null", ""
     ).replace("profile: null", "").replace("window_s: null", "").replace("epsilon_per_m: null", "").replace(
         "memoise_m: null", ""
-    ).replace("visit_source: null", "").replace("history_report: null", "").replace("epsilon_per_item: null", "")
+    ).replace("visit_source: null", "").replace("history_report: null", "").replace(
+        "epsilon_per_item: null", ""
+    ).replace("epsilon: null", "")
 
 
 def test_derived_defaults_come_from_public_facts() -> None:

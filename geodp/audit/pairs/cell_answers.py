@@ -26,7 +26,7 @@ def choose_cells(device: CellResponse) -> list[AnyCase]:
     region = _region_of(device)
     last = device.law(region).cells.size - 1
     pairs = {"neighbours": (0, 1), "corners": (0, last), "the last two": (last - 1, last)}
-    return [_sampled_case(device, name, pair, region) for name, pair in pairs.items()]
+    return [_make_sampled_case(device, name, pair, region) for name, pair in pairs.items()]
 
 
 @random_pairs.of(CellResponse)
@@ -37,7 +37,7 @@ def random_cells(device: CellResponse, rng: np.random.Generator, count: int) -> 
         here, there = rng.choice(device.law(region).cells.size, 2, replace=False).tolist()
         law = device.law(region, pool=int(rng.integers(2**53)))
         name = f"random cells {number + 1} ({here} and {there})"
-        found.append(ExactCase(name, device.epsilon, partial(compare_laws, law, here, there)))
+        found.append(ExactCase(name, device.guarantee().epsilon, partial(compare_laws, law, here, there)))
     return found
 
 
@@ -54,7 +54,7 @@ def compare_laws(law: CellLaw, here: int, there: int) -> tuple[Array, Array]:
     return one, other
 
 
-def _sampled_case(device: CellResponse, name: str, pair: tuple[int, int], region: Region) -> AuditCase:
+def _make_sampled_case(device: CellResponse, name: str, pair: tuple[int, int], region: Region) -> AuditCase:
     """Return two cells to sample answers from, under one public pool of hash functions."""
     law = device.law(region)
 
@@ -66,7 +66,9 @@ def _sampled_case(device: CellResponse, name: str, pair: tuple[int, int], region
         return np.asarray(outputs[:, 1] - outputs[:, 2])
 
     laws = partial(compare_laws, law, *pair)
-    return AuditCase(name, device.epsilon, draw, favours, threshold=0.5, exact=laws, raw=lambda outputs: outputs[:, :1])
+    return AuditCase(
+        name, device.guarantee().epsilon, draw, favours, threshold=0.5, exact=laws, raw=lambda outputs: outputs[:, :1]
+    )
 
 
 def _divide(samples: int, law: CellLaw) -> list[int]:

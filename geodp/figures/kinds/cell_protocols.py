@@ -53,14 +53,16 @@ class CellProtocols(FigureKind):
                 law = self._law(protocol, cells)
                 if law is None:
                     continue
-                stated = self._stated(protocol, cells)
+                stated = self._find_deviation(protocol, cells)
                 for number in range(self.repeats):
                     rows.append((DRAWN, protocol, float(cells), number, self._error(law, number)))
                     rows.append((STATED, protocol, float(cells), number, stated))
-            rows.append((RATIO, "grr", float(cells), 0, self._stated("grr", cells) / self._stated("oue", cells)))
+            rows.append(
+                (RATIO, "grr", float(cells), 0, self._find_deviation("grr", cells) / self._find_deviation("oue", cells))
+            )
         return points_table(rows)
 
-    def _stated(self, protocol: str, cells: int) -> float:
+    def _find_deviation(self, protocol: str, cells: int) -> float:
         return math.sqrt(float(count_variance(protocol, self.epsilon, cells, reports=self.people)))
 
     def _law(self, protocol: str, cells: int) -> CellLaw | None:
