@@ -1,4 +1,4 @@
-"""The figure of answers about cells: what is drawn agrees with the formula, and direct answers are best in few cells."""
+"""The figure of answers about cells: drawn errors agree with the formula, and direct answers are best in few cells."""
 
 from pathlib import Path
 
