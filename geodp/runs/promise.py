@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from geodp.privacy.shuffling import amplify_by_shuffling
+from geodp.privacy.shuffling import amplify_by_shuffling, widest_epsilon
 from geodp.public.guarantee import Guarantee, Trust, Unit, both_relations, plus, short_decimal
 from geodp.public.release import Cells
 from geodp.scenario.costs import publication_cost
@@ -57,6 +57,11 @@ def _shuffler(run: RunFolder) -> str:
     first = next((each for each in answers if each is not None), None)
     if delta is None or first is None:
         return ""
+    if first.law.epsilon > widest_epsilon(first.size, delta):  # fewer phones than were expected in public
+        return (
+            f"**No bound is stated for the shuffler**: {first.size:,} reports a round are too few for ε = "
+            f"{first.law.epsilon:g} at δ = {delta:g}. The local promise stands."
+        )
     bound = amplify_by_shuffling(first.law.epsilon, reports=first.size, delta=delta)
     return (
         f"**If the shuffler is trusted**, who took the names and the order off the {first.size:,} reports of each "

@@ -187,6 +187,14 @@ def test_with_a_shuffler_the_server_gets_no_names(tmp_path: Path) -> None:
     assert done.metrics["epsilon_local_spent"] == 1.0
 
 
+def test_fewer_reports_than_expected_in_public_are_given_no_bound(tmp_path: Path) -> None:
+    """At ε = 1 it takes 662 reports; 660 people are 700 in public, to one figure."""
+    changes = {**PHONES, "workers.source.count": 660, "duration_s": 600, "attacks": []}
+    changes["device.mechanism"] = {"kind": "cell_response", "epsilon": 1.0, "shuffler_delta": 1e-6}
+    done = geodp.run(small(changes), tmp_path / "run", draw_map=False)
+    assert "**No bound is stated for the shuffler**: 660 reports" in (done.path / "summary.md").read_text()
+
+
 def refuse(changes: dict[str, Any]) -> dict[str, str]:
     with pytest.raises(ScenarioError) as refused:
         build_scenario(small_raw(changes), source="small", folder=Path.cwd(), trust_plugins=True)
