@@ -110,7 +110,7 @@ def estimate_server_view(
     require_sound(samples, confidence)
     streams = Streams(seed)
     rng = streams.generator("audit.server.canaries")
-    central = any(isinstance(release, Cells) for release in run.releases)
+    central = run.scenario.curator is not None and any(isinstance(release, Cells) for release in run.releases)
     noise = SimulatedNoise(streams.generator("audit.server.noise"))
     trials = play(run, rng, noise, samples) if central else _nowhere_released(run, rng, samples)
     offers = DecidedOffers.of(run)
@@ -171,7 +171,7 @@ def _assumptions(run: RunFolder, *, central: bool) -> str:
     if find_addressed(run).any():
         parts.append("offers to phones by name are left out")
     if not central:
-        parts.append("phones' own reports are left out: they hide the place, not the person; see the metric account")
+        parts.append("phones' own reports are left out: they hide the place, not the person; see their own account")
     return "; ".join(parts)
 
 
