@@ -1,6 +1,9 @@
 """PriLocation by level: who hides the city is moved between cities, and a coarser level hides more."""
 
 import math
+import os
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from pydantic import ValidationError
 from geodp.curator.publications.prilocation import PriLocation
 from geodp.curator.venue_clusters import cluster_by_units
 from geodp.errors import UsageError
+from geodp.figures.kinds.publications import PublishedVisits
 from geodp.privacy.noise import SimulatedNoise
 from geodp.run_folder.visit_scores import chance_of_unit, match_people
 from geodp.tables.visits.generated_visits import Sizes, generate_histories
@@ -56,27 +60,56 @@ def noise(seed: int = 0) -> SimulatedNoise:
     return SimulatedNoise(np.random.default_rng(seed))
 
 
-def test_a_coarser_level_hides_more_and_costs_more(town: tuple[Histories, Venues]) -> None:
-    histories, venues = town
-    hierarchy = hierarchy_of(venues)
+def measure_levels(histories: Histories, venues: Venues, hierarchy: Hierarchy, cap: int) -> np.ndarray[Any, Any]:
+    """Return a row per level, finest first: shares of visits in the same unit, people found, mean distance."""
+    levels = hierarchy.levels[::-1]
     rows = []
-    for level in ("street", "district", "city"):
-        released, truth = PriLocation(level=level, cap=60).release_with_truth(histories, venues, noise())
+    for level in levels:
+        released, truth = PriLocation(level=level, cap=cap).release_with_truth(histories, venues, noise())
         kept = truth.survived
         away = np.hypot(
             truth.x_m[kept] - hierarchy.x_m[truth.true_venue[kept]],
             truth.y_m[kept] - hierarchy.y_m[truth.true_venue[kept]],
         )
-        same = [same_unit_share(truth, hierarchy, unit) for unit in ("street", "district", "city")]
+        same = [same_unit_share(truth, hierarchy, unit) for unit in levels]
         found = float(match_people(histories, released, venues).shares(1).mean())
-        rows.append([*(-share for share in same), -found, float(away.mean())])
-    table = np.array(rows)
-    assert (np.diff(table, axis=0) >= 0).all(), "shares and re-identification fall, the error rises"
+        rows.append([*same, found, float(away.mean())])
+    return np.array(rows)
+
+
+def require_monotone(table: np.ndarray[Any, Any], histories: Histories, hierarchy: Hierarchy) -> None:
+    """A coarser level: shares and re-identification fall, the error rises; what is hidden is seen as by chance."""
+    assert (np.diff(table[:, :-1], axis=0) <= 0).all()
+    assert (np.diff(table[:, -2]) < 0).all()
     assert (np.diff(table[:, -1]) > 0).all()
-    # the level that is hidden is hardly seen better than by chance
-    for place, level in enumerate(("street", "district", "city")):
+    for place, level in enumerate(hierarchy.levels[::-1]):
         chance = float(chance_of_unit(hierarchy, level)[histories.venue].mean())
-        assert -table[place, place] == pytest.approx(chance, abs=0.05)
+        assert table[place, place] == pytest.approx(chance, abs=0.05)
+
+
+def test_a_coarser_level_hides_more_and_costs_more(town: tuple[Histories, Venues]) -> None:
+    histories, venues = town
+    hierarchy = hierarchy_of(venues)
+    require_monotone(measure_levels(histories, venues, hierarchy, 60), histories, hierarchy)
+
+
+@pytest.mark.skipif("GEODP_DATA" not in os.environ, reason="GEODP_DATA names no folder of real data")
+def test_levels_are_monotone_on_real_visits_with_boroughs_neighbourhoods_and_tracts() -> None:
+    folder = Path(os.environ["GEODP_DATA"]) / "foursquare_nyc"
+    if not folder.is_dir():
+        pytest.skip("no Foursquare visits in GEODP_DATA")
+    histories, venues, hierarchy = PublishedVisits(
+        visits_path=str(folder / "checkins.parquet"),
+        places_path=str(folder / "venues.csv.gz"),
+        levels_path=str(folder / "venue_hierarchy.csv.gz"),
+        venue_column="poi",
+        levels=("borough", "neighbourhood", "tract"),
+        people=150,
+    ).read_records()
+    table = measure_levels(histories, venues, hierarchy, 150)
+    require_monotone(table, histories, hierarchy)
+    assert table[0, 1] == 1.0, "who hides the tract stays in the neighbourhood"
+    assert table[-1, -2] < 0.25 * table[0, -2], "people are found again less than a quarter as often"
 
 
 def test_people_who_hide_different_levels_are_moved_as_far_as_each_asks(town: tuple[Histories, Venues]) -> None:
