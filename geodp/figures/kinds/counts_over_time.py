@@ -105,7 +105,7 @@ class CountsOverTime(FigureKind):
                 along = look.y.get(name, name) if column == 0 else ""
                 label_axes(axes, look.x if row == len(rows) - 1 else "", along, log_x=look.log_x, log_y=look.log_y)
                 axes.set_xticks(self.values, [str(value) for value in self.values])
-                axes.minorticks_off()
+                axes.set_xticks([], minor=True)
             grid[row][-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         return figure
 
