@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from geodp.curator.publications.prilocation import PriLocation
-from geodp.curator.venue_clusters import cluster_by_units
+from geodp.curator.venue_clusters import Slots, cluster_by_units
 from geodp.errors import UsageError
 from geodp.figures.kinds.publications import PublishedVisits
 from geodp.privacy.noise import SimulatedNoise
@@ -49,6 +49,28 @@ def test_the_golden_shares_of_three_cities(level: str, same_street: float, same_
     assert (chance * (street[:, None] == street)).sum(axis=1).mean() == pytest.approx(same_street, abs=5e-5)
     assert (chance * (city[:, None] == city)).sum(axis=1).mean() == pytest.approx(same_city, abs=5e-5)
     assert (chance * away).sum(axis=1).mean() / 1000 == pytest.approx(away_km, abs=5e-4)
+
+
+@pytest.mark.parametrize("level", ["place", "street", "city"])
+def test_exchanging_two_visits_of_one_area_costs_at_most_epsilon_s(level: str) -> None:
+    """The exact law of one slot: the odds of any place, from any two places of one area, differ by at most e^ε_s."""
+    hierarchy, method = three_cities(), PriLocation(level=level, cap=None, epsilon=2.0)
+    clusters, number = cluster_by_units(hierarchy, level), hierarchy.x_m.size
+    everywhere = np.arange(number)
+    slots = Slots(np.zeros(number, dtype=np.int64), everywhere, np.ones(number, dtype=np.bool_))
+    histories = Histories(np.array(["x"], dtype=object), slots.person, everywhere)
+    rate = method.rates_per_m(slots, histories, clusters, hierarchy)
+    away = np.hypot(hierarchy.x_m[:, None] - hierarchy.x_m, hierarchy.y_m[:, None] - hierarchy.y_m)
+    same = clusters.label[:, None] == clusters.label
+    logits = np.where(same, -rate[:, None] * away, -np.inf)
+    logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+    epsilon_s, worst = method.budgets()[2], 0.0
+    assert epsilon_s == 1.0  # half of ε: the public areas leave the other parts to numbers and places
+    for area in range(clusters.size):
+        inside = np.flatnonzero(clusters.label == area)
+        law = logs[np.ix_(inside, inside)]
+        worst = max(worst, float(np.abs(law[:, None] - law[None]).max()))
+    assert 0.4 * epsilon_s < worst <= epsilon_s + 1e-12
 
 
 @pytest.fixture(scope="module")
