@@ -60,9 +60,9 @@ def test_made_up_accounts_see_everything_in_exact_neighbours_and_little_in_priva
     found = means(tmp_path, make)["advantage"]
     assert found[EXACT, 0.5] > 0.9
     assert found[BOUND, 0.5] == pytest.approx(math.tanh(0.25))
-    # with two leading venues, even without the visit, the chance rises from 1/2 to 1/(1 + e^-ε); six standard errors
-    for epsilon in (0.5, 8.0):
-        expected = 1 / (1 + math.exp(-epsilon)) - 0.5
+    # with n rivals, even without the visit, the chance rises from 1/(1 + n) to 1/(1 + n·e^-ε); six standard errors
+    for epsilon, rivals in ((0.5, 1), (8.0, 55)):
+        expected = 1 / (1 + rivals * math.exp(-epsilon)) - 1 / (1 + rivals)
         assert abs(found[PRIVATE, epsilon] - expected) < 6 * math.sqrt(0.5 / 150)
 
 
