@@ -14,6 +14,7 @@ from geodp.public.guarantee import Unit, name_strength
 
 if TYPE_CHECKING:
     from geodp.public.guarantee import Guarantee
+    from geodp.public.release import Cells, Points
     from geodp.run_folder.folder import RunFolder
     from geodp.run_folder.published import PublishedRun
 
@@ -168,9 +169,16 @@ def _central_parts(run: RunFolder) -> list[tuple[str, float]]:
     once = 0.5 if central["neighbours"].iloc[-1] == "replace" else 1.0
     most, whole = once * float(central["total"].max()), once * float(central["epsilon"].sum())
     count = f"{len(central):,} release{'s' if len(central) > 1 else ''}"
+    if any(_is_of_series(release) for release in run.releases):  # charged at once, or tests and counts by themselves
+        count = f"a series of {len(run.releases):,} releases"
     if whole > most * (1 + 1e-9):  # a budget that comes back promises less over a longer time
         return [(f"ε = {most:.3g} at a time, {whole:.3g} over the whole run, per person ({count})", whole)]
     return [(f"ε = {most:.3g} per person ({count})", most)]
+
+
+def _is_of_series(release: Cells | Points) -> bool:
+    promise = release.guarantee
+    return promise.window > 1 or promise.unit in (Unit.USER, Unit.EVENT)
 
 
 def _metric_parts(run: RunFolder) -> list[tuple[str, float]]:
@@ -244,6 +252,8 @@ def _promise(run: RunFolder) -> str:
     one, many = ("round of reports", "rounds of reports") if run.scenario.phones_report else ("release", "releases")
     predicted = sum(not getattr(release, "measured", True) for release in run.releases)
     more = f", {predicted:,} of them predicted from the others at no cost" if predicted else ""
+    if predicted and run.releases[0].guarantee.window > 1:
+        more = f", {predicted:,} of them the counts published last: a test, which is paid for, found little change"
     releases = f"{count:,} {one if count == 1 else many}{more}."
     return " ".join([*sentences, releases, *published, last]).strip()
 

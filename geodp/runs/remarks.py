@@ -87,9 +87,24 @@ def _predictions(run: RunFolder) -> Iterator[str]:
     if surprised:
         yield (
             f"{surprised:,} of {len(predicted):,} predicted releases were further off than they said (a mean square "
-            f"error more than {SURPRISED:g} times the stated one): predictions know no rush hours. Measure more often "
-            "(`curator.mechanism.measure_every`), or trust earlier counts less (`stay_s`)."
+            f"error more than {SURPRISED:g} times the stated one): {_why_further_off(run)}"
         )
+
+
+def _why_further_off(run: RunFolder) -> str:
+    """Say why predictions miss, and which settings of this mechanism help."""
+    curator = run.scenario.curator
+    mechanism = None if curator is None else curator.mechanism
+    if mechanism is not None and mechanism.window_releases() is not None:
+        return (
+            "a test looks at all cells together, and what changed in a few is repeated. Shorter windows "
+            "(`curator.mechanism.window`) or larger cells have more of ε for a test."
+        )
+    key = "samples" if getattr(mechanism, "sampling", "fixed") == "pid" else "measure_every"
+    return (
+        f"predictions know no rush hours. Measure more often (`curator.mechanism.{key}`), or trust earlier counts less "
+        "(`stay_s`)."
+    )
 
 
 def _blur(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:

@@ -10,6 +10,8 @@ import pytest
 from geodp.figures.figure_file import load_figure
 from geodp.figures.kinds.graph_update import AT_ONCE, ERROR, LAPLACE, SPENT, UPDATED, GraphUpdate
 from geodp.figures.kinds.knn_sybils import BOUND, EXACT, PRIVATE
+from geodp.figures.kinds.meeting_counts import ERROR as RELATIVE
+from geodp.figures.kinds.meeting_counts import FLOW, KEPT, LEFT_OUT, PAIR
 from geodp.figures.kinds.pncf import CLAIMED, COMMON, PRINTED, local_sensitivity
 from geodp.figures.make import make_figure
 from tests.figures.small_figure import plain_file
@@ -58,7 +60,18 @@ def test_made_up_accounts_see_everything_in_exact_neighbours_and_little_in_priva
     found = means(tmp_path, make)["advantage"]
     assert found[EXACT, 0.5] > 0.9
     assert found[BOUND, 0.5] == pytest.approx(math.tanh(0.25))
-    # with two leading venues, even without the visit, the chance rises from 1/2 to 1/(1 + e^-ε); six standard errors
-    for epsilon in (0.5, 8.0):
-        expected = 1 / (1 + math.exp(-epsilon)) - 0.5
+    # with n rivals, even without the visit, the chance rises from 1/(1 + n) to 1/(1 + n·e^-ε); six standard errors
+    for epsilon, rivals in ((0.5, 1), (8.0, 55)):
+        expected = 1 / (1 + rivals * math.exp(-epsilon)) - 1 / (1 + rivals)
         assert abs(found[PRIVATE, epsilon] - expected) < 6 * math.sqrt(0.5 / 150)
+
+
+def test_hiding_a_person_in_a_count_of_meetings_costs_what_is_left_out_or_noise_of_theta(tmp_path: Path) -> None:
+    make = {"kind": "meeting_counts", "people": 300, "hubs": 3, "hub_degree": 100, "max_degrees": [5, 160]}
+    found = means(tmp_path, make | {"repeats": 4, "draws": 2000})[RELATIVE]
+    assert found[FLOW, 5] < found[KEPT, 5], "a flow through a hub counts edges that the order leaves out"
+    assert found[KEPT, 5] == pytest.approx(found[LEFT_OUT, 5], rel=0.1)
+    # nobody met 160: noise of scale θ alone, by 8,000 draws to a twelfth (six standard errors are 7 %)
+    assert found[LEFT_OUT, 160] == 0.0
+    assert found[KEPT, 160] == pytest.approx(160 * found[PAIR, 160], rel=1 / 6)
+    assert found[FLOW, 160] == pytest.approx(found[KEPT, 160], rel=1 / 6)

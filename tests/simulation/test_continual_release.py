@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from geodp.audit.run_audit import audit_releases
+from geodp.display.caption import privacy_line
 from geodp.errors import ScenarioError
 from geodp.privacy.ledger import Ledger
 from geodp.run_folder.folder import RunFolder
@@ -89,6 +90,33 @@ def test_predictions_that_were_further_off_than_they_said_are_reported(tmp_path:
     run(small(day(changes)), tmp_path / "run", draw_map=False)
     summary = (tmp_path / "run" / "summary.md").read_text(encoding="utf-8")
     assert "4 of 4 predicted releases were further off than they said" in summary
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"), [("pid", "`curator.mechanism.samples`"), ("bd", "`curator.mechanism.window`")]
+)
+def test_what_helps_against_bad_predictions_is_a_setting_of_the_mechanism(
+    tmp_path: Path, name: str, advice: str
+) -> None:
+    """Everyone moves, and the filter is told that nobody leaves; or a few cells change much, most of them little."""
+    changes = series_day(name, 8.0, stay_s=1e9) if name == "pid" else series_day(name, 2.0)
+    way = {"kind": "random_waypoint"} if name == "pid" else {"kind": "commuter", "errand_share": 0}
+    changes |= {"workers.mobility": way, "workers.source.count": 5000, "tasks.demand.per_hour": 5}
+    if name == "bd":
+        changes["start_time"] = "06:00"
+        changes["curator.mechanism"]["cells"] = {"kind": "uniform_grid", "cell_m": 400}
+    run(small(changes), tmp_path / "run", draw_map=False)
+    summary = (tmp_path / "run" / "summary.md").read_text(encoding="utf-8")
+    (note,) = [line for line in summary.splitlines() if "further off" in line]
+    assert advice in note
+    assert "measure_every" not in note
+
+
+@pytest.mark.parametrize("name", ["tree", "pid", "bd"])
+def test_a_map_counts_the_releases_of_a_series_and_not_its_charges(tmp_path: Path, name: str) -> None:
+    run(small(series_day(name)), tmp_path / "run", draw_map=False)
+    line, _ = privacy_line(RunFolder(tmp_path / "run"))
+    assert "per person (a series of 6 releases)" in line
 
 
 def test_a_filtered_day_does_not_tell_more_than_its_measurements(tmp_path: Path) -> None:

@@ -47,10 +47,11 @@ class KalmanCounts(ContinualCounts):
     sampling at a fixed rate, or by a controller (`pid`). How far counts wander is not given by hand: in a cell with n
     people of whom each stays for a time τ, the count changes within t by a variance of 2 n (1 - exp(-t/τ)). That knows
     no rush hours: while many people move the same way, predictions are further off than they say. The paper's
-    controller (`variant: literal`) compares |x - x⁻|/x with 0.1, which is mostly its own noise: intervals shrink to one
-    release, and all samples are gone early. It keeps its ε; that it follows counts better than a fixed rate does not
-    hold here. Ours measures surprise: E = Σ|z - x⁻| over what its own noise makes of it, √(2/π) Σ√(P + R), which is 1
-    where the filter is right, and shares what is left of the samples evenly over what is left of the run.
+    controller (`variant: literal`) compares |x - x⁻|/x (sums over cells) with 0.1, which is mostly its own noise:
+    intervals stay short, and all samples are gone early. It keeps its ε; that it follows counts better than a fixed
+    rate does not hold here. Ours measures surprise: E = Σ|z - x⁻| over what its own noise makes of it,
+    √(2/π) Σ√(P + R), which is 1 where the filter is right, and shares what is left of the samples evenly over what is
+    left of the run.
     """
 
     kind: ClassVar[str] = "kalman_counts"
@@ -117,7 +118,7 @@ class KalmanCounts(ContinualCounts):
                 interval = max(1.0, interval + _LITERAL_GAIN * step)
             return round(interval)
         length = max(self.run_length or len(earlier), len(earlier))
-        fair = (length - (taken[-1] + 1)) / (self.samples - len(taken))
+        fair = (length - taken[-1]) / (self.samples - len(taken))  # the last of them may fall on the end
         factor = find_factor(_weigh(errors)) if errors else 1.0
         return max(1, round(factor * fair))
 
@@ -126,7 +127,7 @@ class KalmanCounts(ContinualCounts):
         prior = self._predict(before, sample.time_s)
         corrected = np.abs(sample.count - prior.value)
         if self.variant == "literal":
-            return float(np.mean(corrected / np.maximum(sample.count, 1.0)))
+            return float(corrected.sum() / max(sample.count.sum(), 1.0))
         noise = self._make_measuring().expected_noise(sample.guarantee.neighbours) or 0.0
         spread = prior.second + noise**2  # half of P + R
         return float((corrected * spread / prior.second).sum() / (math.sqrt(2 / math.pi) * np.sqrt(2 * spread).sum()))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.curator.meeting_graph import MeetingGraph
+    from geodp.figures.figure_file import FigureFile
 
 ERROR, SPENT = "mae", "epsilon of m answers that are not shown"
 LAPLACE, UPDATED, AT_ONCE = "Laplace, ε/m each", "Graph Update", "all degrees in one release"
@@ -75,6 +77,12 @@ class GraphUpdate(FigureKind):
         rows += [(SPENT, UPDATED, float(number), 0, self.cost_of_hiding(number)) for number in self.queries]
         return points_table(rows)
 
+    def draw(self, file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
+        """Draw the errors; that answers which are not shown cost all of ε is one number, in the table."""
+        from geodp.figures.drawing import lines_figure
+
+        return lines_figure(file, {name: own[own["y_name"] == ERROR] for name, own in points.items()})
+
     def answer_by_update(self, asked: Integers, noisy: Array) -> Array:
         """Return the answers that are shown: noisy ones, or those of the synthetic graph.
 
@@ -102,7 +110,7 @@ class GraphUpdate(FigureKind):
 
         degrees, near = np.arange(self.people), self.people - 1
         law = laplace(degrees, number / self.epsilon)
-        hidden = np.log(law.cdf(near + self.threshold) - law.cdf(near - self.threshold))
+        hidden = np.log(law.sf(near - self.threshold) - law.sf(near + self.threshold))  # 1 - cdf would be rounded to 0
         return float(number * np.abs(np.diff(hidden)).max())
 
     def _draw_graph(self, luck: np.random.Generator) -> MeetingGraph:

@@ -30,8 +30,8 @@ class KnnSybils(FigureKind):
     the victim did, half of the time not. Against exact nearest neighbours the adversary makes `neighbours` accounts
     with the known venues; the account's nearest ones are the others and the victim, and what it is recommended is
     what the victim has besides. Against private lists of one venue each, the accounts raise the venue asked about and
-    a rival until these two lead the list of a known venue. The advantage is the share of right answers *yes* less the
-    share of wrong ones.
+    e^(ε/2) rivals until these lead the list of a known venue. The advantage is the share of right answers *yes* less
+    the share of wrong ones.
 
     An ε-private list gives no adversary an advantage of more than (e^ε - 1)/(e^ε + 1) = tanh(ε/2).
 
@@ -132,7 +132,8 @@ class KnnSybils(FigureKind):
         """Return 1 when the private list of a known venue names the venue only with the visit, -1 only without it.
 
         Everyone counts at all their venues here, the best case of the adversary: where a cap leaves some out, the visit
-        that is asked about may be among them.
+        that is asked about may be among them. With n rivals that are even without the visit the list names the venue
+        with a chance of 1/(1 + n), and 1/(1 + n·e^-ε) with it: e^(ε/2) of them are best, and give tanh(ε/4).
         """
         from geodp.curator.publications.venue_lists import VenueLists
 
@@ -140,27 +141,29 @@ class KnnSybils(FigureKind):
         lists = VenueLists(epsilon=epsilon * cap, cap=cap, length=1)
         others = np.delete(np.arange(world.venues), known[0])
         answers = []
+        rivals = min(max(round(float(np.exp(epsilon / 2))), 1), world.venues - 2)
         for visited in (True, False):
-            scores = self._common_visitors(world, int(known[0]), asked, visited=visited)[others]
+            scores = self._common_visitors(world, (int(known[0]), asked), rivals, visited=visited)[others]
             chosen = lists.choose_from(scores[None, :], others[None, :], noise)
             answers.append(float(chosen[0, 0] == asked))
         return answers[0] - answers[1]
 
-    def _common_visitors(self, world: VisitSets, target: int, asked: int, *, visited: bool) -> Array:
+    def _common_visitors(self, world: VisitSets, pair: tuple[int, int], rivals: int, *, visited: bool) -> Array:
         """Return how many accounts have both the target and each venue, made-up ones included.
 
         The adversary knows everyone but the victim, and makes accounts with the target and the venue asked about, and
-        with the target and a rival, until both lead by `neighbours`, and are even when the victim stayed away.
+        with the target and some rivals, until all lead by `neighbours`, and are even when the victim stayed away.
         """
+        target, asked = pair
         who = np.repeat(np.arange(world.users), world.size)
         is_visitor = np.isin(who, who[world.venue == target])
         common = np.bincount(world.venue[is_visitor], minlength=world.venues).astype(np.float64)
         honest = common.copy()
         honest[asked] -= 1.0  # the victim's own visit, which is in the data
-        rival = int(np.delete(np.arange(world.venues), [target, asked])[0])
+        chosen = np.delete(np.arange(world.venues), [target, asked])[:rivals]
         lead = float(np.delete(honest, target).max()) + self.neighbours
-        for venue in (asked, rival):
-            common[venue] += lead - honest[venue]
+        raised = np.append(chosen, asked)
+        common[raised] += lead - honest[raised]
         if not visited:
             common[asked] -= 1.0
         return common

@@ -1,14 +1,18 @@
 """PriLocation by level: who hides the city is moved between cities, and a coarser level hides more."""
 
 import math
+import os
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from geodp.curator.publications.prilocation import PriLocation
-from geodp.curator.venue_clusters import cluster_by_units
+from geodp.curator.venue_clusters import Slots, cluster_by_units
 from geodp.errors import UsageError
+from geodp.figures.kinds.publications import PublishedVisits
 from geodp.privacy.noise import SimulatedNoise
 from geodp.run_folder.visit_scores import chance_of_unit, match_people
 from geodp.tables.visits.generated_visits import Sizes, generate_histories
@@ -47,6 +51,28 @@ def test_the_golden_shares_of_three_cities(level: str, same_street: float, same_
     assert (chance * away).sum(axis=1).mean() / 1000 == pytest.approx(away_km, abs=5e-4)
 
 
+@pytest.mark.parametrize("level", ["place", "street", "city"])
+def test_exchanging_two_visits_of_one_area_costs_at_most_epsilon_s(level: str) -> None:
+    """The exact law of one slot: the odds of any place, from any two places of one area, differ by at most e^ε_s."""
+    hierarchy, method = three_cities(), PriLocation(level=level, cap=None, epsilon=2.0)
+    clusters, number = cluster_by_units(hierarchy, level), hierarchy.x_m.size
+    everywhere = np.arange(number)
+    slots = Slots(np.zeros(number, dtype=np.int64), everywhere, np.ones(number, dtype=np.bool_))
+    histories = Histories(np.array(["x"], dtype=object), slots.person, everywhere)
+    rate = method.rates_per_m(slots, histories, clusters, hierarchy)
+    away = np.hypot(hierarchy.x_m[:, None] - hierarchy.x_m, hierarchy.y_m[:, None] - hierarchy.y_m)
+    same = clusters.label[:, None] == clusters.label
+    logits = np.where(same, -rate[:, None] * away, -np.inf)
+    logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+    epsilon_s, worst = method.budgets()[2], 0.0
+    assert epsilon_s == 1.0  # half of ε: the public areas leave the other parts to numbers and places
+    for area in range(clusters.size):
+        inside = np.flatnonzero(clusters.label == area)
+        law = logs[np.ix_(inside, inside)]
+        worst = max(worst, float(np.abs(law[:, None] - law[None]).max()))
+    assert 0.4 * epsilon_s < worst <= epsilon_s + 1e-12
+
+
 @pytest.fixture(scope="module")
 def town() -> tuple[Histories, Venues]:
     return generate_histories(Sizes(people=300, visits=40, venues=1500), np.random.default_rng(3))
@@ -56,27 +82,56 @@ def noise(seed: int = 0) -> SimulatedNoise:
     return SimulatedNoise(np.random.default_rng(seed))
 
 
-def test_a_coarser_level_hides_more_and_costs_more(town: tuple[Histories, Venues]) -> None:
-    histories, venues = town
-    hierarchy = hierarchy_of(venues)
+def measure_levels(histories: Histories, venues: Venues, hierarchy: Hierarchy, cap: int) -> np.ndarray[Any, Any]:
+    """Return a row per level, finest first: shares of visits in the same unit, people found, mean distance."""
+    levels = hierarchy.levels[::-1]
     rows = []
-    for level in ("street", "district", "city"):
-        released, truth = PriLocation(level=level, cap=60).release_with_truth(histories, venues, noise())
+    for level in levels:
+        released, truth = PriLocation(level=level, cap=cap).release_with_truth(histories, venues, noise())
         kept = truth.survived
         away = np.hypot(
             truth.x_m[kept] - hierarchy.x_m[truth.true_venue[kept]],
             truth.y_m[kept] - hierarchy.y_m[truth.true_venue[kept]],
         )
-        same = [same_unit_share(truth, hierarchy, unit) for unit in ("street", "district", "city")]
+        same = [same_unit_share(truth, hierarchy, unit) for unit in levels]
         found = float(match_people(histories, released, venues).shares(1).mean())
-        rows.append([*(-share for share in same), -found, float(away.mean())])
-    table = np.array(rows)
-    assert (np.diff(table, axis=0) >= 0).all(), "shares and re-identification fall, the error rises"
+        rows.append([*same, found, float(away.mean())])
+    return np.array(rows)
+
+
+def require_monotone(table: np.ndarray[Any, Any], histories: Histories, hierarchy: Hierarchy) -> None:
+    """A coarser level: shares and re-identification fall, the error rises; what is hidden is seen as by chance."""
+    assert (np.diff(table[:, :-1], axis=0) <= 0).all()
+    assert (np.diff(table[:, -2]) < 0).all()
     assert (np.diff(table[:, -1]) > 0).all()
-    # the level that is hidden is hardly seen better than by chance
-    for place, level in enumerate(("street", "district", "city")):
+    for place, level in enumerate(hierarchy.levels[::-1]):
         chance = float(chance_of_unit(hierarchy, level)[histories.venue].mean())
-        assert -table[place, place] == pytest.approx(chance, abs=0.05)
+        assert table[place, place] == pytest.approx(chance, abs=0.05)
+
+
+def test_a_coarser_level_hides_more_and_costs_more(town: tuple[Histories, Venues]) -> None:
+    histories, venues = town
+    hierarchy = hierarchy_of(venues)
+    require_monotone(measure_levels(histories, venues, hierarchy, 60), histories, hierarchy)
+
+
+@pytest.mark.skipif("GEODP_DATA" not in os.environ, reason="GEODP_DATA names no folder of real data")
+def test_levels_are_monotone_on_real_visits_with_boroughs_neighbourhoods_and_tracts() -> None:
+    folder = Path(os.environ["GEODP_DATA"]) / "foursquare_nyc"
+    if not folder.is_dir():
+        pytest.skip("no Foursquare visits in GEODP_DATA")
+    histories, venues, hierarchy = PublishedVisits(
+        visits_path=str(folder / "checkins.parquet"),
+        places_path=str(folder / "venues.csv.gz"),
+        levels_path=str(folder / "venue_hierarchy.csv.gz"),
+        venue_column="poi",
+        levels=("borough", "neighbourhood", "tract"),
+        people=150,
+    ).read_records()
+    table = measure_levels(histories, venues, hierarchy, 150)
+    require_monotone(table, histories, hierarchy)
+    assert table[0, 1] == 1.0, "who hides the tract stays in the neighbourhood"
+    assert table[-1, -2] < 0.25 * table[0, -2], "people are found again less than a quarter as often"
 
 
 def test_people_who_hide_different_levels_are_moved_as_far_as_each_asks(town: tuple[Histories, Venues]) -> None:
