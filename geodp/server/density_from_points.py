@@ -21,6 +21,7 @@ import numpy.typing as npt
 from geodp.geometry import Array, Grid, Region
 from geodp.public.channels import Channel, FiniteChannel, PlanarGeometricChannel
 from geodp.public.em_deconvolution import deconvolve
+from geodp.public.place_sets import PlaceSets
 from geodp.public.release import DensityEstimate, Points
 from geodp.public.tree_metric import TreeChannel
 
@@ -40,6 +41,8 @@ _REPLAY_SEED = 0  # any will do; fixed, so that the same reports always give the
 @lru_cache(maxsize=4)  # one release serves the batches of offers until the next one
 def density_from_points(points: Points, region: Region) -> DensityEstimate:
     """Estimate the density of workers over the region from what their phones reported."""
+    if isinstance(points, PlaceSets):
+        return _by_spreading(points, Grid.fit(region, _cell_m(points, region)))
     if isinstance(points.channel, FiniteChannel):
         return _by_sharing_out(points, points.channel)
     if isinstance(points.channel, TreeChannel):
@@ -72,6 +75,17 @@ def _by_sharing_out(points: Points, channel: FiniteChannel) -> DensityEstimate:
     replays = rng.multinomial(reports, chance / max(float(chance.sum()), 1.0), size=_EM_REPLAYS if reports else 1)
     error = unfold(replays.astype(np.float64)) - found
     return _estimate(points, grid, found, (error**2).mean(axis=0))
+
+
+def _by_spreading(points: PlaceSets, grid: Grid) -> DensityEstimate:
+    """Spread every report evenly over its set of places; the error is chance alone, as if that belief were right."""
+    x_m, y_m = points.list_places()
+    cell = grid.locate(x_m, y_m)
+    row = np.broadcast_to(np.arange(len(cell))[:, None], cell.shape)
+    key, places = np.unique(row[cell >= 0] * grid.size + cell[cell >= 0], return_counts=True)
+    share = places / max(cell.shape[1], 1)
+    counts = np.bincount(key % grid.size, share, grid.size)
+    return _estimate(points, grid, counts, np.bincount(key % grid.size, share * (1 - share), grid.size))
 
 
 def _estimate(points: Points, grid: Grid, counts: Array, variance: Array, err_together: float = 1.0) -> DensityEstimate:
