@@ -136,7 +136,7 @@ def mean_norm(west: Array, south: Array, east: Array, north: Array) -> Array:
     """
     x, y, wide, high = (west + east) / 2, (south + north) / 2, east - west, north - south
     far = np.hypot(x, y)
-    small = np.hypot(wide, high) < _SMALL * far
+    small = (np.hypot(wide, high) < _SMALL * far) & (far > 1e-3)
     least = 1e-6 * (np.hypot(wide, high) + far + 1e-3)  # a line is a rectangle of next to no width
     half_x, half_y = np.maximum(wide, least) / 2, np.maximum(high, least) / 2
     west, east, south, north = x - half_x, x + half_x, y - half_y, y + half_y
