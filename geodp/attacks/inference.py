@@ -123,8 +123,8 @@ def _likelihood(release: Points, rows: slice, cells: Grid) -> Array:
     table = np.empty((z_x.size, x.size))
     for start in range(0, z_x.size, _REPORTS_AT_ONCE):
         part = slice(start, start + _REPORTS_AT_ONCE)
-        cells = (np.broadcast_to(place, table[part].shape) for place in (x, y))
-        table[part] = likelihood_of(release.channel, z_x[part], z_y[part], *cells)
+        places = (np.broadcast_to(place, table[part].shape) for place in (x, y))
+        table[part] = likelihood_of(release.channel, z_x[part], z_y[part], *places)
     return table
 
 

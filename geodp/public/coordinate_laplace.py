@@ -82,8 +82,8 @@ class CoordinateLaplaceChannel:
     def matrix(self, x_cells: Grid, z_cells: Grid) -> Array:
         """Return P(report in z cell | true place at the centre of x cell), a row per x cell."""
         x, y = self.round_places(*x_cells.all_centres())
-        columns = z_cells.west_m + np.arange(z_cells.columns + 1) * z_cells.cell_x_m
-        rows = z_cells.south_m + np.arange(z_cells.rows + 1) * z_cells.cell_y_m
+        columns = z_cells.west_m + np.arange(z_cells.columns + 1, dtype=np.float64) * z_cells.cell_x_m
+        rows = z_cells.south_m + np.arange(z_cells.rows + 1, dtype=np.float64) * z_cells.cell_y_m
         across = _between(columns, x, self.scale_x_m, (self.box_m[0], self.box_m[2]))
         along = _between(rows, y, self.scale_y_m, (self.box_m[1], self.box_m[3]))
         return np.asarray((along[:, :, None] * across[:, None, :]).reshape(x.size, -1))

@@ -84,8 +84,9 @@ def _by_spreading(points: PlaceSets, grid: Grid) -> DensityEstimate:
     row = np.broadcast_to(np.arange(len(cell))[:, None], cell.shape)
     key, places = np.unique(row[cell >= 0] * grid.size + cell[cell >= 0], return_counts=True)
     share = places / max(cell.shape[1], 1)
-    counts = np.bincount(key % grid.size, share, grid.size)
-    return _estimate(points, grid, counts, np.bincount(key % grid.size, share * (1 - share), grid.size))
+    counts = np.bincount(key % grid.size, share, grid.size).astype(np.float64)
+    variance = np.bincount(key % grid.size, share * (1 - share), grid.size).astype(np.float64)
+    return _estimate(points, grid, counts, variance)
 
 
 def _estimate(points: Points, grid: Grid, counts: Array, variance: Array, err_together: float = 1.0) -> DensityEstimate:

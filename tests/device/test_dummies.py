@@ -53,7 +53,7 @@ def test_two_linked_reports_and_a_bound_on_speed_find_927_of_a_thousand() -> Non
     later = (np.clip(place + far * step, -SIDE / 2, SIDE / 2) for place, step in ((x, np.cos(turn)), (y, np.sin(turn))))
     first = PHONE.candidates(x, y, rng=rng, region=REGION)
     second = PHONE.candidates(*later, rng=rng, region=REGION)
-    reached = can_follow(first, second, most_m).any(axis=1)
+    reached = np.asarray(can_follow(first, second, most_m).any(axis=1))
     assert reached[:, 0].mean() > 0.999, "the true place can be reached, but for rounding"
     found = float(np.mean(reached[:, 0] / reached.sum(axis=1)))
     assert found == pytest.approx(0.927, abs=0.005)

@@ -81,4 +81,5 @@ def _publish(
 def _venues() -> Venues:
     number: Integers = np.arange(_SIDE**2)
     name = np.array([f"v{one}" for one in number.tolist()], dtype=np.object_)
-    return Venues(name, lon=0.001 * (number % _SIDE), lat=0.001 * (number // _SIDE))
+    row, column = np.divmod(number.astype(np.float64), _SIDE)
+    return Venues(name, lon=0.001 * column, lat=0.001 * row)

@@ -114,7 +114,8 @@ class LocationPatterns(Publication):
         region, parts = venues.region(), self.parts()
         leaf_level, leaf_cell, count = self._grow(region, x_m, y_m, noise)
         west, south, _, _ = region.box_m
-        side_x, side_y = region.width_m / 2.0**leaf_level, region.height_m / 2.0**leaf_level
+        shrink = 2.0 ** -leaf_level.astype(np.float64)
+        side_x, side_y = region.width_m * shrink, region.height_m * shrink
         left = west + (leaf_cell & ((1 << leaf_level) - 1)) * side_x
         low = south + (leaf_cell >> leaf_level) * side_y
         sums = [np.zeros(leaf_level.size, dtype=np.int64) for _ in range(2)]

@@ -60,9 +60,10 @@ def test_noise_for_half_a_side_less_is_refuted() -> None:
     """A planted fault: sums are said to move by one coordinate only."""
     from geodp.audit.kinds import audit_plugin, noise_by_name
     from geodp.curator.publications import location_patterns
+    from geodp.privacy import primitives
 
     assert not audit_kind("location_patterns", samples=1000).refuted
-    kept = location_patterns.laplace_counts
+    kept = primitives.laplace_counts
 
     def too_little(counts, *, epsilon, sensitivity, noise):  # type: ignore[no-untyped-def]
         less = sensitivity / 2 if sensitivity >= 512 else sensitivity
