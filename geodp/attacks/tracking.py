@@ -143,7 +143,8 @@ def _follow_cloaks(
     )
     people, times = west.shape
     low, high = np.stack([west, south]).min(axis=2), np.stack([east, north]).max(axis=2)
-    windows = around(*((low + high) / 2), np.maximum((high - low).max(axis=0) / 2, 1.0), region, SIDE)
+    middle, half_m = (low + high) / 2, np.maximum((high - low).max(axis=0) / 2, 1.0)
+    windows = around(middle[0], middle[1], half_m, region, SIDE)
     x, y = windows.places()
     start = prior.at(x, y)
     start[~(start > 0).any(axis=1)] = 1.0

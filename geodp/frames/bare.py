@@ -367,7 +367,7 @@ class BareDevice:
         if noise.releasable and not now.named:  # numbers of rows would tell their order
             who = np.char.zfill(np.argsort(noise.uniform(who.size)).astype(np.str_), len(str(who.size)))
         order = np.argsort(who, kind="stable")
-        about = {
+        about: dict[str, Any] = {
             "time_s": moment_s,
             "mechanism": self.plugin.kind,
             "guarantee": promise,

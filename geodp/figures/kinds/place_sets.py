@@ -52,7 +52,7 @@ class CloakSenders(FigureKind):
 
         box = (0.0, 0.0, _SIDE_M, _SIDE_M)
         tree, side = PublicTree.over(box, self.cell_m / 10), round(_SIDE_M / self.cell_m)
-        grid = Grid(0.0, 0.0, _SIDE_M / side, _SIDE_M / side, side, side)
+        grid = Grid(0.0, 0.0, _SIDE_M / side, _SIDE_M / side, columns=side, rows=side)
         rows = []
         for repeat in range(self.repeats):
             x_m, y_m = _draw_crowd(self.people, np.random.default_rng(repeat))

@@ -64,7 +64,7 @@ class TwoStage(Assignment):
             can = free.copy()
             can[rows_named(points.who, view.named.get(task.task, ()))] = False
             rows, far = rank_expected(points, task, can, self.max_recipients)
-            chance = _chances(points, task, rows, far, reward, view.acceptance)
+            chance = _chances(points, task, rows, far_m=far, reward=reward, acceptance=view.acceptance)
             able = chance > 0  # whoever cannot reach the task from anywhere is not asked
             offers.append(offer_by_name(task, reward, points.who[rows[able]], chance[able], self.target_success))
         return offers
