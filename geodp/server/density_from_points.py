@@ -21,7 +21,7 @@ import numpy.typing as npt
 from geodp.geometry import Array, Grid, Region
 from geodp.public.channels import Channel, FiniteChannel, PlanarGeometricChannel
 from geodp.public.em_deconvolution import deconvolve
-from geodp.public.place_sets import PlaceSets
+from geodp.public.place_sets import Cloaks, PlaceSets
 from geodp.public.release import DensityEstimate, Points
 from geodp.public.tree_metric import TreeChannel
 
@@ -79,6 +79,11 @@ def _by_sharing_out(points: Points, channel: FiniteChannel) -> DensityEstimate:
 
 def _by_spreading(points: PlaceSets, grid: Grid) -> DensityEstimate:
     """Spread every report evenly over its set of places; the error is chance alone, as if that belief were right."""
+    if isinstance(points, Cloaks):
+        across = _share_between(points.west_m, points.east_m, grid.west_m, grid.cell_x_m, grid.columns)
+        along = _share_between(points.south_m, points.north_m, grid.south_m, grid.cell_y_m, grid.rows)
+        counts = np.asarray(along.T @ across).ravel()
+        return _estimate(points, grid, counts, np.maximum(counts - np.asarray(along.T**2 @ across**2).ravel(), 0.0))
     x_m, y_m = points.list_places()
     cell = grid.locate(x_m, y_m)
     row = np.broadcast_to(np.arange(len(cell))[:, None], cell.shape)
@@ -87,6 +92,15 @@ def _by_spreading(points: PlaceSets, grid: Grid) -> DensityEstimate:
     counts = np.bincount(key % grid.size, share, grid.size).astype(np.float64)
     variance = np.bincount(key % grid.size, share * (1 - share), grid.size).astype(np.float64)
     return _estimate(points, grid, counts, variance)
+
+
+def _share_between(low_m: Array, high_m: Array, edge_m: float, cell_m: float, size: int) -> Array:
+    """Return the share of each interval that lies in each column (or row) of a grid."""
+    low, high = (low_m - edge_m) / cell_m, (high_m - edge_m) / cell_m
+    high = np.maximum(high, low + 1e-6)
+    begin = np.arange(size, dtype=np.float64)
+    shared = np.minimum(high[:, None], begin + 1) - np.maximum(low[:, None], begin)
+    return np.asarray(np.maximum(shared, 0.0) / (high - low)[:, None])
 
 
 def _estimate(points: Points, grid: Grid, counts: Array, variance: Array, err_together: float = 1.0) -> DensityEstimate:

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from geodp.geometry import Region
 from geodp.public.guarantee import Guarantee
 from geodp.public.place_sets import MEAN_FROM_CENTRE, Candidates, Cloaks, mean_norm
 from geodp.run_folder.release_store import read_release, write_release
+from geodp.server.density_from_points import density_from_points
 from tests.places import candidates_of, cloaks_of
 
 COORDINATE = st.floats(-2000, 2000)
@@ -58,3 +60,17 @@ def test_the_run_folder_keeps_all_of_it(tmp_path: Path, kind: str) -> None:
     assert again.who.tolist() == ["a", "b"]
     assert np.array_equal(np.stack(again.list_places()), np.stack(made.list_places()))
     assert not isinstance(again, Cloaks) or again.k == 3
+
+
+def test_a_density_from_sets_shares_every_report_evenly_over_its_set() -> None:
+    region = Region(-0.02, -0.02, 0.02, 0.02)
+    rectangles = [(-1000.0, -500.0, 1000.0, 500.0), (200.0, 200.0, 300.0, 900.0)]
+    found = density_from_points(cloaks_of(rectangles, k=1), region)
+    assert found.count.sum() == pytest.approx(2.0)
+    x, y = found.grid.all_centres()
+    inside = (np.abs(x) < 990) & (np.abs(y) < 490) & ~((x > 150) & (x < 350) & (y > 150))
+    assert found.count[inside] == pytest.approx(np.full(inside.sum(), found.grid.cell_area_m2 / 2e6), rel=1e-6)
+    told = candidates_of([[0.0, 900.0]], [[10.0, 10.0]])
+    spread = density_from_points(told, region)
+    assert np.sort(spread.count)[-2:] == pytest.approx([0.5, 0.5])
+    assert spread.variance.max() == pytest.approx(0.25)

@@ -26,7 +26,7 @@ class CloaksLayer(Layer):
 
     kind: ClassVar[str] = "cloaks"
     title: ClassVar[str] = "Cloaks (no ε is claimed)"
-    public: ClassVar[bool] = True
+    public: ClassVar[bool] = False  # nothing is promised about them
     level: ClassVar[int] = 45
 
     max_people: int = Field(default=40, gt=0)
@@ -83,7 +83,7 @@ class CandidatesLayer(Layer):
 
     kind: ClassVar[str] = "candidates"
     title: ClassVar[str] = "True and made-up places (no ε is claimed)"
-    public: ClassVar[bool] = True
+    public: ClassVar[bool] = False  # nothing is promised about them
     level: ClassVar[int] = 45
 
     max_people: int = Field(default=6, gt=0)

@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from geodp.figures.kinds import FigureKind, Making, points_table
@@ -94,9 +95,9 @@ class DummyHits(FigureKind):
             anywhere, near = self._reports("anywhere", repeat), self._reports("near_last", repeat)
             for number in range(1, self.reports + 1):
                 found = {
-                    "anywhere: speed": _found_by_speed(anywhere[:number]),
-                    "near the last: speed": _found_by_speed(near[:number]),
-                    "near the last: map": _found_by_map(near[:number]),
+                    "anywhere: speed": _score_by_speed(anywhere[:number]),
+                    "near the last: speed": _score_by_speed(near[:number]),
+                    "near the last: map": _score_by_map(near[:number]),
                     "blindly": 1 / self.k,
                 }
                 rows += [(FOUND, line, float(number), repeat, share) for line, share in found.items()]
@@ -136,17 +137,17 @@ def _share_below(k: int, edges: tuple[Array, Array, Array, Array]) -> float:
     return float(np.mean(senders[same.ravel()] < k))
 
 
-def _found_by_speed(reports: list[tuple[Array, Array]]) -> float:
+def _score_by_speed(reports: list[tuple[Array, Array]]) -> float:
     """Return the mean chance of the true place where one of those that can be reached is taken by lot."""
     from geodp.attacks.place_sets import can_follow
 
-    alive = np.ones(reports[0][0].shape, dtype=np.bool_)
+    alive: npt.NDArray[np.bool_] = np.ones(reports[0][0].shape, dtype=np.bool_)
     for before, after in itertools.pairwise(reports):
-        alive = (can_follow(before, after, 0.05 * _SIDE_M) & alive[:, :, None]).any(axis=1)
+        alive = np.asarray((can_follow(before, after, 0.05 * _SIDE_M) & alive[:, :, None]).any(axis=1))
     return float(np.mean(alive[:, 0] / np.maximum(alive.sum(axis=1), 1)))
 
 
-def _found_by_map(reports: list[tuple[Array, Array]]) -> float:
+def _score_by_map(reports: list[tuple[Array, Array]]) -> float:
     """Return how often the true places lie best on the map, of all that a made-up phone may have gone through."""
     square = sum(x_m**2 + y_m**2 for x_m, y_m in reports)  # each made-up place goes on from its last one
     return float(np.mean(np.argmin(square, axis=1) == 0))
