@@ -28,10 +28,13 @@ def write_page(path: Path) -> None:
 def group_names() -> dict[str, dict[str, str]]:
     """Return the public names of `geodp`, each with where it is defined: functions, classes, then modules."""
     import geodp
+    from geodp.frames import bare
 
     groups: dict[str, dict[str, str]] = {"Functions": {}, "Classes": {}}
     for name in sorted(geodp.__all__, key=str.lower):
         value = getattr(geodp, name)
+        if inspect.ismodule(value) and callable(value):
+            value = getattr(bare, name)  # a room that can be called, too: what it calls has the words
         if inspect.ismodule(value):
             public = {item: getattr(value, item) for item in value.__all__}
             groups[f"geodp.{name}"] = {f"geodp.{name}.{item}": _home(inner) for item, inner in public.items()}

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from geodp.errors import OldMethod
 from geodp.geometry import Array, Region
+from geodp.public.cell_reports import CellReports
 from geodp.public.release import Cells, Points
 from geodp.registry import FilePlugin
 
@@ -33,6 +34,8 @@ class AttackView:
         The public area.
     releases
         Releases, or reports of phones, in order of time.
+    reports
+        What phones answered about their cells, one per release (None where they did not); () where nobody did.
 
     Examples
     --------
@@ -44,6 +47,12 @@ class AttackView:
 
     region: Region
     releases: Sequence[Cells | Points]
+    reports: Sequence[CellReports | None] = ()
+
+    def find_reports(self, number: int) -> CellReports | None:
+        """Return the answers under names behind a release (None: there are none, or a shuffler took the names off)."""
+        found = self.reports[number] if number < len(self.reports) else None
+        return found if found is not None and found.who.size else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from geodp.attacks import ANYONE, AttackView, Guesses
+from geodp.attacks.cell_inference import locate_in_cells
 from geodp.attacks.inference import (
     SIDE_OF_WINDOWS,
     AttackWithPrior,
@@ -30,9 +31,10 @@ _REPORTS_AT_ONCE = 2000
 class BayesLocation(AttackWithPrior):
     """Guess each position from its report alone: least expected distance under prior and noise law.
 
-    argmin over guesses g of Σ d(g, x)·prior(x)·f(z|x), over 2,500 cells around the report. Of a rectangle or of several
-    places (cloaks, dummies) f is 1 in the set and 0 outside. From counts, which name nobody, the guess is the same for
-    everyone: the least expected distance under the released density.
+    argmin over guesses g of Σ d(g, x)·prior(x)·f(z|x), over 2,500 cells around the report; of an answer about the own
+    cell, over the cells of the prior, with the exact law of the answer. Of a rectangle or of several places (cloaks,
+    dummies) f is 1 in the set and 0 outside. From counts, which name nobody, the guess is the same for everyone: the
+    least expected distance under the released density.
 
     Reference
     ---------
@@ -49,9 +51,13 @@ class BayesLocation(AttackWithPrior):
         prior = self.learn_prior(view)
         parts = []
         for number, release in enumerate(view.releases):
+            answers, rows = view.find_reports(number), slice(self.people)
             if isinstance(release, Points):
-                x, y = locate(release, slice(self.people), prior, view.region)
-                parts.append((self.kind, number, release.who[: self.people], x, y))
+                x, y = locate(release, rows, prior, view.region)
+                parts.append((self.kind, number, release.who[rows], x, y))
+            elif answers is not None:
+                x, y = locate_in_cells(answers, rows, prior)
+                parts.append((self.kind, number, answers.who[rows], x, y))
             else:
                 x_m, y_m = from_counts(prior, release).best_guess()
                 parts.append((self.kind, number, np.array([ANYONE]), np.array([x_m]), np.array([y_m])))

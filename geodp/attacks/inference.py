@@ -8,6 +8,7 @@ one matrix product.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,10 +20,12 @@ import numpy.typing as npt
 from geodp.attacks import Attack, AttackView
 from geodp.errors import DataError
 from geodp.geometry import Array, Grid, Region, read_places
+from geodp.public.cell_reports import CellReports
 from geodp.public.channels import Channel, PlanarLaplaceChannel
 from geodp.public.em_deconvolution import deconvolve
+from geodp.public.norm_sub import onto_simplex
 from geodp.public.place_sets import Cloaks, PlaceSets
-from geodp.public.release import Cells, Points
+from geodp.public.release import Cells, GridCells, Points
 
 CELLS_PER_SIDE = 50
 SIDE_OF_WINDOWS = 50
@@ -87,12 +90,27 @@ class AttackWithPrior(Attack):
         if self.prior == "uniform":
             return blind
         points = [release for release in view.releases if isinstance(release, Points)]
-        return from_reports(blind, points) if points else blind
+        if points:
+            return from_reports(blind, points)
+        answered = [
+            (release, reports)
+            for number, release in enumerate(view.releases)
+            if isinstance(release, GridCells) and (reports := view.find_reports(number)) is not None
+        ]
+        return from_answers(blind, *zip(*answered, strict=True)) if answered else blind
 
 
 def from_counts(before: Prior, release: Cells) -> Prior:
     """Return the belief about anyone after a release of counts: in proportion to the released density."""
     return before.with_counts(release.density(*before.grid.all_centres()))
+
+
+def from_answers(before: Prior, releases: Sequence[GridCells], reports: Sequence[CellReports]) -> Prior:
+    """Return where people are over the whole run, from all counts: the mean of all rounds, with none below zero."""
+    people = float(np.mean([each.size for each in reports]))
+    counts = onto_simplex(np.mean([release.count for release in releases], axis=0), people)
+    cell = releases[0].grid.locate(*before.grid.all_centres())
+    return before.with_counts(np.where(cell >= 0, counts[cell], 0.0))
 
 
 def from_reports(before: Prior, releases: list[Points]) -> Prior:

@@ -62,7 +62,7 @@ def audit_releases(run: RunFolder, *, samples: int = 100_000, confidence: float 
 
 def _positions(run: RunFolder, samples: int, confidence: float, seed: int) -> Audit:
     """Audit what was released about where people are."""
-    if any(isinstance(release, Cells) for release in run.releases):
+    if run.scenario.curator is not None and any(isinstance(release, Cells) for release in run.releases):
         return _central(run, samples, confidence, seed)
     if run.releases and run.scenario.device.mechanism.guarantee().unit is not Unit.NOTHING:
         return _local(run, samples, confidence, seed)
@@ -74,12 +74,14 @@ def _noise_of(streams: Streams, kind: str) -> Callable[[str], Noise]:
 
 
 def ledger_spend(run: RunFolder, *, metric: bool) -> float:
-    """Return what the ledger charged one person for the releases: central epsilon, or epsilon per metre.
+    """Return what the ledger charged one person for the releases: central epsilon, or (metric) that of phones' reports.
 
     Charges to everyone, plus the most that any one group was charged besides (disjoint groups do not add up). What is
     published at the end was paid for apart: it says nothing about the releases.
     """
-    rows = run.charges(Unit.POINT) if metric else run.central_charges
+    rows = run.central_charges
+    if metric:
+        rows = run.charges(Unit.POINT) if run.local_charges.empty else run.local_charges
     rows = rows[~rows["mechanism"].isin([item.kind for item in run.publications])]
     sums = {
         scope: sum((Decimal(repr(float(epsilon))) for epsilon in group), start=Decimal(0))

@@ -110,7 +110,7 @@ def estimate_server_view(
     require_sound(samples, confidence)
     streams = Streams(seed)
     rng = streams.generator("audit.server.canaries")
-    central = any(isinstance(release, Cells) for release in run.releases)
+    central = run.scenario.curator is not None and any(isinstance(release, Cells) for release in run.releases)
     noise = SimulatedNoise(streams.generator("audit.server.noise"))
     trials = play(run, rng, noise, samples) if central else _nowhere_released(run, rng, samples)
     offers = DecidedOffers.of(run)
@@ -173,7 +173,7 @@ def _assumptions(run: RunFolder, *, central: bool) -> str:
     if any(isinstance(release, Points) for release in run.releases) and central:
         parts.append("cloaks are left out: they name whoever is there, and no ε is claimed for them")
     if not central:
-        parts.append("phones' own reports are left out: they hide the place, not the person; see the metric account")
+        parts.append("phones' own reports are left out: they hide the place, not the person; see their own account")
     return "; ".join(parts)
 
 

@@ -125,7 +125,7 @@ def privacy_line(run: RunFolder) -> tuple[str, str]:
         return "no privacy guarantee: whoever sees this sees people", "none"
     if any(not item.per_person.holds for item in run.publications):
         return "single visits are hidden, people are not", "weak"
-    parts = [*_central_parts(run), *_metric_parts(run), *_item_parts(run)]
+    parts = [*_central_parts(run), *_metric_parts(run), *_local_parts(run), *_item_parts(run)]
     if not parts:
         return "see below what is promised", "moderate"
     worst = max(epsilon for _, epsilon in parts)
@@ -181,6 +181,15 @@ def _metric_parts(run: RunFolder) -> list[tuple[str, float]]:
     total = sum(each.at_distance(_WALK_M) for each in reports)
     count = f"{len(reports):,} report{'s' if len(reports) > 1 else ''}"
     return [(f"ε = {total:.3g} between places {_WALK_M:g} m apart ({count} of a phone)", total)]
+
+
+def _local_parts(run: RunFolder) -> list[tuple[str, float]]:
+    """Say what all answers of a phone about its cell cost together."""
+    local = run.local_charges if run.has("ledger.parquet") else None
+    if local is None or local.empty:
+        return []
+    total, reports = float(local["total"].max()), len(local)
+    return [(f"ε = {total:.3g} per person, nobody trusted ({reports:,} report{'s' if reports > 1 else ''})", total)]
 
 
 def _item_parts(run: RunFolder) -> list[tuple[str, float]]:
@@ -256,7 +265,7 @@ def _describe_spending(run: RunFolder) -> str:
     # A ledger that is damaged is an error: a map without its sum would look like one of a free run.
     central = run.central_charges
     if central.empty:
-        if run.charges(Unit.POINT).empty or not run.releases:
+        if (run.charges(Unit.POINT).empty and run.local_charges.empty) or not run.releases:
             return ""
         return run.releases[0].guarantee.together(len(run.releases), f"All {len(run.releases):,} reports of one phone")
     # Replacing one record is removing one and adding one: twice the epsilon of add/remove.

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.display.drawing import Surface
+from geodp.public.norm_sub import onto_simplex
 from geodp.public.release import AdaptiveCells, Cells, GridCells, LatticeCells
 
 if TYPE_CHECKING:
@@ -56,12 +57,27 @@ def surface(release: Cells, count: npt.NDArray[np.float64], *, noisy: bool = Tru
 
 def drawable(releases: Sequence[Cells], limit: int, page: Page) -> list[Surface]:
     """Return the noisy counts of releases cell by cell, or on coarser grids where a page could not carry them all."""
-    counts = [np.asarray(release.count) for release in releases]
+    counts = [adjust_counts(release) for release in releases]
+    if any(release.guarantee.account == "local" for release in releases):
+        page.note("counts worked out from phones' answers are drawn with none below zero and their sum as it is")
     if all(isinstance(release, GridCells) for release in releases) or sum(map(np.size, counts)) <= limit:
         surfaces = [surface(release, count) for release, count in zip(releases, counts, strict=True)]
         return coarsen_surfaces(surfaces, [getattr(release, "grid", None) for release in releases], limit, page)
     page.note("cells of different sizes are drawn added up on a regular grid")
     return [_on_grid(release, count, limit // len(releases)) for release, count in zip(releases, counts, strict=True)]
+
+
+def adjust_counts(release: Cells) -> npt.NDArray[np.float64]:
+    """Return the counts of a release as they are drawn.
+
+    Those that a server worked out from phones' answers are noise below zero and above: they are brought to none below
+    zero and to the number of reports, of which the public floor is a tenth, spread out (Norm-sub). For the eye alone:
+    it biases them.
+    """
+    count = np.asarray(release.count, dtype=np.float64)
+    if release.guarantee.account != "local":
+        return count
+    return onto_simplex(count, 10 * release.floor_per_m2 * float(release.area_m2.sum()))
 
 
 def _on_grid(release: Cells, count: npt.NDArray[np.float64], limit: int) -> Surface:

@@ -13,6 +13,7 @@ import numpy as np
 from geodp.attacks import Attack, AttackView
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.device import DecoyDevice, Device
+from geodp.device.cell_response import CellResponse
 from geodp.errors import UsageError
 from geodp.frames.charges import NoiseLike, bare_call, charge_ledger, choose_noise, hide_reasons, require_promise
 from geodp.frames.guesses import ask_attack, score_guesses
@@ -26,6 +27,7 @@ from geodp.geometry import Array, Region
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours
 from geodp.public.release import Cells, Points
+from geodp.server.cells_from_reports import cells_from_reports
 from geodp.tables.regions import require_sound
 
 if TYPE_CHECKING:
@@ -334,7 +336,8 @@ class BareDevice:
         Returns
         -------
         Release
-            The reports, in the order of names; a list of releases where `at` is a list.
+            The reports, in the order of names; of answers about cells (`cell_response`) the counts that a server works
+            out of them, with the answers in `reports`. A list of releases where `at` is a list.
 
         Raises
         ------
@@ -367,6 +370,11 @@ class BareDevice:
         if noise.releasable and not now.named:  # numbers of rows would tell their order
             who = np.char.zfill(np.argsort(noise.uniform(who.size)).astype(np.str_), len(str(who.size)))
         order = np.argsort(who, kind="stable")
+        if isinstance(self.plugin, CellResponse):
+            answers = self.plugin.respond(
+                x_m[order], y_m[order], rng=noise, region=region, who=who[order], time_s=moment_s
+            )
+            return Release(cells_from_reports(answers), region, noise.releasable, answers)
         about: dict[str, Any] = {
             "time_s": moment_s,
             "mechanism": self.plugin.kind,
@@ -504,7 +512,10 @@ class BareAttack:
         return _with_points(kept, region, scored["x_m"].to_numpy(), scored["y_m"].to_numpy(), truth=True)
 
     def _guess(self, seen: Sequence[Release]) -> Guesses:
-        return ask_attack(self.plugin, AttackView(seen[0].region, [release.data for release in seen]))
+        return ask_attack(
+            self.plugin,
+            AttackView(seen[0].region, [release.data for release in seen], [release.reports for release in seen]),
+        )
 
 
 def _read_releases(stated: Release | Sequence[Release]) -> list[Release]:

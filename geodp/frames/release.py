@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geodp.geometry import Region
+from geodp.public.cell_reports import CellReports
 from geodp.public.guarantee import Guarantee
 from geodp.public.place_sets import Candidates, Cloaks
 from geodp.public.release import Cells, Contours, DensityEstimate, Points
@@ -34,6 +35,8 @@ class Release:
         The public area, which knows how metres become degrees.
     releasable
         Whether its noise may leave the house; simulated noise may not.
+    reports
+        What phones answered about their cells, where `data` was counted from that (None: it was not).
 
     Examples
     --------
@@ -51,6 +54,7 @@ class Release:
     data: Cells | Points
     region: Region
     releasable: bool = False
+    reports: CellReports | None = None
 
     @property
     def time_s(self) -> float:

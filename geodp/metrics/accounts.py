@@ -63,6 +63,23 @@ class EpsilonPerMetreSpent(AccountMetric):
         return {self.kind: Measured(float(metric["total"].max()) if len(metric) else None)}
 
 
+class EpsilonLocalSpent(AccountMetric):
+    """Epsilon that all answers of one phone about its cell cost over the run, with nobody trusted (local account).
+
+    Answers add up: each costs its epsilon again. It is never added to the epsilon of a curator's releases, which has
+    to be trusted. Only where phones answer about cells.
+    """
+
+    kind: ClassVar[str] = "epsilon_local_spent"
+    label: ClassVar[str] = "ε spent per person, nobody trusted"
+    unit: ClassVar[str] = "epsilon"
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Read the total off the ledger."""
+        local = run.local_charges
+        return {self.kind: Measured(float(local["total"].max()))} if len(local) else {}
+
+
 class EpsilonPerItemSpent(AccountMetric):
     """Epsilon that phones' reports about histories cost per item over the whole run (an account of its own).
 

@@ -244,6 +244,8 @@ class Guarantee:
         """The account it is charged to; accounts are never added up with one another."""
         if self.unit is Unit.ITEM and self.trust is Trust.LOCAL:
             return "item"
+        if self.unit in (Unit.SNAPSHOT, Unit.USER) and self.trust is Trust.LOCAL:
+            return "local"
         return "metric" if self.unit is Unit.POINT else "central"
 
     def together(self, count: int, whose: str) -> str:
@@ -256,6 +258,11 @@ class Guarantee:
         whose
             What they are called: `All 12 reports of one phone`.
         """
+        if self.account == "local" and self.unit is Unit.SNAPSHOT and self.holds:
+            return (
+                f"{whose} together cost ε = {self.repeat(count).epsilon:.6g}: steps add up, and where somebody was at "
+                "all these instants is hidden by a factor of at most e^ε with that ε."
+            )
         if self.unit is not Unit.POINT or not self.holds:
             return ""
         total = self.repeat(count)

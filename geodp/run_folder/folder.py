@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.geometry import Region
+    from geodp.public.cell_reports import CellReports
     from geodp.run_folder.published import HistoryReport, PublishedRun
     from geodp.scenario.schema import Scenario
     from geodp.tables.trajectories.generated_trips import Streets
@@ -233,7 +234,7 @@ class RunFolder:
 
     @property
     def ledger(self) -> pd.DataFrame:
-        """One row per charge: time_s, scope, unit, neighbours, mechanism, epsilon, delta, total."""
+        """One row per charge: time_s, scope, unit, neighbours, mechanism, epsilon, delta, total, account."""
         return self.table("ledger.parquet")
 
     def charges(self, *units: Unit) -> pd.DataFrame:
@@ -244,7 +245,15 @@ class RunFolder:
     @property
     def central_charges(self) -> pd.DataFrame:
         """The rows of the ledger that cost each person an epsilon: what can be added up per person."""
-        return self.charges(Unit.SNAPSHOT, Unit.USER)
+        return self.charges(Unit.SNAPSHOT, Unit.USER).drop(index=self.local_charges.index)
+
+    @property
+    def local_charges(self) -> pd.DataFrame:
+        """The rows of the ledger for what phones told with nobody trusted, ε per person: an account of its own."""
+        rows = self.charges(Unit.SNAPSHOT, Unit.USER)
+        if "account" not in rows:  # runs of earlier versions had no such phones
+            return rows.iloc[:0]
+        return rows[rows["account"].astype(str) == "local"]
 
     @property
     def interaction(self) -> pd.DataFrame:
@@ -268,6 +277,13 @@ class RunFolder:
         from geodp.run_folder.release_store import read_release
 
         return [read_release(path) for path in self._list_stored("releases")]
+
+    @cached_property
+    def cell_reports(self) -> list[CellReports | None]:
+        """What phones answered about their cells, one per release; [] where they were asked nothing of the kind."""
+        from geodp.run_folder.cell_report_store import read_cell_reports
+
+        return [read_cell_reports(path) for path in self._list_stored("releases/reports")]
 
     @cached_property
     def publications(self) -> list[PublishedRun]:

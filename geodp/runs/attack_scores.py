@@ -45,7 +45,8 @@ def write_attacks(run: RunFolder) -> None:
 
 def score(run: RunFolder, number: int, attack: Attack) -> pd.DataFrame:
     """Let one attack guess, and score every guess; people outside the sampled truth are left out."""
-    guesses = ask_attack(attack, AttackView(run.region, [add_law(run, release) for release in run.releases]))
+    releases = [add_law(run, release) for release in run.releases]
+    guesses = ask_attack(attack, AttackView(run.region, releases, run.cell_reports))
     if not guesses.release.size:
         return no_attack_scores()
     named = score_guesses(guesses, run.positions, attack.hit_radius_m)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from geodp.privacy.shuffling import amplify_by_shuffling, widest_epsilon
 from geodp.public.guarantee import Guarantee, Trust, Unit, both_relations, plus, short_decimal
 from geodp.public.release import Cells
 from geodp.scenario.costs import publication_cost
@@ -22,6 +23,7 @@ def promise_lines(run: RunFolder) -> list[str]:
         _all_reports(run),
         _tasks(run),
         *_histories(run),
+        _shuffler(run),
         *_releases(run),
         *_publications(run),
         _total(run),
@@ -37,14 +39,35 @@ def _device(run: RunFolder) -> str:
 
 def _all_reports(run: RunFolder) -> str:
     """Say what the reports of one phone cost together, against the budget."""
-    metric = run.charges(Unit.POINT)
+    local = run.local_charges
+    metric = run.charges(Unit.POINT) if local.empty else local
     metric = metric[~metric["mechanism"].isin([item.kind for item in run.publications])]
     if metric.empty:
         return ""
     reports = len(metric)
     text = _report_guarantee(run).together(reports, f"**All {reports:,} reports of one phone**")
-    budget = run.scenario.device.budget.epsilon_per_m
-    return text + (f" The budget is {budget:.4g} per metre." if budget is not None else "")
+    stated = run.scenario.device.budget
+    budget, per = (stated.epsilon_per_m, " per metre") if local.empty else (stated.epsilon, "")
+    return text + (f" The budget is {budget:.4g}{per}." if budget is not None else "")
+
+
+def _shuffler(run: RunFolder) -> str:
+    """State what a trusted shuffler makes of the reports of one round ('' without one)."""
+    delta, answers = getattr(run.scenario.device.mechanism, "shuffler_delta", None), run.cell_reports
+    first = next((each for each in answers if each is not None), None)
+    if delta is None or first is None:
+        return ""
+    if first.law.epsilon > widest_epsilon(first.size, delta):  # fewer phones than were expected in public
+        return (
+            f"**No bound is stated for the shuffler**: {first.size:,} reports a round are too few for ε = "
+            f"{first.law.epsilon:g} at δ = {delta:g}. The local promise stands."
+        )
+    bound = amplify_by_shuffling(first.law.epsilon, reports=first.size, delta=delta)
+    return (
+        f"**If the shuffler is trusted**, who took the names and the order off the {first.size:,} reports of each "
+        f"round, a round has ε = {bound:.4g} at δ = {delta:g} (replace; clone pair, computed exactly) instead of "
+        f"{first.law.epsilon:g}; ε and δ of rounds add up. It is stated beside the promise and charged to nobody."
+    )
 
 
 def _tasks(run: RunFolder) -> str:
@@ -87,6 +110,8 @@ def _histories(run: RunFolder) -> list[str]:
 def _releases(run: RunFolder) -> list[str]:
     if run.scenario.curator is None:
         if run.scenario.phones_report:
+            if run.cell_reports and not any(each is not None and each.who.size for each in run.cell_reports):
+                return ["Phones report to the server through a shuffler, who is trusted to take their names off."]
             return ["There is no trusted party: phones report straight to the server, under names that stay the same."]
         return ["There is no curator: nothing is published about where people are."]
     found = {release.guarantee.sentence(): release.guarantee for release in run.releases}

@@ -69,7 +69,8 @@ def _noise(run: RunFolder) -> Iterator[str]:
         each_noise, each_signal = quantity(sum(noise) / len(noise)), quantity(sum(signal) / len(signal))
         curator = run.scenario.curator
         sizes = curator is None or hasattr(curator.mechanism, "cell_m")
-        larger = "Larger cells (`curator.mechanism.cell_m`) or a larger ε help; smoothing hides it."
+        where = "curator" if curator is not None or not run.cell_reports else "device"
+        larger = f"Larger cells (`{where}.mechanism.cell_m`) or a larger ε help; smoothing hides it."
         yield (
             f"Noise per cell ({each_noise} workers on average) exceeds the mean count per cell "
             f"({each_signal}): single cells are mostly noise. {larger if sizes else 'A larger ε helps.'}"

@@ -20,7 +20,9 @@ import pandas as pd
 
 from geodp._version import __version__
 from geodp.geometry import Array, Region
+from geodp.public.cell_reports import CellReports
 from geodp.public.release import Cells, Points
+from geodp.run_folder.cell_report_store import write_cell_reports
 from geodp.run_folder.folder import RunFolder, check_is_run, write_json, write_text
 from geodp.run_folder.release_store import write_release
 from geodp.runs.publications import book_publications, records_of, write_publications
@@ -236,6 +238,7 @@ def _simulate(scenario: Scenario, world: World, folder: Path, say: Progress, *, 
             on_sample=paths.sample,
             on_progress=lambda share: say("running", share),
             on_positions=releases.note_positions,
+            on_answers=releases.write_answers,
         )
         records = records_of(scenario, world, streams)
         book_publications(scenario, records, engine.ledger)
@@ -329,6 +332,12 @@ class _ReleaseWriter:
         write_simulated(pd.DataFrame({"count": true_count}), path)
         self.count += 1
 
+    def write_answers(self, reports: CellReports) -> None:
+        """Write what phones answered about their cells, before the release that is counted from it."""
+        folder = self.folder / "releases" / "reports"
+        folder.mkdir(exist_ok=True)
+        write_cell_reports(folder, self.count, reports)
+
     def note_positions(self, release: Cells | Points, x_m: Array, y_m: Array) -> None:
         """Keep the truth behind any release that somebody will be scored on.
 
@@ -391,8 +400,10 @@ class _PathSampler:
 
 def _write_ledgers(engine: Engine, folder: Path, items: Array | None) -> None:
     """Write the public charges, and apart what each person disclosed, reported, and reported about their history."""
-    write_simulated(engine.ledger.to_frame(), folder / "ledger.parquet")
-    costs = {"interaction": engine.disclosure.nats, "point": engine.phones.charged}
+    accounts = [str(row.account) for row in engine.ledger.charges]
+    write_simulated(engine.ledger.to_frame().assign(account=accounts), folder / "ledger.parquet")
+    reported = "snapshot" if engine.phones.answers is not None else "point"
+    costs = {"interaction": engine.disclosure.nats, reported: engine.phones.charged}
     costs |= {} if items is None else {"item": items}
     tables: list[pd.DataFrame] = []
     for unit, cost in costs.items():

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from geodp.device import DecoyDevice
+from geodp.device.cell_response import CellResponse
 from geodp.device.dewri import Dewri
 from geodp.device.dummies import Dummies
 from geodp.errors import GeodpError, UsageError
 from geodp.geometry import region_problems
 from geodp.model import did_you_mean
+from geodp.privacy.shuffling import amplify_by_formula
 from geodp.public.guarantee import Unit
 from geodp.registry import Slot, plugins
 from geodp.scenario.costs import (
@@ -139,6 +141,8 @@ def _cell_sizes(scenario: Scenario) -> Iterator[tuple[str, float]]:
     for path, part in (("", mechanism), (".cells", getattr(mechanism, "cells", None))):
         if (cell_m := getattr(part, "cell_m", None)) is not None:
             yield f"curator.mechanism{path}", cell_m
+    if isinstance(phone := scenario.device.mechanism, CellResponse):
+        yield "device.mechanism", phone.cell_m
 
 
 def _too_many_tasks(scenario: Scenario) -> Iterator[Finding]:
@@ -358,6 +362,29 @@ def _series(scenario: Scenario) -> Iterator[Finding]:
         yield ("curator.mechanism", "curator.release_every_s", "duration_s"), "curator.mechanism", str(error)
 
 
+def _cell_answers(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse answers about cells that nobody can count from: one cell, too large an ε, too few to shuffle."""
+    device, phone = scenario.device.mechanism, "device.mechanism"
+    if not isinstance(device, CellResponse):
+        return
+    if scenario.curator is not None:
+        text = (
+            "answers about cells are no places that a curator could count; they go to the server, which works counts "
+            "out of them: write 'curator: null'"
+        )
+        yield (phone, "curator"), phone, text + unwritten_curator(scenario)
+    if scenario.device.memoise_m is not None:
+        text = "answers about cells are drawn anew every time: leave it out, or use a mechanism that reports places"
+        yield (phone, "device.memoise_m"), "device.memoise_m", text
+    try:
+        device.law(scenario.area)
+        people = scenario.expected_workers()
+        if device.shuffler_delta is not None and people:
+            amplify_by_formula(device.epsilon, reports=int(people), delta=device.shuffler_delta)
+    except UsageError as error:
+        yield (phone, "region"), phone, str(error)
+
+
 def _describe_publication_costs(scenario: Scenario) -> str:
     """Say what each publication costs; a promise about one visit costs its epsilon times the public cap."""
     costs = []
@@ -375,9 +402,14 @@ def _phone_budgets(scenario: Scenario) -> Iterator[Finding]:
     section, report = scenario.device, scenario.device.history_report
     metric, item = section.budget.epsilon_per_m, section.budget.epsilon_per_item
     sums: list[tuple[str, float, float, int, str]] = []
-    if metric is not None:
-        cost = section.mechanism.guarantee(scenario.area).epsilon
-        sums.append(("epsilon_per_m", metric, cost, len(scenario.release_times()), "per metre"))
+    promise, rounds = section.mechanism.guarantee(scenario.area), len(scenario.release_times())
+    if metric is not None and promise.account != "local":
+        sums.append(("epsilon_per_m", metric, promise.epsilon, rounds, "per metre"))
+    if section.budget.epsilon is not None and promise.account == "local":
+        sums.append(("epsilon", section.budget.epsilon, promise.epsilon, rounds, "per person"))
+    elif section.budget.epsilon is not None:
+        text = f"'{section.mechanism.kind}' spends no ε per person: give epsilon_per_m, or leave it out"
+        yield ("device",), "device.budget.epsilon", text
     if report is not None and item is not None:
         sums.append(("epsilon_per_item", item, report.guarantee().epsilon, section.history_reports, "per item"))
     for name, limit, cost, reports, per in sums:
@@ -439,5 +471,5 @@ _CHECKS = (
         _reward,
         _public_count,
     ),
-    *(_publications, _cells_fit, _series, _budget, _phone_budgets, _categories, _times),
+    *(_publications, _cells_fit, _series, _budget, _cell_answers, _phone_budgets, _categories, _times),
 )

@@ -7,9 +7,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from geodp.device.cell_response import CellResponse
 from geodp.errors import BudgetSpent
 from geodp.privacy.ledger import Account, Allowance, Ledger
+from geodp.privacy.shuffling import amplify_by_shuffling
 from geodp.privacy.spending import Period
+from geodp.public.cell_laws import count_variance, is_direct_best
 from geodp.public.guarantee import Guarantee, Unit, both_relations, plus, times
 from geodp.scenario.checks import unwritten_curator
 from geodp.scenario.costs import (
@@ -254,16 +257,35 @@ def _device_budget(scenario: Scenario) -> list[tuple[str, str]]:
     scheduled = len(scenario.release_times())
     if guarantee.unit is Unit.NOTHING or not scheduled:
         return []
-    budget = scenario.device.budget.epsilon_per_m or math.inf
+    local = guarantee.account == "local"
+    budget = (scenario.device.budget.epsilon if local else scenario.device.budget.epsilon_per_m) or math.inf
+    per = "" if local else " per metre"
     affordable = min(scheduled, int(budget / guarantee.epsilon + 1e-9))
     text = (
-        f"{affordable} reports × ε {guarantee.epsilon:g} = ε {affordable * guarantee.epsilon:g} per metre and person "
-        f"over the run, of a budget of ε {budget:g} per metre"
+        f"{affordable} reports × ε {guarantee.epsilon:g} = ε {times(guarantee.epsilon, affordable):g}"
+        f"{' per' if local else per + ' and'} person over the run, of a budget of ε {budget:g}{per}"
     )
     if affordable < scheduled:
         text += f"; the schedule has {scheduled} reports, afterwards: {scenario.device.budget.when_spent}"
     together = guarantee.together(affordable, f"All {affordable:,} reports of one phone") if affordable else ""
-    return [("budget", text), *([("together", together)] if together else [])]
+    return [("budget", text), *([("together", together)] if together else []), *_describe_shuffler(scenario)]
+
+
+def _describe_shuffler(scenario: Scenario) -> list[tuple[str, str]]:
+    """State what a trusted shuffler would make of the reports of one round."""
+    device, people = scenario.device.mechanism, scenario.expected_workers()
+    if not isinstance(device, CellResponse) or device.shuffler_delta is None:
+        return []
+    delta = device.shuffler_delta
+    if people is None:
+        return [("shuffled", "no bound is stated: nothing public says how many phones report")]
+    bound = amplify_by_shuffling(device.epsilon, reports=int(people), delta=delta)
+    text = (
+        f"if the shuffler is trusted and {people:,.0f} phones report once each at the same ε, a round has "
+        f"ε {bound:.4g} at δ = {delta:g} (replace; the clone pair, computed exactly) instead of {device.epsilon:g}; "
+        "ε and δ of rounds add up. It is stated, not charged: the ledger holds what needs nobody's word"
+    )
+    return [("shuffled", text)]
 
 
 def _describe_asking(scenario: Scenario) -> list[tuple[str, str]]:
@@ -308,10 +330,29 @@ def _report_noise(scenario: Scenario) -> list[tuple[str, str]]:
     device = scenario.device.mechanism
     if not scenario.phones_report or device.guarantee().unit is Unit.NOTHING:
         return []
+    if isinstance(device, CellResponse):
+        return [("noise", _describe_count_noise(device, scenario))]
     channel = device.channel() or device.channel(scenario.area)  # before clamping, where there is such a law
     if channel is None:
         return [("noise", f"not stated by {device.kind}")]
     return [("noise", f"reports lie {math.sqrt(2 * channel.variance_m2):,.0f} m from the truth (root mean square)")]
+
+
+def _describe_count_noise(device: CellResponse, scenario: Scenario) -> str:
+    """Say how far off the server's counts are, and which protocol would have the least noise."""
+    cells, people = device.law(scenario.area).cells.size, scenario.expected_workers()
+    best = "grr" if is_direct_best(device.epsilon, cells) else "oue (olh nearly the same in few bits)"
+    bound = 3 * math.exp(device.epsilon) + 2
+    advice = f"least noise with {cells:,} cells and ε {device.epsilon:g} (3e^ε + 2 = {bound:,.4g}): {best}"
+    if people is None:
+        return advice
+    sd = math.sqrt(float(count_variance(device.protocol, device.epsilon, cells, reports=people)))
+    mean = people / cells
+    more = "; THE NOISE EXCEEDS THE COUNT: use larger cells or a larger epsilon" if sd > mean else ""
+    return (
+        f"±{sd:.3g} workers per cell (standard deviation where nobody is), where a cell ({device.cell_m:g} m) holds "
+        f"{mean:.3g} of the expected {people:,.0f}{more}; {advice}"
+    )
 
 
 def _size(scenario: Scenario) -> str:

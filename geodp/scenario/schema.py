@@ -230,16 +230,20 @@ class Scenario(Model):
             ),
         }
         device = self.device.mechanism.resolve(facts)
-        metric = self.device.budget.epsilon_per_m
-        if metric is None:
-            metric = _times(device.guarantee(self.area).epsilon, len(self.release_times()))
+        metric, local = self.device.budget.epsilon_per_m, self.device.budget.epsilon
+        promise = device.guarantee(self.area)
+        if promise.account == "local":
+            local = local or _times(promise.epsilon, len(self.release_times()))
+        elif metric is None:
+            metric = _times(promise.epsilon, len(self.release_times()))
             if metric is not None:
                 metric = plus(metric, *(epsilon for _, epsilon in list_publication_charges(self, metric=True)))
         history = None if self.device.history_report is None else self.device.history_report.resolve(facts)
         per_item = self.device.budget.epsilon_per_item
         if per_item is None and history is not None:
             per_item = _times(history.guarantee().epsilon, self.device.history_reports)
-        budget = self.device.budget.model_copy(update={"epsilon_per_m": metric, "epsilon_per_item": per_item})
+        own = {"epsilon_per_m": metric, "epsilon": local, "epsilon_per_item": per_item}
+        budget = self.device.budget.model_copy(update=own)
         changed = {"mechanism": device, "history_report": history, "budget": budget}
         updates["device"] = self.device.model_copy(update=changed)
         if self.curator is not None:

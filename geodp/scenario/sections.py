@@ -136,6 +136,9 @@ class DeviceBudget(Model):
 
     epsilon_per_m: float | None = Field(default=None, gt=0)
     """Epsilon per metre per person over the whole run; default: exactly what the schedule of reports costs."""
+    epsilon: float | None = Field(default=None, gt=0)
+    """Epsilon per person over the whole run, for phones that answer about cells with nobody trusted (`cell_response`);
+    default: exactly what the schedule of reports costs."""
     epsilon_per_item: float | None = Field(default=None, gt=0)
     """Epsilon per item of a person's history over the whole run, for what phones tell about histories; default: exactly
     what their reports cost."""

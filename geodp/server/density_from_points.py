@@ -21,6 +21,7 @@ import numpy.typing as npt
 from geodp.geometry import Array, Grid, Region
 from geodp.public.channels import Channel, FiniteChannel, PlanarGeometricChannel
 from geodp.public.em_deconvolution import deconvolve
+from geodp.public.norm_sub import onto_simplex
 from geodp.public.place_sets import Cloaks, PlaceSets
 from geodp.public.release import DensityEstimate, Points
 from geodp.public.tree_metric import TreeChannel
@@ -120,20 +121,6 @@ def _estimate(points: Points, grid: Grid, counts: Array, variance: Array, err_to
         variance=variance,
         err_together=err_together,
     )
-
-
-def onto_simplex(values: Array, total: float) -> Array:
-    """Return the nearest values that are not negative and add up to the total.
-
-    The truth is such a point and the set is convex, so this can only bring an estimate nearer to the truth (in squared
-    error). It takes the same amount off every value that stays above zero.
-    """
-    if total <= 0:
-        return np.zeros_like(values)
-    falling = np.sort(values)[::-1]
-    excess = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
-    kept = np.flatnonzero(falling > excess)[-1]
-    return np.asarray(np.maximum(values - excess[kept], 0.0))
 
 
 def _cell_m(points: Points, region: Region) -> float:

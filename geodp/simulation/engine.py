@@ -28,6 +28,7 @@ from geodp.errors import DataError
 from geodp.geometry import Array
 from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.privacy.noise import SimulatedNoise
+from geodp.public.cell_reports import CellReports
 from geodp.public.events import Kind, Note, Reason
 from geodp.public.guarantee import Neighbours
 from geodp.public.messages import Answer, Circle, GeocastRegion, Offer, Task
@@ -90,13 +91,14 @@ class Engine:
         on_sample: Callable[[float, WorkerStates], None],
         on_progress: Callable[[float], None],
         on_positions: Callable[[Cells | Points, Array, Array], None] = lambda *_: None,
+        on_answers: Callable[[CellReports], None] = lambda _: None,
         samples: int = 97,
     ) -> None:
         self.scenario, self.arrivals = scenario, world.arrivals
         self.workers = WorkerStates(world.motion, scenario.workers.travel_speed_mps)
         self.streams, self.log = streams, log
         self._on_release, self._on_sample, self._on_progress = on_release, on_sample, on_progress
-        self._on_positions, self._samples = on_positions, samples
+        self._on_positions, self._on_answers, self._samples = on_positions, on_answers, samples
         self.env = simpy.Environment()
         self.region = scenario.area
         self.ledger = Ledger(budgets=_budgets(scenario))
@@ -167,7 +169,7 @@ class Engine:
             everyone = self.workers.positions(self.env.now)
             rng = self.streams.generator(f"device.report.{index}")
             if self.curator is None:
-                release: Cells | Points | None = self.phones.report(self.env.now, *everyone, rng)
+                release: Cells | Points | None = self._hear_phones(*everyone, rng)
             else:
                 release = self._publish(self.curator, index, *everyone, rng)
             value, reason = 0.0, Reason.REUSED_LAST if self._newest is not None else Reason.STOPPED
@@ -178,6 +180,18 @@ class Engine:
             self.log.add(self.env.now, Kind.RELEASE, value=value, reason=reason)
             if release is not None:
                 self._on_positions(release, *everyone)  # the truth goes to the run folder alone
+
+    def _hear_phones(self, x_m: Array, y_m: Array, rng: np.random.Generator) -> Cells | Points | None:
+        """Let phones report by themselves; where they answer about cells, the server counts."""
+        if not self.phones.answers_about_cells:
+            return self.phones.report(self.env.now, x_m, y_m, rng)
+        answers, release = self.phones.answer(self.env.now, x_m, y_m, rng), self.phones.current
+        if answers is None or not isinstance(release, Cells):
+            return None
+        self._on_answers(answers)
+        cell = release.locate(x_m, y_m)
+        self._on_release(release, np.bincount(cell[cell >= 0], minlength=release.count.size))
+        return release
 
     @property
     def _newest(self) -> Cells | Points | None:
@@ -463,8 +477,9 @@ class Engine:
 def _budgets(scenario: Scenario) -> dict[Account, float | Allowance]:
     """Return what each account may hold at most; they are never added up with one another."""
     central = Allowance() if scenario.curator is None else scenario.curator.budget.allowance(scenario.start_s)
-    metric, item = Allowance(scenario.device.budget.epsilon_per_m), Allowance(scenario.device.budget.epsilon_per_item)
-    return {Account.CENTRAL: central, Account.METRIC: metric, Account.ITEM: item}
+    phones = scenario.device.budget
+    metric, item, local = (Allowance(own) for own in (phones.epsilon_per_m, phones.epsilon_per_item, phones.epsilon))
+    return {Account.CENTRAL: central, Account.METRIC: metric, Account.ITEM: item, Account.LOCAL: local}
 
 
 def _yardstick(scenario: Scenario, answers: Answers, workers: int, tasks: int) -> Yardstick | None:

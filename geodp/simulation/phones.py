@@ -11,15 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.device import DecoyDevice, Device
+from geodp.device.cell_response import CellResponse
 from geodp.device.memory import Memory, state_memoised
 from geodp.errors import BudgetSpent, UsageError
 from geodp.geometry import Array, Region
 from geodp.privacy.ledger import Ledger
+from geodp.public.cell_reports import CellReports
 from geodp.public.guarantee import Guarantee, Unit
-from geodp.public.release import Points
+from geodp.public.release import Cells, Points
+from geodp.server.cells_from_reports import cells_from_reports
 
 Ids = npt.NDArray[np.int64]
-_ADVICE = "Raise device.budget.epsilon_per_m, report less often, or set device.budget.when_spent: reuse_last."
+_ADVICE = "Raise device.budget.{field}, report less often, or set device.budget.when_spent: reuse_last."
 
 
 @dataclass
@@ -36,12 +39,14 @@ class Phones:
     """Returns the names under which the server knows workers."""
     memory: Memory | None = None
     """What phones have reported before, where they repeat their answers."""
-    current: Points | None = field(default=None, init=False)
-    """What the server can see now: the newest reports, or None."""
+    current: Points | Cells | None = field(default=None, init=False)
+    """What the server can see now: the newest reports, or what it counts from answers about cells; or None."""
+    answers: CellReports | None = field(default=None, init=False)
+    """The newest answers about cells."""
     _made_up: tuple[Array, Array] | None = field(default=None, init=False)
     """Made-up places of the last reports, in the order of the names, where phones send any: each knows its own."""
     charged: Array = field(init=False)
-    """Epsilon per metre that each worker's own reports have cost: at most what the schedule was charged."""
+    """What each worker's own reports have cost, per metre or (about cells) as it is: at most what was charged."""
 
     def __post_init__(self) -> None:
         self.charged = np.zeros(self.size)
@@ -72,11 +77,19 @@ class Phones:
             self.ledger.charge(promise, time_s=time_s, mechanism=self.device.kind)
         except BudgetSpent as short:
             if self.when_spent == "fail":
-                raise BudgetSpent(short.requested, short.remaining, time_s, "ε per metre", _ADVICE) from None
+                metric = promise.unit is Unit.POINT
+                advice = _ADVICE.format(field="epsilon_per_m" if metric else "epsilon")
+                what = "ε per metre" if metric else "ε of phones' reports"
+                raise BudgetSpent(short.requested, short.remaining, time_s, what, advice) from None
             if self.when_spent == "stop":
                 self.current = None
             return False
         return True
+
+    @property
+    def answers_about_cells(self) -> bool:
+        """Whether phones answer in which cell they are, instead of reporting places."""
+        return isinstance(self.device, CellResponse)
 
     def report(self, time_s: float, x_m: Array, y_m: Array, rng: np.random.Generator) -> Points | None:
         """Let every phone report to the server, or none when the budget is spent.
@@ -94,12 +107,13 @@ class Phones:
                 "who": names,
                 "floor_per_m2": self.size / (10 * self.region.area_m2),
             }
-            self.current, self._made_up = self.device.report_all(
+            told, self._made_up = self.device.report_all(
                 x_m[order], y_m[order], rng=rng, region=self.region, last=self._made_up, about=about
             )
-            return self.current
+            self.current = told
+            return told
         reported_x, reported_y = self.draw(x_m, y_m, rng)
-        self.current = Points(
+        points = Points(
             time_s=time_s,
             mechanism=self.device.kind,
             guarantee=self.guarantee(),
@@ -109,7 +123,22 @@ class Phones:
             channel=self.device.channel(self.region),
             floor_per_m2=self.size / (10 * self.region.area_m2),
         )
-        return self.current
+        self.current = points
+        return points
+
+    def answer(self, time_s: float, x_m: Array, y_m: Array, rng: np.random.Generator) -> CellReports | None:
+        """Let every phone answer in which cell it is, or none when the budget is spent; the server counts."""
+        if not isinstance(self.device, CellResponse):
+            raise UsageError(f"device.mechanism: '{self.device.kind}' answers nothing about cells")
+        if not self.afford(time_s):
+            return None
+        names, order = self._by_name
+        self.charged += self._cost()
+        self.answers = self.device.respond(
+            x_m[order], y_m[order], rng=rng, region=self.region, who=names, time_s=time_s
+        )
+        self.current = cells_from_reports(self.answers)
+        return self.answers
 
     def to_curator(
         self, x_m: Array, y_m: Array, workers: Ids | npt.NDArray[np.bool_], rng: np.random.Generator

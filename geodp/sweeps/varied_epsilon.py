@@ -14,6 +14,7 @@ from geodp.scenario.schema import Scenario
 from geodp.sweeps.advise import VariedField
 
 _CURATOR, _PHONE = "curator.mechanism.epsilon", "device.mechanism.epsilon_per_m"
+_PHONE_LOCAL = "device.mechanism.epsilon"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ def find_epsilon(base: Scenario, vary: str | None) -> str:
         known.append(_CURATOR)
     if "epsilon_per_m" in type(base.device.mechanism).model_fields:
         known.append(_PHONE)
+    elif base.curator is None and "epsilon" in type(base.device.mechanism).model_fields:
+        known.append(_PHONE_LOCAL)
     if vary is None and known:
         return known[0]
     if vary is None:
@@ -62,7 +65,8 @@ class VariedEpsilon(VariedField):
         self.stated: float | None = None
         self.budget_path = ""
         if path.startswith("device."):
-            self.stated, self.budget_path = base.device.budget.epsilon_per_m, "device.budget.epsilon_per_m"
+            field = _phone_budget(base)
+            self.stated, self.budget_path = getattr(base.device.budget, field), f"device.budget.{field}"
         elif base.curator is not None:
             budget = base.curator.budget
             if budget.split == "even" and path == _CURATOR:
@@ -120,12 +124,17 @@ class VariedEpsilon(VariedField):
         made = self.scenario(value).resolve()
         releases = made.release_count()
         if self.path.startswith("device."):
-            total = made.device.budget.epsilon_per_m
+            total = getattr(made.device.budget, _phone_budget(made))
             return SpentBudget(releases, total, "over the run", self.stated, self.budget_path)
         if made.curator is None:
             return None
         budget = made.curator.budget
         return SpentBudget(releases, budget.epsilon, budget.lasts(), self.stated, self.budget_path)
+
+
+def _phone_budget(given: Scenario) -> str:
+    """Return the field of the budget from which reports of the phones are paid."""
+    return "epsilon" if given.device.mechanism.guarantee().account == "local" else "epsilon_per_m"
 
 
 def _cell_of(given: Scenario) -> float | None:

@@ -5,12 +5,12 @@ import pytest
 
 from geodp.geometry import Array, Grid
 from geodp.public.guarantee import Guarantee
+from geodp.public.norm_sub import onto_simplex
 from geodp.public.release import Points
 from geodp.server.density_from_points import (
     Deconvolution,
     ReportsOnTorus,
     density_from_points,
-    onto_simplex,
     spread_evenly,
 )
 from tests.server.reports import REGION, Hills, names, reported

@@ -39,7 +39,7 @@ def choose_places(device: Device) -> list[AnyCase]:
     half_m = 10 / promise.epsilon if metric else _HALF_SIDE_M
     around = _around(_AUDITED_EPSILON / promise.epsilon if metric else half_m / 2, half_m)
     pairs = {name: (here, there, _between(promise, math.dist(here, there))) for name, (here, there) in around.items()}
-    return _cases(device, pairs, _box(half_m))
+    return _cases(device, pairs, build_box(half_m))
 
 
 @chosen_pairs.of(PlanarGeometric)
@@ -54,13 +54,13 @@ def choose_grid_points(device: PlanarGeometric) -> list[AnyCase]:
             pairs[name] = (here, there, rate * math.dist(here, there))
     before, after = 0.499 * step_m, 0.501 * step_m
     hair = device.guarantee().at_distance(math.sqrt(2) * (after - before))
-    return _cases(device, {**pairs, "a hair apart": ((before, before), (after, after), hair)}, _box(half_m))
+    return _cases(device, {**pairs, "a hair apart": ((before, before), (after, after), hair)}, build_box(half_m))
 
 
 @chosen_pairs.of(TreeObfuscation)
 def choose_leaves(device: TreeObfuscation) -> list[AnyCase]:
     """Return pairs that meet at each level of the tree, from a corner and from beside the first cut."""
-    region = _box(10 / device.epsilon_per_m)
+    region = build_box(10 / device.epsilon_per_m)
     tree = device.law(region).tree
     side, found = tree.grid.columns, list[AnyCase]()
     for name, start in {"corner": 0, "beside the first cut": side * (side // 2) + side // 2 - 1}.items():
@@ -103,7 +103,7 @@ def _leaf_laws(device: TreeObfuscation, here: Place, there: Place, region: Regio
 @random_pairs.of(TreeObfuscation)
 def random_leaves(device: TreeObfuscation, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
     """Return random places, a hair, a step or a town apart, with the exact laws of their reports."""
-    region, found = _box(_HALF_SIDE_M), list[CheckedCase]()
+    region, found = build_box(_HALF_SIDE_M), list[CheckedCase]()
     tree = device.law(region).tree
     for number in range(count):
         x, y = rng.uniform(-_HALF_SIDE_M, _HALF_SIDE_M, 2)
@@ -123,7 +123,7 @@ def random_leaves(device: TreeObfuscation, rng: np.random.Generator, count: int)
 @random_pairs.of(Device)
 def random_places(device: Device, rng: np.random.Generator, count: int) -> Sequence[CheckedCase]:
     """Return random places of a few phones, one of which is elsewhere: a hair, a step or a town away."""
-    region, found = _box(_HALF_SIDE_M), list[CheckedCase]()
+    region, found = build_box(_HALF_SIDE_M), list[CheckedCase]()
     exact = device.audited_by == "channel"
     for number in range(min(count, _MOST_EXACT) if exact else count):
         places = rng.uniform(-_HALF_SIDE_M, _HALF_SIDE_M, (int(rng.integers(1, 4)), 2))
@@ -231,7 +231,7 @@ def _around(apart_m: float, half_side_m: float) -> dict[str, tuple[Place, Place]
     return found
 
 
-def _box(half_side_m: float) -> Region:
+def build_box(half_side_m: float) -> Region:
     """Return a box on the equator with sides of twice `half_side_m`, where the projection is nearly exact."""
     half = math.degrees(half_side_m / EARTH_RADIUS_M)
     return Region(-half, -half, half, half)
