@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geodp.geometry import Region
@@ -23,6 +23,7 @@ def test_a_guess_of_the_middle_errs_3826_sides() -> None:
     assert mean_norm(-half, -half, half, half) == pytest.approx(38.259785823)
 
 
+@settings(deadline=None)
 @given(COORDINATE, COORDINATE, st.floats(0, 900), st.floats(0, 900))
 def test_the_mean_distance_is_that_of_many_midpoints(x: float, y: float, wide: float, high: float) -> None:
     share = (np.arange(400) + 0.5) / 400

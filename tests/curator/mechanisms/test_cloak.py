@@ -61,7 +61,7 @@ def test_a_and_b_hide_each_other_and_c_alone_sends_the_square_above() -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(1, 12))
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_the_quadtree_gives_the_smallest_square_with_k_people(seed: int, k: int) -> None:
     rng = np.random.default_rng(seed)
     x_m, y_m = rng.normal(400, 150, (2, 30)).clip(0, 799.9)
@@ -77,7 +77,7 @@ def test_the_quadtree_gives_the_smallest_square_with_k_people(seed: int, k: int)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 25))
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_the_grid_adds_rows_and_columns_no_longer_than_it_must(seed: int, k: int) -> None:
     rng = np.random.default_rng(seed)
     grid = Grid(0.0, 0.0, 100.0, 100.0, columns=8, rows=6)
@@ -127,7 +127,7 @@ def brute_cliques(x: Array, y: Array, arrived: Array, k: int, reach: float, wait
 
 
 @given(st.integers(0, 100_000), st.integers(1, 4))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_cliques_are_those_of_a_search_through_all_groups(seed: int, k: int) -> None:
     rng = np.random.default_rng(seed)
     x, y, arrived = rng.random(18) * 300, rng.random(18) * 300, rng.random(18) * 100

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geodp.curator.publications.prefix_tree import PrefixTree
@@ -52,6 +52,7 @@ def test_seven_and_five_below_ten_become_six_and_four() -> None:
     assert fit_below(np.array([10.0]), np.array([7.0, 2.0]), np.array([0, 0])).tolist() == [7.0, 2.0]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.floats(-50, 50)), max_size=30))
 def test_children_never_exceed_their_parent_and_lose_equally(rows: list[tuple[int, float]]) -> None:
     parents = np.array([30.0, 0.0, 100.0, 5.0, 60.0])

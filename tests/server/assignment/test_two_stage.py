@@ -30,7 +30,7 @@ def view_of(release: object, **more: object) -> ServerView:
 
 
 @given(st.integers(0, 10_000), st.integers(1, 30))
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_the_nearest_on_average_are_found_among_all(seed: int, most: int) -> None:
     rng = np.random.default_rng(seed)
     west, south = rng.normal(0, 800, (2, 26))
