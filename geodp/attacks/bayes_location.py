@@ -9,11 +9,21 @@ from pydantic import Field
 
 from geodp.attacks import ANYONE, AttackView, Guesses
 from geodp.attacks.cell_inference import locate_in_cells
-from geodp.attacks.inference import AttackWithPrior, Prior, around, best_cells, from_counts, likelihood_of
+from geodp.attacks.inference import (
+    SIDE_OF_WINDOWS,
+    AttackWithPrior,
+    Prior,
+    around,
+    best_cells,
+    from_counts,
+    likelihood_of,
+)
+from geodp.attacks.place_sets import locate_in_sets
 from geodp.geometry import Array, Region
+from geodp.public.place_sets import PlaceSets
 from geodp.public.release import Points
 
-SIDE = 50  # 2,500 cells around each report
+SIDE = SIDE_OF_WINDOWS  # 2,500 cells around each report
 _REACH = 6.64  # in 1/ε: 99 % of reports lie nearer to their place
 _REPORTS_AT_ONCE = 2000
 
@@ -22,8 +32,9 @@ class BayesLocation(AttackWithPrior):
     """Guess each position from its report alone: least expected distance under prior and noise law.
 
     argmin over guesses g of Σ d(g, x)·prior(x)·f(z|x), over 2,500 cells around the report; of an answer about the own
-    cell, over the cells of the prior, with the exact law of the answer. From counts, which name nobody, the guess is
-    the same for everyone: the least expected distance under the released density.
+    cell, over the cells of the prior, with the exact law of the answer. Of a rectangle or of several places (cloaks,
+    dummies) f is 1 in the set and 0 outside. From counts, which name nobody, the guess is the same for everyone: the
+    least expected distance under the released density.
 
     Reference
     ---------
@@ -55,6 +66,8 @@ class BayesLocation(AttackWithPrior):
 
 def locate(release: Points, rows: slice, prior: Prior, region: Region) -> tuple[Array, Array]:
     """Return the best guess for each of some reports."""
+    if isinstance(release, PlaceSets):
+        return locate_in_sets(release, rows, prior, region)
     z_x, z_y = release.x_m[rows], release.y_m[rows]
     if release.channel is None:
         return region.clamp(z_x, z_y)  # the report is the place

@@ -24,9 +24,12 @@ from geodp.public.cell_reports import CellReports
 from geodp.public.channels import Channel, PlanarLaplaceChannel
 from geodp.public.em_deconvolution import deconvolve
 from geodp.public.norm_sub import onto_simplex
+from geodp.public.place_sets import Cloaks, PlaceSets
 from geodp.public.release import Cells, GridCells, Points
 
 CELLS_PER_SIDE = 50
+SIDE_OF_WINDOWS = 50
+"""Cells along either side of the window around one report."""
 _REPORTS = 4000  # so many reports show where people are as well as all of them do
 _REPORTS_AT_ONCE = 500
 _PASSES = 15
@@ -112,9 +115,8 @@ def from_answers(before: Prior, releases: Sequence[GridCells], reports: Sequence
 
 def from_reports(before: Prior, releases: list[Points]) -> Prior:
     """Return where people are over the whole run, worked out from all their noisy reports."""
-    x, y = before.grid.all_centres()
     every = max(1, sum(release.size for release in releases) // _REPORTS)
-    rows = [_likelihood(release, slice(None, None, every), x, y).astype(np.float32) for release in releases]
+    rows = [_likelihood(release, slice(None, None, every), before.grid).astype(np.float32) for release in releases]
     table = np.concatenate(rows).T
     found = deconvolve(
         np.ones(table.shape[1]),
@@ -127,8 +129,11 @@ def from_reports(before: Prior, releases: list[Points]) -> Prior:
     return Prior(before.grid, found / found.sum())
 
 
-def _likelihood(release: Points, rows: slice, x: Array, y: Array) -> Array:
+def _likelihood(release: Points, rows: slice, cells: Grid) -> Array:
     """Return f(z|x) for some reports and all cells, the largest of each report being 1."""
+    x, y = cells.all_centres()
+    if isinstance(release, PlaceSets):
+        return _mark_cells(release, rows, cells)
     if release.channel is None:
         far = np.hypot(release.x_m[rows, None] - x, release.y_m[rows, None] - y)
         return np.asarray(far == far.min(axis=1, keepdims=True), dtype=np.float64)
@@ -136,8 +141,22 @@ def _likelihood(release: Points, rows: slice, x: Array, y: Array) -> Array:
     table = np.empty((z_x.size, x.size))
     for start in range(0, z_x.size, _REPORTS_AT_ONCE):
         part = slice(start, start + _REPORTS_AT_ONCE)
-        cells = (np.broadcast_to(place, table[part].shape) for place in (x, y))
-        table[part] = likelihood_of(release.channel, z_x[part], z_y[part], *cells)
+        places = (np.broadcast_to(place, table[part].shape) for place in (x, y))
+        table[part] = likelihood_of(release.channel, z_x[part], z_y[part], *places)
+    return table
+
+
+def _mark_cells(release: PlaceSets, rows: slice, cells: Grid) -> Array:
+    """Return 1 for every cell that meets the set of a report, 0 for others."""
+    if isinstance(release, Cloaks):
+        x, y = cells.all_centres()
+        half_x, half_y = cells.cell_x_m / 2, cells.cell_y_m / 2
+        across = (x > release.west_m[rows, None] - half_x) & (x < release.east_m[rows, None] + half_x)
+        along = (y > release.south_m[rows, None] - half_y) & (y < release.north_m[rows, None] + half_y)
+        return np.asarray(across & along, dtype=np.float64)
+    cell = cells.locate(*release.list_places(rows))
+    table = np.zeros((len(cell), cells.size))
+    table[np.nonzero(cell >= 0)[0], cell[cell >= 0]] = 1.0
     return table
 
 

@@ -18,7 +18,16 @@ from pydantic import Field
 
 from geodp.attacks import AttackView, Guesses
 from geodp.attacks.inference import AttackWithPrior, Prior, Windows, around, best_cells, likelihood_of
+from geodp.attacks.place_sets import (
+    can_follow,
+    choose_candidate,
+    find_likeliest_candidates,
+    follow_candidates,
+    weigh_candidates,
+    within,
+)
 from geodp.geometry import Array, Region
+from geodp.public.place_sets import Candidates, Cloaks
 from geodp.public.release import Points
 
 SMOOTHED, VITERBI = "smoothed", "viterbi"
@@ -31,8 +40,9 @@ class Tracking(AttackWithPrior):
     """Guess each position from all reports of the same person: reports that can be linked tell more than one.
 
     A hidden Markov model with a public mobility model (people stay, or move by Gaussian steps). `smoothed` is the least
-    expected distance under the forward-backward belief at each time, `viterbi` the most likely path. Counts name
-    nobody and cannot be linked: nothing is guessed from them.
+    expected distance under the forward-backward belief at each time, `viterbi` the most likely path. Reports
+    that name several places are followed from place to place, rectangles within their edges. Counts name nobody and
+    cannot be linked: nothing is guessed from them.
 
     Reference
     ---------
@@ -50,6 +60,9 @@ class Tracking(AttackWithPrior):
     """Probability that somebody has not moved since the last report."""
     still_m: float = Field(default=20.0, gt=0)
     """How far those who have not moved may have strayed (m, standard deviation per coordinate)."""
+    top_speed_mps: float | None = Field(default=None, gt=0)
+    """Nobody is faster (m/s): of reports that name several places, those that cannot be reached are made up (null: a
+    few people are anywhere by the next report)."""
 
     def guess(self, view: AttackView) -> Guesses:
         """Follow everyone whose reports are there at all times."""
@@ -61,9 +74,16 @@ class Tracking(AttackWithPrior):
         who = _always_there(releases)[: self.people]
         reports = np.stack([_reports(release, who) for release in releases], axis=1)
         prior = self.learn_prior(view)
-        steps = Steps(self.still_share, self.still_m, self.speed_mps)
+        steps = Steps(self.still_share, self.still_m, self.speed_mps, self.top_speed_mps)
         tracks = [
-            _follow(reports[start : start + _PEOPLE_AT_ONCE], releases, prior, steps, view.region)
+            _follow(
+                reports[start : start + _PEOPLE_AT_ONCE],
+                releases,
+                prior,
+                steps,
+                view.region,
+                who=who[start : start + _PEOPLE_AT_ONCE],
+            )
             for start in range(0, len(who), _PEOPLE_AT_ONCE)
         ]
         parts = []
@@ -73,9 +93,23 @@ class Tracking(AttackWithPrior):
         return Guesses.join(parts, blind)
 
 
-def _follow(reports: Array, releases: Sequence[Points], prior: Prior, steps: Steps, region: Region) -> dict[str, Array]:
+def _follow(
+    reports: Array,
+    releases: Sequence[Points],
+    prior: Prior,
+    steps: Steps,
+    region: Region,
+    *,
+    who: npt.NDArray[np.str_],
+) -> dict[str, Array]:
     """Return the paths of some people by each method, as [person, time, coordinate]."""
     channel = releases[0].channel
+    candidates = [release for release in releases if isinstance(release, Candidates)]
+    if len(candidates) == len(releases):
+        return _follow_candidates(candidates, who, prior, steps, region)
+    cloaks = [release for release in releases if isinstance(release, Cloaks)]
+    if len(cloaks) == len(releases):
+        return _follow_cloaks(cloaks, who, prior, steps, region)
     if channel is None:
         exact = np.stack(region.clamp(reports[..., 0], reports[..., 1]), axis=-1)
         return {SMOOTHED: exact, VITERBI: exact}
@@ -96,6 +130,58 @@ def _follow(reports: Array, releases: Sequence[Points], prior: Prior, steps: Ste
         SMOOTHED: _path(windows, best_cells(belief, SIDE).reshape(people, times)),
         VITERBI: _path(windows, viterbi(*model)),
     }
+
+
+def _follow_cloaks(
+    releases: Sequence[Cloaks], who: npt.NDArray[np.str_], prior: Prior, steps: Steps, region: Region
+) -> dict[str, Array]:
+    """Return the paths of some people who are inside one rectangle after the other."""
+    rows = [np.searchsorted(release.who, who) for release in releases]
+    west, south, east, north = (
+        np.stack([getattr(release, side)[row] for release, row in zip(releases, rows, strict=True)], axis=1)
+        for side in ("west_m", "south_m", "east_m", "north_m")
+    )
+    people, times = west.shape
+    low, high = np.stack([west, south]).min(axis=2), np.stack([east, north]).max(axis=2)
+    middle, half_m = (low + high) / 2, np.maximum((high - low).max(axis=0) / 2, 1.0)
+    windows = around(middle[0], middle[1], half_m, region, SIDE)
+    x, y = windows.places()
+    start = prior.at(x, y)
+    start[~(start > 0).any(axis=1)] = 1.0
+    cells = np.repeat(x, times, axis=0), np.repeat(y, times, axis=0)
+    likelihood = within(*cells, (west.ravel(), south.ravel(), east.ravel(), north.ravel()))
+    square = (SIDE, SIDE)
+    seconds = np.diff([release.time_s for release in releases])
+    moves = [steps.matrices(float(gap), windows.cell_m, SIDE) for gap in seconds]
+    model = likelihood.reshape(people, times, *square), start.reshape(people, *square), moves
+    belief = forward_backward(*model).reshape(people * times, -1)
+    paths = {
+        SMOOTHED: _path(windows, best_cells(belief, SIDE).reshape(people, times)),
+        VITERBI: _path(windows, viterbi(*model)),
+    }
+    inside = np.stack([west, south], axis=-1), np.stack([east, north], axis=-1)
+    return {method: np.clip(path, *inside) for method, path in paths.items()}
+
+
+def _follow_candidates(
+    releases: Sequence[Candidates], who: npt.NDArray[np.str_], prior: Prior, steps: Steps, region: Region
+) -> dict[str, Array]:
+    """Return the paths of some people through the places that their reports name."""
+    rows = [np.searchsorted(release.who, who) for release in releases]
+    places = [release.list_places(row) for release, row in zip(releases, rows, strict=True)]
+    seconds = np.diff([release.time_s for release in releases])
+    area_m2 = region.width_m * region.height_m
+    likely = [
+        steps.between(before, after, float(gap), area_m2)
+        for before, after, gap in zip(places[:-1], places[1:], seconds, strict=True)
+    ]
+    start = weigh_candidates(prior, *places[0])
+    belief = follow_candidates(start, likely)
+    best = find_likeliest_candidates(start, likely)
+    everyone = np.arange(len(start))
+    smoothed = [np.stack(choose_candidate(*at, belief[:, t]), axis=-1) for t, at in enumerate(places)]
+    likeliest = [np.stack([place[everyone, best[:, t]] for place in at], axis=-1) for t, at in enumerate(places)]
+    return {SMOOTHED: np.stack(smoothed, axis=1), VITERBI: np.stack(likeliest, axis=1)}
 
 
 def _windows(reports: Array, padding_m: float, region: Region) -> Windows:
@@ -133,6 +219,20 @@ class Steps:
     """How far those who stay may stray, metres (standard deviation per coordinate)."""
     speed_mps: float
     """Root mean square speed of those who move."""
+    top_speed_mps: float | None = None
+    """Nobody is faster (None: some are anywhere)."""
+
+    def between(self, before: tuple[Array, Array], after: tuple[Array, Array], seconds: float, area_m2: float) -> Array:
+        """Return how likely each step between some places and others is: [person, before, after], per square metre."""
+        square = sum((one[:, :, None] - other[:, None, :]) ** 2 for one, other in zip(before, after, strict=True))
+        total = np.full(np.shape(square), _ANYWHERE_SHARE / area_m2)
+        moved_m = max(self.speed_mps * seconds / np.sqrt(2), self.still_m)
+        for share, spread_m in ((self.still_share, self.still_m), (1 - self.still_share, moved_m)):
+            density = np.exp(-np.asarray(square) / (2 * spread_m**2)) / (2 * np.pi * spread_m**2)
+            total += (1 - _ANYWHERE_SHARE) * share * density
+        if self.top_speed_mps is not None:
+            total = np.where(can_follow(before, after, self.top_speed_mps * seconds), total, 0.0)
+        return total
 
     def matrices(self, seconds: float, cell_m: Array, side: int) -> list[tuple[float, Array]]:
         """Return the share of each kind of step, and its matrix [person, from, to] along one coordinate."""

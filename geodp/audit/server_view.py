@@ -26,7 +26,7 @@ from geodp.geometry import Array
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.acceptance import Acceptance
 from geodp.public.events import Kind, Reason
-from geodp.public.release import Cells
+from geodp.public.release import Cells, Points
 from geodp.simulation.range_join import range_join, rectangle_join
 from geodp.streams import Streams
 
@@ -170,6 +170,8 @@ def _assumptions(run: RunFolder, *, central: bool) -> str:
         parts.append("those asked under a maximum number of recipients are taken to be alike, all rounds together")
     if find_addressed(run).any():
         parts.append("offers to phones by name are left out")
+    if any(isinstance(release, Points) for release in run.releases) and central:
+        parts.append("cloaks are left out: they name whoever is there, and no ε is claimed for them")
     if not central:
         parts.append("phones' own reports are left out: they hide the place, not the person; see their own account")
     return "; ".join(parts)

@@ -12,7 +12,7 @@ from geodp.privacy.ledger import Ledger
 from geodp.privacy.noise import Noise
 from geodp.privacy.spending import Period
 from geodp.public.guarantee import Guarantee, Unit
-from geodp.public.release import Cells
+from geodp.public.release import Cells, Points
 
 
 @dataclass
@@ -26,12 +26,12 @@ class Curator:
     """How many releases there will be, by the public schedule (None: not known)."""
     period: Period | None = None
     """First and last moment of the run, which a promise about the whole series is charged for."""
-    current: Cells | None = field(default=None, init=False)
+    current: Cells | Points | None = field(default=None, init=False)
     """What the server can see now: the newest release, or None."""
     _series: Series | None = field(default=None, init=False)
     _refused: bool = field(default=False, init=False)
 
-    def publish(self, snapshot: Snapshot, noise: Noise, *, number: int = 0) -> Cells | None:
+    def publish(self, snapshot: Snapshot, noise: Noise, *, number: int = 0) -> Cells | Points | None:
         """Publish release `number`, or None when the ledger refuses (then `current` follows `when_spent`).
 
         The ledger is asked before any noise is drawn: once before the first release where the promise is about the
@@ -40,7 +40,7 @@ class Curator:
         """
         try:
             series = self._begin(snapshot)
-            made = (
+            made: Cells | Points | None = (
                 None
                 if series is None
                 else series.release(

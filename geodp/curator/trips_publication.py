@@ -17,6 +17,7 @@ from geodp.curator.publications import Publication, Published, Records
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts, Receipt, split
 from geodp.curator.synthesis.paths import DENSITY
 from geodp.curator.synthesis.prefix_trees import Direction, level_parts
+from geodp.curator.synthesis.sequence_tree import SequenceModel
 from geodp.curator.synthesis.tree_model import LENGTHS, TreeModel, TreeSettings, fit_tree_model, length_edges
 from geodp.curator.synthesis.trip_model import TripModel
 from geodp.errors import DataError, OldName
@@ -112,7 +113,7 @@ class TripsPublication(Publication):
 class PaidModel:
     """A model of trips, what every part of it cost, and chance for drawing from it, which costs nothing."""
 
-    model: TreeModel | TripModel
+    model: TreeModel | TripModel | SequenceModel
     receipts: tuple[Receipt, ...]
     rng: np.random.Generator
 
@@ -158,7 +159,9 @@ class TripModelPublication(TripsPublication):
         """Return ε of every part of the release; together they are the ε of the guarantee."""
 
     @abstractmethod
-    def fit(self, trajectories: Trajectories, region: Region, parts: EpsilonParts) -> TreeModel | TripModel:
+    def fit(
+        self, trajectories: Trajectories, region: Region, parts: EpsilonParts
+    ) -> TreeModel | TripModel | SequenceModel:
         """Count everything that the model needs, with noise from the parts of ε alone."""
 
     @abstractmethod

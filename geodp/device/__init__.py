@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array, Region
 from geodp.privacy.audit_case import AnyCase
-from geodp.privacy.noise import Noise
+from geodp.privacy.noise import Noise, as_noise
 from geodp.public.channels import Channel
 from geodp.public.guarantee import Guarantee
+from geodp.public.place_sets import Candidates
 from geodp.registry import FilePlugin
 
 
@@ -62,3 +63,77 @@ class Device(FilePlugin):
         Reports are followed on pairs of the family, question by question; these are added to them.
         """
         return []
+
+
+class DecoyDevice(Device):
+    """Mechanisms that report several places of each phone, one of which is the true one."""
+
+    @abstractmethod
+    def candidates(
+        self,
+        x_m: npt.ArrayLike,
+        y_m: npt.ArrayLike,
+        *,
+        rng: np.random.Generator | Noise,
+        region: Region | None,
+        last: tuple[Array, Array] | None = None,
+    ) -> tuple[Array, Array]:
+        """Return x and y of the places of each phone, a row each, the true one first.
+
+        Parameters
+        ----------
+        x_m, y_m
+            Where each phone is, metres.
+        rng
+            Where chance comes from.
+        region
+            The public area.
+        last
+            The made-up places of each phone's last report, a row each; NaN where there was none (None: nowhere).
+        """
+
+    def report(
+        self,
+        x_m: npt.ArrayLike,
+        y_m: npt.ArrayLike,
+        *,
+        rng: np.random.Generator | Noise,
+        region: Region | None = None,
+    ) -> tuple[Array, Array]:
+        """Return one of the places of each phone, any with the same chance: for whoever reads one place per phone."""
+        x, y = self.candidates(x_m, y_m, rng=rng, region=region)
+        pick = np.floor(as_noise(rng).uniform(len(x)) * x.shape[1]).astype(np.int64)
+        chosen, shape = np.arange(len(x)), np.shape(x_m)
+        return x[chosen, pick].reshape(shape), y[chosen, pick].reshape(shape)
+
+    def report_all(
+        self,
+        x_m: Array,
+        y_m: Array,
+        *,
+        rng: np.random.Generator | Noise,
+        region: Region,
+        last: tuple[Array, Array] | None,
+        about: Mapping[str, Any],
+    ) -> tuple[Candidates, tuple[Array, Array]]:
+        """Return the reports of all phones, in an order of places that tells nothing, and the made-up places.
+
+        Parameters
+        ----------
+        x_m, y_m, rng, region, last
+            As of `candidates`.
+        about
+            The fields that all reports have: when, by what, at what promise, and whose (`who`).
+        """
+        x, y = self.candidates(x_m, y_m, rng=rng, region=region, last=last)
+        order = np.argsort(as_noise(rng).uniform(x.size).reshape(x.shape), axis=1)
+        shuffled = [np.take_along_axis(place, order, axis=1) for place in (x, y)]
+        told = Candidates(
+            **about,
+            x_m=x.mean(axis=1),
+            y_m=y.mean(axis=1),
+            channel=None,
+            candidate_x_m=shuffled[0],
+            candidate_y_m=shuffled[1],
+        )
+        return told, (x[:, 1:], y[:, 1:])

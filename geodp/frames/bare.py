@@ -12,7 +12,7 @@ import numpy as np
 
 from geodp.attacks import Attack, AttackView
 from geodp.curator.mechanisms import Mechanism, Snapshot
-from geodp.device import Device
+from geodp.device import DecoyDevice, Device
 from geodp.device.cell_response import CellResponse
 from geodp.errors import UsageError
 from geodp.frames.charges import NoiseLike, bare_call, charge_ledger, choose_noise, hide_reasons, require_promise
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from geodp.attacks import Guesses
 
 LedgerName = str | os.PathLike[str] | None
+
+
+MadeUp = dict[str, tuple[Array, Array]]
+"""Made-up places that each person's phone reported last, by name."""
 
 
 @dataclass(frozen=True)
@@ -232,8 +236,9 @@ class BareMechanism:
             with hide_reasons(source):
                 earlier: Cells | None = None
                 for number, moment_s in enumerate(found.moments.seconds):
-                    _, x_m, y_m = found.at(moment_s)
-                    snapshot = Snapshot(moment_s, x_m, y_m, found.region, expected, neighbours=relation)
+                    now, x_m, y_m = found.at(moment_s)
+                    names = now.who.astype(np.str_) if "cloaks" in mechanism.releases else None
+                    snapshot = Snapshot(moment_s, x_m, y_m, found.region, expected, neighbours=relation, names=names)
                     earlier = mechanism.release_next(earlier, snapshot, source, number=number)
                     stated = replace(earlier, guarantee=inputs.honest(earlier.guarantee))
                     released.append(Release(stated, found.region, source.releasable))
@@ -354,10 +359,11 @@ class BareDevice:
             per_person = promise.repeat(len(found.moments.seconds))
             charge_ledger(ledger, promise, per_person, mechanism=device.kind, noise=source, budget=budget)
             with hide_reasons(source):
-                made = [self._report_at(moment_s, found, promise, source) for moment_s in found.moments.seconds]
+                made_up: MadeUp = {}
+                made = [self._report_at(moment, found, promise, source, made_up) for moment in found.moments.seconds]
         return _one_or_all(made, found.moments)
 
-    def _report_at(self, moment_s: float, found: _Input, promise: Guarantee, noise: Noise) -> Release:
+    def _report_at(self, moment_s: float, found: _Input, promise: Guarantee, noise: Noise, made_up: MadeUp) -> Release:
         now, x_m, y_m = found.at(moment_s)
         region = found.region
         who = now.who.astype(np.str_)
@@ -369,18 +375,35 @@ class BareDevice:
                 x_m[order], y_m[order], rng=noise, region=region, who=who[order], time_s=moment_s
             )
             return Release(cells_from_reports(answers), region, noise.releasable, answers)
+        about: dict[str, Any] = {
+            "time_s": moment_s,
+            "mechanism": self.plugin.kind,
+            "guarantee": promise,
+            "who": who[order],
+            "floor_per_m2": who.size / (10 * region.area_m2),
+        }
+        if isinstance(self.plugin, DecoyDevice):
+            last = _recall(who[order].tolist(), made_up)
+            told, new = self.plugin.report_all(x_m[order], y_m[order], rng=noise, region=region, last=last, about=about)
+            made_up |= dict(zip(who[order].tolist(), zip(*new, strict=True), strict=True))
+            return Release(told, region, noise.releasable)
         reported_x, reported_y = self.plugin.report(x_m, y_m, rng=noise, region=region)
         points = Points(
-            time_s=moment_s,
-            mechanism=self.plugin.kind,
-            guarantee=promise,
-            who=who[order],
+            **about,
             x_m=np.asarray(reported_x)[order],
             y_m=np.asarray(reported_y)[order],
             channel=self.plugin.channel(region),
-            floor_per_m2=who.size / (10 * region.area_m2),
         )
         return Release(points, region, noise.releasable)
+
+
+def _recall(who: list[str], made_up: MadeUp) -> tuple[Array, Array] | None:
+    """Return the made-up places of the last reports, NaN for those who have reported none."""
+    if not made_up:
+        return None
+    missing = np.full_like(next(iter(made_up.values())), np.nan)
+    x_m, y_m = np.stack([np.asarray(made_up.get(name, missing)) for name in who], axis=1)
+    return x_m, y_m
 
 
 @dataclass(frozen=True)

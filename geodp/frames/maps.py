@@ -41,7 +41,8 @@ def map_release(release: Release, *, title: str | None, max_points: int | None, 
     data, most = release.data, MAX_POINTS if max_points is None else max_points
     page = _open_page(release.region, most, releasable=release.releasable and release.guarantee.holds)
     if isinstance(data, Points):
-        layer = _make_layer("reports", {"max_people": most} | fields)
+        kind = data.kind if data.kind in ("cloaks", "candidates") else "reports"
+        layer = _make_layer(kind, ({"max_people": most} if kind == "reports" else {}) | fields)
     else:
         layer = _make_layer("release" if isinstance(data, Contours) else "cells", fields)
     stand_in: Any = _OneRelease(release)  # these layers read releases and nothing else

@@ -11,6 +11,7 @@ import numpy as np
 from geodp.geometry import Region
 from geodp.public.cell_reports import CellReports
 from geodp.public.guarantee import Guarantee
+from geodp.public.place_sets import Candidates, Cloaks
 from geodp.public.release import Cells, Contours, DensityEstimate, Points
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Release:
 
     @property
     def kind(self) -> str:
-        """What it holds: `cells`, `contours`, `points` or `estimate`."""
+        """What it holds: `cells`, `contours`, `points`, `cloaks`, `candidates` or `estimate`."""
         return self.data.kind
 
     @property
@@ -87,24 +88,31 @@ class Release:
         geopandas.GeoDataFrame
             Of counts a row per cell: `time_s`, `count` (noisy; it may be negative), `density_per_km2`, `noise_scale`
             (public; 0: exact), of contour plots also `smoothed_count`, and the cell as a polygon. Of phones a row per
-            report: `time_s`, `who` (a pseudonym) and a point. `attrs` holds the promise in words.
+            report: `time_s`, `who` (a pseudonym) and a point, a rectangle (cloaks), or a row per place (dummies).
+            `attrs` holds the promise in words.
         """
         import geopandas
 
         from geodp.storage.geoparquet import PlaceColumn
 
         data, projection = self.data, self.region.projection
-        if isinstance(data, Points):
-            shapes = PlaceColumn.from_points(*projection.to_lonlat(x_m=data.x_m, y_m=data.y_m))
-            columns: dict[str, Any] = {"time_s": data.time_s, "who": data.who.astype(object)}
+        if isinstance(data, Points) and not isinstance(data, Cloaks):
+            x_m, y_m = data.list_places() if isinstance(data, Candidates) else (data.x_m, data.y_m)
+            each = x_m.size // max(data.size, 1)
+            shapes = PlaceColumn.from_points(*projection.to_lonlat(x_m=x_m.ravel(), y_m=y_m.ravel()))
+            columns: dict[str, Any] = {"time_s": data.time_s, "who": np.repeat(data.who.astype(object), each)}
         else:
             west, south = projection.to_lonlat(x_m=data.west_m, y_m=data.south_m)
             east, north = projection.to_lonlat(x_m=data.east_m, y_m=data.north_m)
             shapes = PlaceColumn.from_boxes(west, south, east, north)
-            columns = {"time_s": data.time_s, "count": data.count, "density_per_km2": 1e6 * data.count / data.area_m2}
-            columns |= {} if isinstance(data, DensityEstimate) else {"noise_scale": data.noise_scale}
-            columns |= {"smoothed_count": data.surface.ravel()} if isinstance(data, Contours) else {}
-        frame = _make_frame(columns, len(self))
+            columns = {"time_s": data.time_s}
+            if isinstance(data, Cloaks):
+                columns |= {"who": data.who.astype(object)}
+            else:
+                columns |= {"count": data.count, "density_per_km2": 1e6 * data.count / data.area_m2}
+                columns |= {} if isinstance(data, DensityEstimate) else {"noise_scale": data.noise_scale}
+                columns |= {"smoothed_count": data.surface.ravel()} if isinstance(data, Contours) else {}
+        frame = _make_frame(columns, len(shapes.wkb))
         places = geopandas.GeoSeries.from_wkb(shapes.wkb.to_numpy(zero_copy_only=False), crs=CRS)
         made = geopandas.GeoDataFrame(frame, geometry=places)
         made.attrs |= self._facts()

@@ -16,6 +16,7 @@ import pandas as pd
 from geodp.geometry import Grid, Projection
 from geodp.public import channels
 from geodp.public.guarantee import Guarantee
+from geodp.public.place_sets import Candidates, Cloaks
 from geodp.public.release import (
     AdaptiveCells,
     Cells,
@@ -32,7 +33,8 @@ from geodp.storage.geoparquet import PlaceColumn, read_without_shapes
 from geodp.storage.stamp import SIMULATED, write_simulated
 
 _EDGES = ("west_m", "south_m", "east_m", "north_m")
-_COLUMNS = ("who", "x_m", "y_m", *_EDGES, "count", "noise_scale", "variance", "noise_terms")
+_LISTS = ("candidate_x_m", "candidate_y_m")
+_COLUMNS = ("who", "x_m", "y_m", *_LISTS, *_EDGES, "count", "noise_scale", "variance", "noise_terms")
 """What a release has one of per cell or point."""
 _TYPES: dict[str, type[Cells | Points]] = {
     "cells": Cells,
@@ -42,6 +44,8 @@ _TYPES: dict[str, type[Cells | Points]] = {
     "quadtree_cells": QuadtreeCells,
     "contours": Contours,
     "points": Points,
+    "cloaks": Cloaks,
+    "candidates": Candidates,
     "estimate": DensityEstimate,
 }
 _CHANNELS = {
@@ -66,6 +70,7 @@ def write_release(folder: Path, index: int, release: Cells | Points, projection:
     name = next(name for name, cls in _TYPES.items() if type(release) is cls)
     parts = {field.name: getattr(release, field.name) for field in fields(release)}
     columns = {column: parts[column] for column in _COLUMNS if parts.get(column) is not None}
+    columns |= {column: list(columns[column]) for column in _LISTS if column in columns}
     shapes = None if projection is None else shapes_of_release(release, projection)
     write_simulated(pd.DataFrame(columns), folder / f"{index:04d}.parquet", shapes=shapes)
     facts: dict[str, Any] = {
@@ -86,7 +91,7 @@ def write_release(folder: Path, index: int, release: Cells | Points, projection:
 
 def shapes_of_release(release: Cells | Points, projection: Projection) -> PlaceColumn:
     """Return the cells or reported points of a release in degrees."""
-    if isinstance(release, Points):
+    if isinstance(release, Points) and not isinstance(release, Cloaks):
         return PlaceColumn.from_points(*projection.to_lonlat(x_m=release.x_m, y_m=release.y_m))
     west, south = projection.to_lonlat(x_m=release.west_m, y_m=release.south_m)
     east, north = projection.to_lonlat(x_m=release.east_m, y_m=release.north_m)
@@ -100,6 +105,7 @@ def read_release(path: Path) -> Cells | Points:
     cls = _TYPES[facts["type"]]
     names = [field.name for field in fields(cls)]
     parts: dict[str, Any] = {name: frame[name].to_numpy(copy=True) for name in names if name in frame}
+    parts |= {name: np.stack(parts[name]) for name in _LISTS if name in parts}
     kept = {name: facts[name] for name in names if name in facts}
     parts |= {name: _STORED[name][1](value) if name in _STORED else value for name, value in kept.items()}
     if "who" in parts:

@@ -42,7 +42,7 @@ def remarks(run: RunFolder, measured: dict[str, Measured]) -> list[str]:
         *_gap(run, measured),
         *_unreachable(run),
         *_disclosure(run, measured),
-        *_remark_linking(measured),
+        *_remark_linking(run, measured),
         *_remark_reidentified(run, measured),
         *_remark_capped(run),
         *_regions(run),
@@ -216,14 +216,20 @@ def _disclosure(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
         )
 
 
-def _remark_linking(measured: dict[str, Measured]) -> Iterator[str]:
+def _remark_linking(run: RunFolder, measured: dict[str, Measured]) -> Iterator[str]:
     """Tell when linking reports finds people markedly better than one report does."""
     once, linked = measured["attack_error_m"], measured["tracking_error_m"]
     if once.low is not None and linked.value is not None and linked.high is not None and linked.high < once.low:
+        promised = any(release.guarantee.holds for release in run.releases)
+        advice = (
+            "The ε of one report says nothing about that; the ε of all reports does. Report less often "
+            "(`device.report_every_s`) or with less ε."
+            if promised
+            else "No ε is claimed for these reports, so nothing bounds that."
+        )
         yield (
             f"Whoever links a person's reports comes nearer than one report allows: {quantity(linked.value, 'm')} "
-            f"against {quantity(once.value, 'm')}. The ε of one report says nothing about that; the ε of all reports "
-            "does. Report less often (`device.report_every_s`) or with less ε."
+            f"against {quantity(once.value, 'm')}. {advice}"
         )
 
 

@@ -6,7 +6,10 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+from geodp.device import DecoyDevice
 from geodp.device.cell_response import CellResponse
+from geodp.device.dewri import Dewri
+from geodp.device.dummies import Dummies
 from geodp.errors import GeodpError, UsageError
 from geodp.geometry import region_problems
 from geodp.model import did_you_mean
@@ -202,6 +205,30 @@ def unwritten_curator(scenario: Scenario) -> str:
         f" The file has no section 'curator', so a trusted curator publishes '{scenario.curator.mechanism.kind}' by "
         "default; for a world without one write 'curator: null'."
     )
+
+
+def _place_sets(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse sets of places that cannot be: more people than there are, more places than cells."""
+    device, curator = scenario.device.mechanism, scenario.curator
+    if curator is not None and "cloaks" in curator.mechanism.releases:
+        k, people = getattr(curator.mechanism, "k", 1), scenario.expected_workers()
+        if people is not None and k > people:
+            text = f"{k:,} is more people than there are (about {people:,.0f}): no rectangle holds so many"
+            yield ("curator", "workers.source"), "curator.mechanism.k", text
+    if isinstance(device, DecoyDevice) and curator is not None:
+        text = (
+            f"'{device.kind}' sends several places of each phone straight to the server, and a curator counts one of "
+            "each: write 'curator: null'"
+        )
+        yield ("device.mechanism", "curator"), "device.mechanism", text
+    if isinstance(device, DecoyDevice) and scenario.device.memoise_m is not None:
+        text = f"has no effect on '{device.kind}', which repeats no answer: leave it out"
+        yield ("device.mechanism", "device.memoise_m"), "device.memoise_m", text
+    if isinstance(device, Dummies | Dewri):
+        try:
+            device.require_room(scenario.area)
+        except UsageError as error:
+            yield ("device.mechanism", "region"), "device.mechanism.k", str(error)
 
 
 def _solver_fits(scenario: Scenario) -> Iterator[Finding]:
@@ -437,6 +464,7 @@ _CHECKS = (
         _data,
         _mobility_fits,
         _assignment_can_read,
+        _place_sets,
         _solver_fits,
         _plans_for_several,
         _places_told,

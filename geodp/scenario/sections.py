@@ -33,6 +33,8 @@ DEFAULT_LAYERS = (
     "estimate",
     "cells",
     "reports",
+    "cloaks",
+    "candidates",
     "tasks",
     "offers",
     "growth",

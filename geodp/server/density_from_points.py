@@ -22,6 +22,7 @@ from geodp.geometry import Array, Grid, Region
 from geodp.public.channels import Channel, FiniteChannel, PlanarGeometricChannel
 from geodp.public.em_deconvolution import deconvolve
 from geodp.public.norm_sub import onto_simplex
+from geodp.public.place_sets import Cloaks, PlaceSets
 from geodp.public.release import DensityEstimate, Points
 from geodp.public.tree_metric import TreeChannel
 
@@ -41,6 +42,8 @@ _REPLAY_SEED = 0  # any will do; fixed, so that the same reports always give the
 @lru_cache(maxsize=4)  # one release serves the batches of offers until the next one
 def density_from_points(points: Points, region: Region) -> DensityEstimate:
     """Estimate the density of workers over the region from what their phones reported."""
+    if isinstance(points, PlaceSets):
+        return _by_spreading(points, Grid.fit(region, _cell_m(points, region)))
     if isinstance(points.channel, FiniteChannel):
         return _by_sharing_out(points, points.channel)
     if isinstance(points.channel, TreeChannel):
@@ -73,6 +76,32 @@ def _by_sharing_out(points: Points, channel: FiniteChannel) -> DensityEstimate:
     replays = rng.multinomial(reports, chance / max(float(chance.sum()), 1.0), size=_EM_REPLAYS if reports else 1)
     error = unfold(replays.astype(np.float64)) - found
     return _estimate(points, grid, found, (error**2).mean(axis=0))
+
+
+def _by_spreading(points: PlaceSets, grid: Grid) -> DensityEstimate:
+    """Spread every report evenly over its set of places; the error is chance alone, as if that belief were right."""
+    if isinstance(points, Cloaks):
+        across = _share_between(points.west_m, points.east_m, grid.west_m, grid.cell_x_m, grid.columns)
+        along = _share_between(points.south_m, points.north_m, grid.south_m, grid.cell_y_m, grid.rows)
+        counts = np.asarray(along.T @ across).ravel()
+        return _estimate(points, grid, counts, np.maximum(counts - np.asarray(along.T**2 @ across**2).ravel(), 0.0))
+    x_m, y_m = points.list_places()
+    cell = grid.locate(x_m, y_m)
+    row = np.broadcast_to(np.arange(len(cell))[:, None], cell.shape)
+    key, places = np.unique(row[cell >= 0] * grid.size + cell[cell >= 0], return_counts=True)
+    share = places / max(cell.shape[1], 1)
+    counts = np.bincount(key % grid.size, share, grid.size).astype(np.float64)
+    variance = np.bincount(key % grid.size, share * (1 - share), grid.size).astype(np.float64)
+    return _estimate(points, grid, counts, variance)
+
+
+def _share_between(low_m: Array, high_m: Array, edge_m: float, cell_m: float, size: int) -> Array:
+    """Return the share of each interval that lies in each column (or row) of a grid."""
+    low, high = (low_m - edge_m) / cell_m, (high_m - edge_m) / cell_m
+    high = np.maximum(high, low + 1e-6)
+    begin = np.arange(size, dtype=np.float64)
+    shared = np.minimum(high[:, None], begin + 1) - np.maximum(low[:, None], begin)
+    return np.asarray(np.maximum(shared, 0.0) / (high - low)[:, None])
 
 
 def _estimate(points: Points, grid: Grid, counts: Array, variance: Array, err_together: float = 1.0) -> DensityEstimate:

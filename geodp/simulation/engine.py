@@ -198,7 +198,9 @@ class Engine:
         """What the server can see now."""
         return self.phones.current if self.curator is None else self.curator.current
 
-    def _publish(self, curator: Curator, index: int, x_m: Array, y_m: Array, rng: np.random.Generator) -> Cells | None:
+    def _publish(
+        self, curator: Curator, index: int, x_m: Array, y_m: Array, rng: np.random.Generator
+    ) -> Cells | Points | None:
         section, now = self.scenario.curator, self.env.now
         if section is None or not self.phones.afford(now):
             return None
@@ -214,10 +216,11 @@ class Engine:
             neighbours=Neighbours(section.neighbours),
             counts=section.counts,
             who=np.flatnonzero(counted),
+            names=self.phones.names_of(np.flatnonzero(counted)) if "cloaks" in section.mechanism.releases else None,
         )
         noise = SimulatedNoise(self.streams.generator(f"curator.noise.{index}"))
         release = curator.publish(snapshot, noise, number=index)
-        if release is not None:
+        if isinstance(release, Cells):  # rows of people, which name them, are kept with their places
             cell = release.locate(x, y)
             self._on_release(release, np.bincount(cell[cell >= 0], minlength=release.count.size))
         return release

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from geodp.device import Device
+from geodp.device import DecoyDevice, Device
 from geodp.device.cell_response import CellResponse
 from geodp.device.memory import Memory, state_memoised
 from geodp.errors import BudgetSpent, UsageError
@@ -43,6 +43,8 @@ class Phones:
     """What the server can see now: the newest reports, or what it counts from answers about cells; or None."""
     answers: CellReports | None = field(default=None, init=False)
     """The newest answers about cells."""
+    _made_up: tuple[Array, Array] | None = field(default=None, init=False)
+    """Made-up places of the last reports, in the order of the names, where phones send any: each knows its own."""
     charged: Array = field(init=False)
     """What each worker's own reports have cost, per metre or (about cells) as it is: at most what was charged."""
 
@@ -55,6 +57,13 @@ class Phones:
         names = self.pseudonyms(np.arange(self.size))
         order = np.argsort(names, kind="stable")
         return names[order], order
+
+    def names_of(self, workers: Ids) -> npt.NDArray[np.str_]:
+        """Return the names under which the server knows some workers."""
+        names, order = self._by_name
+        by_worker = np.empty_like(names)
+        by_worker[order] = names
+        return by_worker[workers]
 
     def afford(self, time_s: float) -> bool:
         """Ask the ledger for one report of everyone, and charge it; the public schedule alone decides.
@@ -89,8 +98,21 @@ class Phones:
         """
         if not self.afford(time_s):
             return None
-        reported_x, reported_y = self.draw(x_m, y_m, rng)
         names, order = self._by_name
+        if isinstance(self.device, DecoyDevice):
+            about = {
+                "time_s": time_s,
+                "mechanism": self.device.kind,
+                "guarantee": self.guarantee(),
+                "who": names,
+                "floor_per_m2": self.size / (10 * self.region.area_m2),
+            }
+            told, self._made_up = self.device.report_all(
+                x_m[order], y_m[order], rng=rng, region=self.region, last=self._made_up, about=about
+            )
+            self.current = told
+            return told
+        reported_x, reported_y = self.draw(x_m, y_m, rng)
         points = Points(
             time_s=time_s,
             mechanism=self.device.kind,

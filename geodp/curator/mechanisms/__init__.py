@@ -62,6 +62,8 @@ class Snapshot:
     counts: str = "all"
     who: npt.NDArray[np.int64] | None = None
     """Number of each person, for mechanisms that bound what one person adds to a series; None: not told."""
+    names: npt.NDArray[np.str_] | None = None
+    """Name under which the server knows each person, for those who publish rows of people; None: not told."""
 
     @property
     def floor_per_m2(self) -> float:

@@ -1,4 +1,4 @@
-"""Visits as centroids of groups of k: a baseline without differential privacy."""
+"""Visits as centroids of groups of k people: a baseline without differential privacy."""
 
 from __future__ import annotations
 
@@ -14,15 +14,21 @@ from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee
 from geodp.tables.visits.histories import Histories, Integers, ReleasedVisits, Replacements, Venues
 
-_WHY = "places are averaged over groups of k visits, which tells where groups were and bounds nobody's influence"
+_WHY = (
+    "no ε is claimed: places are averaged over groups of visits of k people, which tells where groups were and bounds "
+    "nobody's influence"
+)
 
 
 class KAnonymousVisits(VisitsPublication):
-    """Every visit is replaced by the centroid of k neighbouring visits (k-anonymity): a baseline.
+    """Every visit is replaced by the centroid of neighbouring visits of k people (k-anonymity): a baseline.
+
+    Groups are of people: k visits of one regular guest are a group of one, who stands where she always does. Visits are
+    split at medians for as long as both halves are of k people.
 
     Guarantee
     ---------
-    None in the sense of differential privacy: the centroids follow exactly from the visits.
+    None: no ε is claimed. The centroids follow exactly from the visits.
 
     Reference
     ---------
@@ -32,7 +38,7 @@ class KAnonymousVisits(VisitsPublication):
     kind: ClassVar[str] = "k_anonymous_visits"
 
     k: int = Field(default=10, ge=1)
-    """Least number of visits in a group; 1 publishes the visits as they are (no privacy at all)."""
+    """Least number of people in a group; 1 publishes the visits as they are (no privacy at all)."""
 
     def guarantee(self) -> Guarantee:
         """Promise nothing."""
@@ -44,10 +50,14 @@ class KAnonymousVisits(VisitsPublication):
         """Publish the centroids, and keep for scoring which visit became which."""
         if noise.releasable:
             raise NotReleasable(f"k_anonymous_visits promises nothing: {_WHY}. It must not be released.")
-        if histories.size < self.k:
-            raise DataError(f"{histories.size} visits make no group of {self.k}")
+        people = np.unique(histories.person).size
+        if people < self.k:
+            raise DataError(
+                f"k_anonymous_visits: the visits of {people:,} people make no group of k = {self.k:,}: use a "
+                "smaller k. Nothing was published."
+            )
         x_m, y_m = (values[histories.venue] for values in venues.places_m())
-        group = groups_of(x_m, y_m, self.k)
+        group = groups_of(x_m, y_m, histories.person, self.k) if self.k > 1 else np.arange(histories.size)
         size = np.bincount(group)
         centre_x_m = (np.bincount(group, weights=x_m) / size)[group]
         centre_y_m = (np.bincount(group, weights=y_m) / size)[group]
@@ -73,17 +83,27 @@ class KAnonymousVisits(VisitsPublication):
         return released, truth
 
 
-def groups_of(x_m: Array, y_m: Array, k: int) -> Integers:
-    """Split points at medians, across the longer side, until a half would hold fewer than k."""
+def groups_of(x_m: Array, y_m: Array, person: Integers, k: int) -> Integers:
+    """Split visits at medians, across the longer side or else the shorter one, while both halves are of k people."""
     group = np.zeros(x_m.size, dtype=np.int64)
     waiting, found = [np.arange(x_m.size)], 0
     while waiting:
         members = waiting.pop()
-        if members.size < 2 * k:
+        halves = _halve(members, x_m, y_m, person, k) if members.size >= 2 * k else None
+        if halves is None:
             group[members] = found
             found += 1
-            continue
-        wide, high = np.ptp(x_m[members]), np.ptp(y_m[members])
-        order = members[np.argsort(x_m[members] if wide >= high else y_m[members], kind="stable")]
-        waiting += [order[: members.size // 2], order[members.size // 2 :]]
+        else:
+            waiting += halves
     return group
+
+
+def _halve(members: Integers, x_m: Array, y_m: Array, person: Integers, k: int) -> list[Integers] | None:
+    """Return both halves of some visits (None: either way one of them would be of fewer than k people)."""
+    sides = sorted((x_m[members], y_m[members]), key=np.ptp, reverse=True)
+    for place in sides:
+        order = members[np.argsort(place, kind="stable")]
+        halves = [order[: members.size // 2], order[members.size // 2 :]]
+        if all(np.unique(person[half]).size >= k for half in halves):
+            return halves
+    return None

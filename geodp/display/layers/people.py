@@ -10,6 +10,7 @@ from pydantic import Field
 from geodp.display.colours import GUESS, IDLE, REPORT, TRAVELLING
 from geodp.display.drawing import Fact, Mark
 from geodp.display.layers import Layer
+from geodp.public.place_sets import PlaceSets
 from geodp.public.release import Points
 
 if TYPE_CHECKING:
@@ -64,7 +65,11 @@ class ReportsLayer(Layer):
 
     def draw(self, run: RunFolder, page: Page) -> None:
         """Draw the reports of a few people; each appears when it is made."""
-        releases = [release for release in run.releases if isinstance(release, Points)]
+        releases = [
+            release
+            for release in run.releases
+            if isinstance(release, Points) and not isinstance(release, PlaceSets)  # those have layers of their own
+        ]
         if not releases:
             return
         # Where the server works out a density from the reports, that is what a reader looks at first.
@@ -108,7 +113,8 @@ class ReportErrorsLayer(Layer):
             return
         number, release = made[len(made) // 2]
         truth = run.positions
-        truth = truth[truth["release"] == number].sort_values("who").head(self.max_people)
+        truth = truth[(truth["release"] == number) & truth["who"].isin(release.who)]  # not all need have reported
+        truth = truth.sort_values("who").head(self.max_people)
         row = np.searchsorted(release.who, truth["who"].to_numpy(dtype=release.who.dtype))
         true_x, true_y = truth["x_m"].to_numpy(), truth["y_m"].to_numpy()
         x, y = release.x_m[row], release.y_m[row]

@@ -16,6 +16,7 @@ from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.public.acceptance import Acceptance
 from geodp.public.channels import Channel
+from geodp.public.coordinate_laplace import CoordinateLaplaceChannel
 from geodp.public.events import Note, Reason
 from geodp.public.messages import Named, Offer, Task
 from geodp.public.release import Cells, Points
@@ -145,7 +146,7 @@ def _displacements(channel: Channel) -> Array:
     """Return evenly weighted distances between place and report; a planar Laplace's radius is Gamma(2, 1/ε)."""
     from scipy.special import gammaincinv
 
-    if isinstance(channel, TreeChannel):
+    if isinstance(channel, TreeChannel | CoordinateLaplaceChannel):
         return channel.displacement_quantiles(_RADII)
     level = (np.arange(_RADII) + 0.5) / _RADII
     return np.asarray(gammaincinv(2.0, level) / channel.epsilon_per_m)
@@ -153,4 +154,5 @@ def _displacements(channel: Channel) -> Array:
 
 def _furthest(channel: Channel) -> float:
     """Return how far nearly all reports lie from their places at most."""
-    return float(_displacements(channel)[-1]) if isinstance(channel, TreeChannel) else _FURTHEST / channel.epsilon_per_m
+    own_table = isinstance(channel, TreeChannel | CoordinateLaplaceChannel)
+    return float(_displacements(channel)[-1]) if own_table else _FURTHEST / channel.epsilon_per_m

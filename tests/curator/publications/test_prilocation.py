@@ -313,7 +313,7 @@ def test_noisy_k_means_finds_the_crowds() -> None:
 
 def test_groups_of_k_hold_k_to_2k_minus_1_and_larger_groups_err_more(town: tuple[Histories, Venues]) -> None:
     rng = np.random.default_rng(0)
-    sizes = np.bincount(groups_of(rng.random(1000), rng.random(1000), 10))
+    sizes = np.bincount(groups_of(rng.random(1000), rng.random(1000), np.arange(1000), 10))
     assert sizes.min() >= 10
     assert sizes.max() < 20
     histories, venues = town
@@ -324,6 +324,23 @@ def test_groups_of_k_hold_k_to_2k_minus_1_and_larger_groups_err_more(town: tuple
     ]
     assert errors[0] == pytest.approx(0.0, abs=1e-9)
     assert errors[1] < errors[2]
+
+
+def test_groups_are_of_k_people_not_of_k_visits(town: tuple[Histories, Venues]) -> None:
+    """A regular guest who comes a hundred times is one person: nine others have to stand with her."""
+    rng = np.random.default_rng(1)
+    x_m, y_m = np.append(np.full(100, 0.9), rng.random(300)), np.append(np.full(100, 0.9), rng.random(300))
+    person = np.append(np.zeros(100, dtype=np.int64), 1 + np.arange(300) // 3)
+    group = groups_of(x_m, y_m, person, 10)
+    for one in range(group.max() + 1):
+        assert np.unique(person[group == one]).size >= 10
+    histories, venues = town
+    released = KAnonymousVisits(k=10).release(histories, venues, noise())
+    places = np.unique(np.column_stack([released.x_m, released.y_m]), axis=0, return_inverse=True)[1].ravel()
+    assert min(np.unique(released.person[places == one]).size for one in range(places.max() + 1)) >= 10
+    few = histories.choose_people(np.arange(4))
+    with pytest.raises(DataError, match="4 people make no group of k = 10"):
+        KAnonymousVisits(k=10).release(few, venues, noise())
 
 
 def test_bad_input_is_refused_before_anything_is_drawn(town: tuple[Histories, Venues]) -> None:
