@@ -55,7 +55,7 @@ class SizedDecomposition(Decomposition):
         """Write out the size of the cells, where it follows from public facts."""
         if getattr(self, self.size) is not None or self.count_share > 0:
             return self
-        together = replace(facts, sensitivity=self.household * facts.sensitivity)
+        together = replace(facts, sensitivity=self.change(Neighbours.ADD_REMOVE) * facts.sensitivity)
         return self.model_copy(update={self.size: self._guideline_size(together)})
 
     def _size(self, snapshot: Snapshot, noise: Noise) -> Any:

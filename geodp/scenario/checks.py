@@ -279,6 +279,13 @@ def _publications(scenario: Scenario) -> Iterator[Finding]:
             "scenario has none: give one (curator: {}), or publish nothing"
         )
         yield ("publish", "curator"), "publish", text
+    once = [index for index, item in enumerate(scenario.publish) if item.one_off]
+    for index in once[1:]:
+        text = (
+            f"'{scenario.publish[index].kind}' promises something about one count and adds up with no other: two of "
+            "the same people may tell more than both promise. Publish one, or counts that add up (laplace_counts)"
+        )
+        yield ("publish",), f"publish.{index}", text
     if not any("visits" in item.reads for item in scenario.publish):
         return
     histories = scenario.workers.visit_source or Slot("visit_source").build("generated_visits")
