@@ -26,8 +26,8 @@ class CompanionAdvantage(Metric):
 
     She asks of a household whether all of it stands in its cell or none (under replacement: in its cell or the next),
     takes the others off the noisy count, and guesses the likelier answer: the advantage is the chance of a right yes
-    less that of a wrong one. The noise is that of the run's own releases in every cell. `companion_advantage` is for the
-    largest households of `workers.mobility.sizes`, `companion_advantage_of_k_people` for others,
+    less that of a wrong one. The noise is that of the run's own releases in every cell. `companion_advantage` is for
+    the largest households of `workers.mobility.sizes`, `companion_advantage_of_k_people` for others,
     `companion_advantage_theory` what Laplace noise of scale b gives for the largest: 1 - e^(-k/2b), and under
     replacement 1 - (1 + k/2b)·e^(-k/b). `companion_advantage_whole_run` is for all releases together, of a household
     that stays where it is. Only where people move together.
@@ -120,9 +120,9 @@ class TemporalLeakage(Metric):
     Each release hides one position at its ε. Who knows the chances with which people go from place to place learns
     about the position at t also from the releases before and after: backward and forward leakage, less the ε counted
     twice, at the worst of all releases. At least ε of one release, where places tell nothing about the next; at most
-    the sum of all, where nobody ever moves. The chances are those of the run's own people between `per_side`² places, with one
-    move more from every place to anywhere people are. A measurement for this one model of movement, and no
-    promise: it is never charged. Only where releases hide positions, and people move by themselves.
+    the sum of all, where nobody ever moves. The chances are those of the run's own people between `per_side`²
+    places, with one move more from every place to anywhere people are. A measurement for this one model of movement,
+    and no promise: it is never charged. Only where releases hide positions, and people move by themselves.
 
     Reference
     ---------

@@ -24,8 +24,8 @@ class LeakageStep:
     """By how much what earlier releases told grows less or more certain over one step of a chain.
 
     L(α) is the largest of ln[(1 + (e^α - 1)·q(S)) / (1 + (e^α - 1)·d(S))] over pairs of rows q, d of the chain and sets
-    S of places; of these the sets of the largest q_i/d_i are enough. For any α the best is a corner of the upper hull of
-    all points (d(S), q(S)), so the hull is worked out once, and a step costs a look at its corners.
+    S of places; of these the sets of the largest q_i/d_i are enough. For any α the best is a corner of the upper hull
+    of all points (d(S), q(S)), so the hull is worked out once, and a step costs a look at its corners.
 
     Parameters
     ----------
