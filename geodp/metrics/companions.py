@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from geodp.metrics import Measured, Metric
@@ -168,7 +169,7 @@ def _as_chances(moves: Array, anywhere: Array) -> Array:
     return np.asarray(some / some.sum(axis=1, keepdims=True))
 
 
-def _follow_sample(run: RunFolder, times_s: Array, per_side: int) -> Array:
+def _follow_sample(run: RunFolder, times_s: Array, per_side: int) -> npt.NDArray[np.int64]:
     """Return the place of every person of the sample (row) at every time, by number."""
     paths = run.paths.sort_values(["worker", "time_s"])
     known = np.unique(paths["time_s"].to_numpy())
@@ -180,7 +181,7 @@ def _follow_sample(run: RunFolder, times_s: Array, per_side: int) -> Array:
         )
         for way, low, high in ((x_m, west, east), (y_m, south, north))
     )
-    return row * per_side + column
+    return np.asarray(row * per_side + column)
 
 
 def _read_between(known_s: Array, way: Array, times_s: Array) -> Array:

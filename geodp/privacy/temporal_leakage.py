@@ -176,4 +176,4 @@ def measure_leakage(
     chain = np.asarray(forward, dtype=np.float64)
     before = trace_leakage(LeakageStep(reverse_chain(chain) if backward is None else backward), epsilons)
     after = trace_leakage(LeakageStep(chain), list(epsilons)[::-1])[::-1]
-    return before + after - np.asarray(epsilons)
+    return np.asarray(before + after - np.asarray(epsilons), dtype=np.float64)

@@ -67,7 +67,9 @@ class CorrelatedQueries(FigureKind):
         south, north = np.sort(luck.random((2, self.queries)) * rows, axis=0)
         across = (np.arange(columns) >= np.floor(west)[:, None]) & (np.arange(columns) <= np.floor(east)[:, None])
         along = (np.arange(rows) >= np.floor(south)[:, None]) & (np.arange(rows) <= np.floor(north)[:, None])
-        return (along[:, :, None] & across[:, None, :]).reshape(self.queries, -1).astype(np.float64)
+        return np.asarray(
+            (along[:, :, None] & across[:, None, :]).reshape(self.queries, -1).astype(np.float64), dtype=np.float64
+        )
 
     @property
     def correlated_sensitivity(self) -> float:
