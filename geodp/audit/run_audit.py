@@ -5,6 +5,7 @@ per cell of the released grid, in or out by a coin of its own. All releases of t
 independent noise, on the run's true counts plus the canaries that are in. The attacker knows everything but one
 canary's coin, as differential privacy allows, so what matters is the noisy count of the canary's cell less everybody
 else in it, release by release. Cells have independent noise, so one redraw gives as many trials as there are cells.
+Where people move together, or noise hides several, canaries also come in households that are in or out as one.
 """
 
 from __future__ import annotations
@@ -95,18 +96,25 @@ def _central(run: RunFolder, samples: int, confidence: float, seed: int) -> Audi
     claimed = ledger_spend(run, metric=False)
     if claimed == 0:
         return Audit(_name(run), 0, confidence, ())
-    streams = Streams(seed)
-    noise = SimulatedNoise(streams.generator("audit.run.noise"))
-    trials = play(run, streams.generator("audit.run.canaries"), noise, samples)
-    sides = [trials.take(np.flatnonzero(trials.inside == coin)) for coin in (True, False)]
-    with_, without = sides
-    pair_samples = PairSamples(with_.rest, without.rest, (with_.log_ratio, without.log_ratio), threshold=claimed / 2)
-    findings, raw_bits = pair_samples.findings(alpha=1 - confidence)
+    hidden = max((release.guarantee.people for release in run.releases), default=1)
+    groups = sorted({1, hidden, getattr(run.scenario.workers.mobility, "largest", 1)})
     count = len(run.releases)
     series = "one release" if count == 1 else f"{count} releases"
-    name = f"one canary, in or out, over {series}; the claim is what the ledger charged"
-    pair = PairAudit(name, claimed, findings, raw_bits)
-    return Audit(_name(run), min(side.inside.size for side in sides), confidence, (pair,))
+    pairs, least = [], samples
+    for people in groups:
+        streams, at = Streams(seed), "" if people == 1 else f".{people}"
+        noise = SimulatedNoise(streams.generator(f"audit.run.noise{at}"))
+        trials = play(run, streams.generator(f"audit.run.canaries{at}"), noise, samples, people=people)
+        with_, without = sides = [trials.take(np.flatnonzero(trials.inside == coin)) for coin in (True, False)]
+        due = claimed * -(-people // hidden)  # what hides so many at once hides more of them one after the other
+        pair_samples = PairSamples(with_.rest, without.rest, (with_.log_ratio, without.log_ratio), threshold=due / 2)
+        findings, raw_bits = pair_samples.findings(alpha=(1 - confidence) / len(groups))
+        who = "one canary" if people == 1 else f"a household of {people} canaries"
+        charged = "" if due == claimed else f", times {-(-people // hidden)}"
+        name = f"{who}, in or out, over {series}; the claim is what the ledger charged{charged}"
+        pairs.append(PairAudit(name, due, findings, raw_bits))
+        least = min(least, *(side.inside.size for side in sides))
+    return Audit(_name(run), least, confidence, tuple(pairs))
 
 
 def _local(run: RunFolder, samples: int, confidence: float, seed: int) -> Audit:
@@ -181,9 +189,21 @@ class Trials:
         return Trials(self.inside[rows], self.rest[rows], self.log_ratio[rows], self.x_m[rows], self.y_m[rows])
 
 
-def play(run: RunFolder, rng: np.random.Generator, noise: Noise, samples: int) -> Trials:
-    """Redraw the releases of a run until both coins have come up `samples` times, or until the cap is reached."""
-    game = _Game(run)
+def play(run: RunFolder, rng: np.random.Generator, noise: Noise, samples: int, *, people: int = 1) -> Trials:
+    """Redraw the releases of a run until both coins have come up `samples` times, or until the cap is reached.
+
+    Parameters
+    ----------
+    run
+        The run.
+    rng, noise
+        Where coins, places and noise come from.
+    samples
+        How many trials of either coin are enough.
+    people
+        How many canaries stand in one place, and are in or out together.
+    """
+    game = _Game(run, people)
     parts: list[Trials] = []
     times = np.zeros(2, dtype=np.int64)
     most = MOST_REDRAWN_RELEASES if game.regular else MOST_ONE_BY_ONE
@@ -201,8 +221,8 @@ def play(run: RunFolder, rng: np.random.Generator, noise: Noise, samples: int) -
 class _Game:
     """The run's releases, ready to be drawn again."""
 
-    def __init__(self, run: RunFolder) -> None:
-        scenario = run.scenario
+    def __init__(self, run: RunFolder, people: int = 1) -> None:
+        scenario, self.people = run.scenario, people
         self.releases = [release for release in run.releases if isinstance(release, Cells)]
         if scenario.curator is None or not self.releases:
             raise UsageError(f"{run.path}: the run has no release of a curator to audit")
@@ -227,10 +247,13 @@ class _Game:
         inside = rng.random(own.size) < 0.5
         x, y = _place(first, own, rng)
         other_x, other_y = _place(first, following, rng)
-        in_x, in_y = np.where(inside, x, other_x), np.where(inside, y, other_y)
-        there = np.ones(own.size, dtype=np.bool_) if self.replace else inside
+        in_x, in_y = (
+            np.repeat(np.where(inside, here, elsewhere), self.people)  # all of a household, one after the other
+            for here, elsewhere in ((x, other_x), (y, other_y))
+        )
+        there = np.ones(in_x.size, dtype=np.bool_) if self.replace else np.repeat(inside, self.people)
         columns, log_ratio = [], np.zeros(own.size)
-        series, newcomers = self.section.mechanism.begin_series(self._planned), own.size
+        series, newcomers = self.section.mechanism.begin_series(self._planned), in_x.size
         for number, crowd in enumerate(self.crowds):
             report_x, report_y = self._report_places(in_x, in_y, rng)
             people_x, people_y = self._everyone(crowd, report_x[there], report_y[there], rng)
@@ -244,9 +267,10 @@ class _Game:
             places = [(x, y, 1.0), (other_x, other_y, -1.0)] if self.replace else [(x, y, 1.0)]
             for place_x, place_y, sign in places:
                 cell = _locate(release, place_x, place_y)
-                own_report = there & (_locate(release, report_x, report_y) == cell)
-                rest = release.count[cell] - (_count_people(release, cell, people_x, people_y) - own_report)
-                log_ratio += sign * _laplace_log_ratio(rest, release.noise_scale[cell])
+                here = there & (_locate(release, report_x, report_y) == np.repeat(cell, self.people))
+                own_reports = here.reshape(-1, self.people).sum(axis=1)
+                rest = release.count[cell] - (_count_people(release, cell, people_x, people_y) - own_reports)
+                log_ratio += sign * _laplace_log_ratio(rest, release.noise_scale[cell], self.people)
                 columns.append(rest)
         return Trials(inside, np.column_stack(columns), log_ratio, x, y)
 
@@ -336,7 +360,7 @@ def _count_people(release: Cells, cell: Ids, x_m: Array, y_m: Array) -> Ids:
     return np.array(counts, dtype=np.int64)
 
 
-def _laplace_log_ratio(rest: Array, scale: Array) -> Array:
+def _laplace_log_ratio(rest: Array, scale: Array, people: int = 1) -> Array:
     """Return ln f(rest | in) / f(rest | out) under Laplace noise; without noise, what is certain is infinite."""
     with np.errstate(divide="ignore"):
-        return np.asarray((np.abs(rest) - np.abs(rest - 1)) / scale)
+        return np.asarray((np.abs(rest) - np.abs(rest - people)) / scale)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, SerializeAsAny, model_validator
 
+from geodp.curator.household_counts import HouseholdCounts
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.curator.series import Series
 from geodp.geometry import Array, Grid
@@ -19,7 +20,7 @@ def _cells() -> Any:
     return Slot("mechanism").build("uniform_grid")
 
 
-class ContinualCounts(Mechanism):
+class ContinualCounts(HouseholdCounts):
     """Counts on fixed cells, release after release."""
 
     releases: ClassVar[frozenset[str]] = frozenset({"cells"})
@@ -38,6 +39,8 @@ class ContinualCounts(Mechanism):
         stated = getattr(self.cells, "epsilon", self.epsilon)
         if stated not in (self.epsilon, type(self.cells).model_fields["epsilon"].default):
             raise ValueError(f"cells.epsilon has no effect: counts have the epsilon of {self.kind}")
+        if getattr(self.cells, "household", 1) not in (1, self.household):
+            raise ValueError(f"cells.household has no effect: state household of {self.kind}")
         return self
 
     def count_epsilon(self, releases: int) -> float:  # noqa: ARG002 - subclasses read it
@@ -51,8 +54,13 @@ class ContinualCounts(Mechanism):
     def resolve(self, facts: PublicFacts) -> Self:
         """Write out the cells; their own ε stays what it was, so that another one of the series can be tried."""
         own = getattr(self.cells, "epsilon", self.epsilon)
-        cells = self.cells.with_epsilon(self.count_epsilon(facts.releases)).resolve(facts)
+        cells = self.shape_cells(self.count_epsilon(facts.releases)).resolve(facts)
         return self.model_copy(update={"cells": cells.with_epsilon(own)})
+
+    def shape_cells(self, epsilon: float) -> Mechanism:
+        """Return the mechanism of the cells at an ε of counts, with noise for as many people together."""
+        together = {"household": self.household} if isinstance(self.cells, HouseholdCounts) else {}
+        return self.cells.with_epsilon(epsilon).model_copy(update=together)
 
     def with_epsilon(self, epsilon: float) -> Self:
         """Return the same mechanism at another ε."""
@@ -64,7 +72,7 @@ class CountSeries(Series):
 
     def __init__(self, mechanism: ContinualCounts, length: int | None) -> None:
         super().__init__(mechanism, length)
-        self._shown = mechanism.cells.with_epsilon(mechanism.count_epsilon(length or 1))
+        self._shown = mechanism.shape_cells(mechanism.count_epsilon(length or 1))
         self._grid: Grid | None = None
         self._first: Cells | None = None
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from geodp.curator.mechanisms import Mechanism, Snapshot
+from geodp.curator.household_counts import HouseholdCounts
+from geodp.curator.mechanisms import Snapshot
 from geodp.geometry import Array, Grid, Region
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
@@ -23,7 +24,7 @@ GUIDELINE = 10.0
 Whole = npt.NDArray[np.int64]
 
 
-class Decomposition(Mechanism):
+class Decomposition(HouseholdCounts):
     """Cells with noisy counts; which cells there are follows from public settings and noisy counts alone."""
 
     releases: ClassVar[frozenset[str]] = frozenset({"cells"})
@@ -32,8 +33,8 @@ class Decomposition(Mechanism):
     """ε of one release, all its parts together."""
 
     def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
-        """Promise ε for one snapshot position."""
-        return Guarantee(self.epsilon, Unit.SNAPSHOT, neighbours, Trust.CENTRAL, counts=counts)
+        """Promise ε for one snapshot position, or for those of a household."""
+        return Guarantee(self.epsilon, Unit.SNAPSHOT, neighbours, Trust.CENTRAL, counts=counts, people=self.household)
 
 
 class SizedDecomposition(Decomposition):
@@ -54,7 +55,8 @@ class SizedDecomposition(Decomposition):
         """Write out the size of the cells, where it follows from public facts."""
         if getattr(self, self.size) is not None or self.count_share > 0:
             return self
-        return self.model_copy(update={self.size: self._guideline_size(facts)})
+        together = replace(facts, sensitivity=self.change(Neighbours.ADD_REMOVE) * facts.sensitivity)
+        return self.model_copy(update={self.size: self._guideline_size(together)})
 
     def _size(self, snapshot: Snapshot, noise: Noise) -> Any:
         """Return the size of the cells: as stated, or from a number of workers that is public or paid for."""
@@ -83,7 +85,7 @@ class SizedDecomposition(Decomposition):
             minimum_reward=0.0,
             width_m=region.width_m,
             height_m=region.height_m,
-            sensitivity=sensitivity(snapshot.neighbours),
+            sensitivity=self.change(snapshot.neighbours),
         )
 
     def _guideline_size(self, facts: PublicFacts) -> Any:
@@ -96,11 +98,6 @@ def guideline_cell_m(facts: PublicFacts, epsilon: float) -> float:
     per_side = max(1.0, math.sqrt(facts.expected_workers * epsilon / facts.sensitivity / GUIDELINE))
     most_m = math.floor(10 * min(facts.width_m, facts.height_m)) / 10
     return max(min(round(math.sqrt(facts.area_m2) / per_side, 1), most_m), 0.1)
-
-
-def sensitivity(neighbours: Neighbours) -> float:
-    """Return by how much disjoint counts change in all: whoever is replaced leaves one cell and enters another."""
-    return 2.0 if neighbours is Neighbours.REPLACE else 1.0
 
 
 def equal_noise(square_sum: Array, fourth_sum: Array) -> tuple[Array, Array]:

@@ -23,7 +23,6 @@ from geodp.curator.decomposition import (
     SizedDecomposition,
     Whole,
     equal_noise,
-    sensitivity,
 )
 from geodp.curator.mechanisms import Snapshot
 from geodp.geometry import Array, Grid, Region
@@ -65,7 +64,7 @@ class TreeMechanism(SizedDecomposition):
         height = self._size(snapshot, noise)
         lattice = self._lattice(snapshot.region, height)
         table = LatticeTable.count(snapshot, lattice)
-        change = sensitivity(snapshot.neighbours)
+        change = self.change(snapshot.neighbours)
         levels = self._measure(Boxes.whole(lattice), table, height, change, noise)
         least = self.least_count
         if least is None:
@@ -116,7 +115,7 @@ class TreeMechanism(SizedDecomposition):
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return the scale of a count on the finest level; agreement with the others makes it smaller."""
-        return sensitivity(neighbours) / self._level_epsilons(self.height or MAX_HEIGHT)[-1]
+        return self.change(neighbours) / self._level_epsilons(self.height or MAX_HEIGHT)[-1]
 
 
 def _quarters(boxes: Boxes, column: Whole, west_row: Whole, east_row: Whole) -> tuple[Boxes, Whole]:

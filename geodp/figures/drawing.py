@@ -31,10 +31,17 @@ def lines_figure(file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
             across = look.x or getattr(file.section.make, "x", "x") if row == len(quantities) - 1 else ""
             along = look.y.get(quantity) or with_unit(quantity) if column % PANELS_ACROSS == 0 else ""
             label_axes(grid[row][column], across, along, log_x=look.log_x, log_y=look.log_y)
-    handles, labels = grid[0][0].get_legend_handles_labels()
-    if any(labels):
-        columns = _columns(labels, 6.2 * min(len(points), PANELS_ACROSS))
-        figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+            if look.log_y and (own.loc[own["y_name"] == quantity, "y"] == 0).any():
+                grid[row][column].set_yscale("symlog", linthresh=1)  # a count of nothing is a value, too
+    named = {
+        label: handle
+        for axes in grid.flat
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        if label
+    }
+    if named:
+        columns = _columns(list(named), 6.2 * min(len(points), PANELS_ACROSS))
+        figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=columns, frameon=False)
     return figure
 
 

@@ -33,6 +33,8 @@ class Unit(StrEnum):
     """One entry of one person's vector."""
     PAIR = "pair"
     """Whether one pair of people met."""
+    ANSWER = "answer"
+    """One person's answer, against those who believe a stated model of how people depend on each other."""
     POINT = "point"
     """One reported place, in a metric (geo-indistinguishability): epsilon is per metre."""
     NOTHING = "nothing"
@@ -52,6 +54,7 @@ class Neighbours(StrEnum):
     ADD_REMOVE = "add_remove"
     REPLACE = "replace"
     METRIC = "metric"
+    MODEL = "model"
     NONE = "none"
 
 
@@ -78,6 +81,7 @@ _HIDDEN = {
     Unit.TRAJECTORY: "one trip",
     Unit.ITEM: "one item of one person's history",
     Unit.PAIR: "whether one pair of people met",
+    Unit.ANSWER: "one person's answer",
     Unit.POINT: "one reported place",
 }
 
@@ -127,6 +131,8 @@ class Guarantee:
     """Whether names show: the change is then a record that is emptied, not a person who is added or removed."""
     window: int = 1
     """Over how many consecutive releases a promise about positions holds together (w-event privacy)."""
+    people: int = 1
+    """How many people together it is about, at most: those who move together tell of each other."""
 
     def __post_init__(self) -> None:
         if self.unit is not Unit.NOTHING and not (math.isfinite(self.epsilon) and self.epsilon >= 0):
@@ -135,6 +141,8 @@ class Guarantee:
             raise ValueError(f"a guarantee needs 0 <= delta < 1, got {self.delta}")
         if self.window < 1 or (self.window > 1 and self.unit is not Unit.SNAPSHOT):
             raise ValueError(f"a window is of one release or more, of positions, got {self.window} of '{self.unit}'")
+        if self.people < 1:
+            raise ValueError(f"a promise is about one person or more, got {self.people}")
         if not self.holds and not self.why_not:
             raise ValueError("a guarantee that does not hold must say why not")
         if self.unit is Unit.POINT and not self.metric:
@@ -187,7 +195,8 @@ class Guarantee:
         Returns
         -------
         Guarantee
-            The same promise at `people` times the epsilon.
+            The same promise at `people` times the epsilon; where it is about groups already, at as many times as there
+            are such groups in this one.
 
         Raises
         ------
@@ -197,12 +206,15 @@ class Guarantee:
         Examples
         --------
         >>> from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
-        >>> Guarantee(0.1, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL).for_group(3).epsilon
-        0.3
+        >>> one = Guarantee(0.1, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL)
+        >>> one.for_group(3).epsilon, one.for_group(3).people
+        (0.3, 3)
         """
         if isinstance(people, bool) or not isinstance(people, int) or people < 1:
             raise UsageError(f"a group has a whole number of people, at least 1, got {people!r}")
-        return self if self.unit is Unit.NOTHING else self._weaker(**self._group_budget(people))
+        if self.unit is Unit.NOTHING or people <= self.people:
+            return self
+        return self._weaker(people=people, **self._group_budget(-(-people // self.people)))
 
     def _group_budget(self, steps: int) -> dict[str, float]:
         """Return epsilon and delta of so many changes, one after the other: later ones inflate earlier deltas."""
@@ -304,9 +316,19 @@ class Guarantee:
             change = f"{'emptying it' if self.unit is Unit.USER else change} (the person's name stays)"
         whom = " but a trusted curator" if self.trust is Trust.CENTRAL else ", with no trusted party"
         hidden = _HIDDEN[self.unit]
+        if self.unit is Unit.ANSWER:
+            return (
+                f"Hides {hidden} from everyone{whom} who believes the stated model of how people depend on each other: "
+                f"either answer changes the odds of any output by a factor of at most e^ε, {budget}; under another "
+                "model it may change them more, and it adds up with nothing else (Pufferfish)"
+            )
         if self.window > 1:
             hidden = f"one worker's positions in any {self.window} consecutive releases"
             change = change.replace("it", "them")
+        if self.people > 1:
+            own = hidden.replace("one worker's", "the").replace("one person's", "the")
+            hidden = f"any {self.people} people or fewer together, of each {own},"
+            change = change.replace(" them" if " them" in change else " it", " all of them", 1)
         text = (
             f"Hides {hidden} from everyone{whom}: {change} changes the odds of any output "
             f"by a factor of at most e^ε, {budget}"

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from geodp.errors import BudgetSpent, GeodpError, NotReleasable, OutputError
+from geodp.errors import BudgetSpent, GeodpError, NotReleasable, OutputError, UsageError
 from geodp.geometry import Region
-from geodp.privacy.ledger import ANY_TIME, Account, chargeable
+from geodp.privacy.ledger import ANY_TIME, Account, Ledger, chargeable
 from geodp.privacy.ledger_file import LedgerFile
 from geodp.privacy.noise import Noise, SimulatedNoise, noise_source, require_releasable
 from geodp.public.guarantee import Guarantee
@@ -29,6 +29,7 @@ from geodp.publish.outputs import PublishedTable, write_table
 from geodp.publish.request import NOTHING_DONE, PublicInputs, Request, explain_nothing_done
 from geodp.publish.staging import Staging, put_right
 from geodp.publish.statement import Accuracy, Spent, Statement
+from geodp.registry import plugins
 from geodp.storage.files import write_text_whole
 from geodp.tables.notices import gather_notices, silence_notices
 from geodp.tables.progress import tell_progress
@@ -192,6 +193,8 @@ def _charge(request: Request, plan: PublishPlan, asked: tuple[Guarantee, Account
     scope = "everyone" if request.releasing else "everyone, simulated"
     try:
         with LedgerFile(path, budget_epsilon=request.budget, account=account).open_ledger() as ledger:
+            if request.releasing:
+                _refuse_second(plan.mechanism, scope, ledger, path)
             row = ledger.charge(
                 promise,
                 time_s=time.time(),
@@ -212,6 +215,18 @@ def _charge(request: Request, plan: PublishPlan, asked: tuple[Guarantee, Account
             what="ε per metre" if account is Account.METRIC else "ε",
             advice=f"{short.advice} {NOTHING_DONE}",
         ) from None
+
+
+def _refuse_second(mechanism: str, scope: str, ledger: Ledger, path: Path) -> None:
+    """Refuse to publish once more what composes with nothing, not with itself."""
+    cls = plugins("publication").get(mechanism)
+    if getattr(cls, "one_off", False) and any(
+        row.mechanism == mechanism and row.scope == scope for row in ledger.charges
+    ):
+        raise UsageError(
+            f"{path}: {mechanism} was published about these people before, and two of them may tell more than both "
+            f"promise. Publish counts that add up (laplace_counts), or of other people. {NOTHING_DONE}"
+        )
 
 
 def _after_the_charge(step: Callable[[], T], request: Request, spent: Spent | None) -> T:

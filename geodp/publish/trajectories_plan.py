@@ -175,6 +175,7 @@ def _prepare(
     points, dropped = _read(request, form)
     region = inputs.region(request, points.box)
     trajectories, left = points.within(region)
+    method.check_records(_TripRecords.of(trajectories, region))
     return TripPlan(method, trajectories, region, (*dropped, *left.remarks()), request.out)
 
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from geodp.privacy.shuffling import amplify_by_shuffling, widest_epsilon
-from geodp.public.guarantee import Guarantee, Trust, Unit, both_relations, plus, short_decimal
+from geodp.public.guarantee import Guarantee, Trust, Unit, both_relations, plus, short_decimal, times
 from geodp.public.release import Cells
 from geodp.scenario.costs import publication_cost
 from geodp.storage.markdown import as_code, as_words
@@ -27,6 +27,7 @@ def promise_lines(run: RunFolder) -> list[str]:
         *_releases(run),
         *_publications(run),
         _total(run),
+        _companions(run),
     ]
 
 
@@ -163,6 +164,23 @@ def _levels(item: PublishedRun) -> str:
     chosen = item.facts.get("people_by_level", {})
     numbers = ", ".join(f"{as_words(level)} {number:,}" for level, number in chosen.items())
     return f" People by the level they chose: {numbers}." if len(chosen) > 1 else ""
+
+
+def _companions(run: RunFolder) -> str:
+    """Say what people who move together are promised: what one of them does tells of the others."""
+    largest = getattr(run.scenario.workers.mobility, "largest", 1)
+    made = [release.guarantee for release in run.releases if release.guarantee.unit is Unit.SNAPSHOT]
+    spent = plus(*run.charges(Unit.SNAPSHOT)["epsilon"].tolist()) if made else 0.0
+    if largest == 1 or not made or not all(promise.holds for promise in made) or not spent:
+        return ""
+    people = made[0].people
+    whole = both_relations(times(spent, -(-largest // people)), str(made[0].neighbours))
+    text = f"**People who move together**, up to {largest}, and everybody may know who with whom: over the whole run "
+    if people >= largest:
+        return (
+            text + f"the releases hide them together at the same ε = {whole}, because noise is {people} times as wide."
+        )
+    return text + f"the releases hide them together at ε = {whole} only, because noise hides {people} at a time."
 
 
 def _total(run: RunFolder) -> str:

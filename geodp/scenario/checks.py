@@ -160,6 +160,7 @@ def _too_many_tasks(scenario: Scenario) -> Iterator[Finding]:
 def _mobility_fits(scenario: Scenario) -> Iterator[Finding]:
     """Refuse movements that follow what the source does not have."""
     source, mobility = scenario.workers.source, scenario.workers.mobility
+    mobility = getattr(mobility, "mobility", mobility)  # companions move as others do
     touched = ("workers.source", "workers.mobility")
     if mobility.kind == "replay" and not mobility.files() and source.has_trips() is False:
         text = (
@@ -175,6 +176,18 @@ def _mobility_fits(scenario: Scenario) -> Iterator[Finding]:
             "columns worker and time_s (and keep: all), or another mobility"
         )
         yield touched, "workers.mobility", text
+
+
+def _households_fit(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse noise for households that are smaller than those who move together."""
+    largest = getattr(scenario.workers.mobility, "largest", 1)
+    hidden = 1 if scenario.curator is None else getattr(scenario.curator.mechanism, "household", 1)
+    if 1 < hidden < largest:
+        text = (
+            f"hides at most {hidden} people together, and the largest households of workers.mobility.sizes have "
+            f"{largest}: set household: {largest}, or household: 1 to hide single people only"
+        )
+        yield ("curator.mechanism", "workers.mobility"), "curator.mechanism.household", text
 
 
 def _assignment_can_read(scenario: Scenario) -> Iterator[Finding]:
@@ -297,6 +310,13 @@ def _publications(scenario: Scenario) -> Iterator[Finding]:
             "scenario has none: give one (curator: {}), or publish nothing"
         )
         yield ("publish", "curator"), "publish", text
+    once = [index for index, item in enumerate(scenario.publish) if item.one_off]
+    for index in once[1:]:
+        text = (
+            f"'{scenario.publish[index].kind}' promises something about one count and adds up with no other: two of "
+            "the same people may tell more than both promise. Publish one, or counts that add up (laplace_counts)"
+        )
+        yield ("publish",), f"publish.{index}", text
     if not any("visits" in item.reads for item in scenario.publish):
         return
     histories = scenario.workers.visit_source or Slot("visit_source").build("generated_visits")
@@ -463,6 +483,7 @@ _CHECKS = (
     *(
         _data,
         _mobility_fits,
+        _households_fit,
         _assignment_can_read,
         _place_sets,
         _solver_fits,

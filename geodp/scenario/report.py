@@ -101,6 +101,7 @@ def _facts(scenario: Scenario) -> list[tuple[str, str]]:
         *_describe_publications(scenario),
         *_budget(scenario),
         *_presence(scenario),
+        *_describe_companions(scenario),
         *_noise(scenario),
         *_describe_asking(scenario),
         ("size", _size(scenario)),
@@ -237,6 +238,21 @@ def _presence(scenario: Scenario) -> list[tuple[str, str]]:
         still = mechanism.presence_epsilon(releases, releases, stays=1)
         text += f"; who stays in one cell, ε {still:.4g} over the whole run"
     return [("presence", text)]
+
+
+def _describe_companions(scenario: Scenario) -> list[tuple[str, str]]:
+    """Say what people who move together get, each of whom tells of the others."""
+    curator, largest = scenario.curator, getattr(scenario.workers.mobility, "largest", 1)
+    releases = scenario.release_count()
+    if curator is None or largest == 1 or not releases or curator.mechanism.guarantee().unit is Unit.NOTHING:
+        return []
+    mechanism = curator.mechanism
+    groups = -(-largest // mechanism.guarantee().people)
+    once, whole = (times(mechanism.presence_epsilon(span, releases), groups) for span in (1, releases))
+    text = f"{largest} people who move together get ε {once:.4g} at one instant, ε {whole:.4g} over the whole run"
+    if groups > 1:
+        text += f": noise hides {mechanism.guarantee().people} at a time (household: {largest} hides them all)"
+    return [("together", text)]
 
 
 def _count_accepted(allowance: Allowance, guarantee: Guarantee, periods: list[Period], published: Charges) -> int:

@@ -16,3 +16,5 @@ MOST_CELLS = 25_000_000
 MOST_STREETS = 100_000
 """Corners of generated streets: quickest ways are kept from each to every place."""
 MOST_VISITS = 50_000_000
+MOST_TOGETHER = 1000
+"""People who move together: beyond it no promise about all of them would be worth its noise."""

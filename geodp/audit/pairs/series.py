@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.audit.pairs import chosen_pairs, random_pairs
-from geodp.audit.pairs.snapshots import choose_snapshots, list_numbers, random_releases
+from geodp.audit.pairs.snapshots import HOUSEHOLD, choose_snapshots, list_numbers, random_releases
 from geodp.curator.continual_counts import ContinualCounts
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms.tree_counts import TreeCounts
@@ -58,6 +58,10 @@ def choose_series(mechanism: ContinualCounts) -> list[TranscriptCase]:
             for name, (with_, without, neighbours) in tracks.items():
                 for around, crowd in list(crowds.items())[: 1 if setting else None]:
                     found.append(_make_case(name + around + setting + at, one, crowd, (with_, without), neighbours))
+    grouped = mechanism if mechanism.household > 1 else mechanism.model_copy(update={"household": HOUSEHOLD})
+    for name, (with_, without, neighbours) in tracks.items():
+        title, pair = f"{name}, a household of {grouped.household}", (with_, without)
+        found.append(_make_case(title, grouped, crowds[""], pair, neighbours, people=grouped.household))
     return found
 
 
@@ -124,8 +128,9 @@ def _make_case(
     neighbours: Neighbours,
     *,
     runs: int = 2,
+    people: int = 1,
 ) -> TranscriptCase:
-    release = partial(_release, mechanism, crowd, pair, neighbours)
+    release = partial(_release, mechanism, crowd, pair, neighbours, people=people)
     return TranscriptCase(name, _claim(mechanism, pair), release, runs=runs)
 
 
@@ -150,12 +155,14 @@ def _release(
     neighbours: Neighbours,
     noise: Noise,
     present: bool,
+    *,
+    people: int = 1,
 ) -> list[npt.ArrayLike]:
     track = pair[0] if present else pair[1]
     series, made = mechanism.begin_series(len(track)), []
     for number, (place, others) in enumerate(zip(track, crowd, strict=True)):
-        everyone = others if place is None else np.vstack([others, [place]])
-        who = np.arange(1, len(others) + 1)
+        everyone = others if place is None else np.vstack([others, [place] * people])
+        who = np.arange(people, len(others) + people)
         made.append(
             series.release(
                 Snapshot(
@@ -165,7 +172,7 @@ def _release(
                     region=_TOWN,
                     expected_workers=60.0,
                     neighbours=neighbours,
-                    who=who if place is None else np.append(who, 0),
+                    who=who if place is None else np.append(who, np.arange(people)),
                 ),
                 noise,
             )

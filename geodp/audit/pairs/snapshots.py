@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.audit.pairs import chosen_pairs, random_pairs
+from geodp.curator.household_counts import HouseholdCounts
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.geometry import Region
 from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
@@ -21,6 +22,8 @@ _TOWN = Region(-0.02, -0.02, 0.02, 0.02)
 _EXPECTED = 60.0
 _SERIES, _EVERY_S = 5, 600.0
 """Releases of a series, where later ones are made otherwise than the first, and the time between them."""
+HOUSEHOLD = 3
+"""People of a household that is followed where a mechanism hides single people by default."""
 Place = tuple[float, float]
 
 
@@ -47,11 +50,35 @@ def choose_snapshots(mechanism: Mechanism) -> list[TranscriptCase]:
         "a worker who moved": ([*crowd, crowd[0]], [*crowd, corner], Neighbours.REPLACE),
     }
     tried = {"": mechanism, f" (ε = {LARGE_EPSILON:g})": mechanism.with_epsilon(LARGE_EPSILON)}
-    return [
+    return choose_households(mechanism) + [
         TranscriptCase(
             name + at, method.guarantee(neighbours).epsilon, partial(_release, method, with_, without, neighbours)
         )
         for at, method in tried.items()
+        for name, (with_, without, neighbours) in pairs.items()
+    ]
+
+
+def choose_households(mechanism: Mechanism) -> list[TranscriptCase]:
+    """Return pairs of snapshots with all people of a household or none, or all of them elsewhere."""
+    if not isinstance(mechanism, HouseholdCounts):
+        return []
+    grouped = mechanism if mechanism.household > 1 else mechanism.model_copy(update={"household": HOUSEHOLD})
+    size, crowd = grouped.household, _make_crowd()
+    west, south, east, north = _TOWN.box_m
+    home, away = [(east - 1.0, south + 1.0)] * size, [(west + 1.0, north - 1.0)] * size
+    apart = [(west + (east - west) * (each + 0.5) / size, south + 1.0) for each in range(size)]
+    pairs = {
+        "a household in one place": ([*home, *crowd], crowd, Neighbours.ADD_REMOVE),
+        "a household in many places": ([*apart, *crowd], crowd, Neighbours.ADD_REMOVE),
+        "a household that moved": ([*crowd, *home], [*crowd, *away], Neighbours.REPLACE),
+    }
+    return [
+        TranscriptCase(
+            f"{name}, {size} people",
+            grouped.guarantee(neighbours).epsilon,
+            partial(_release, grouped, with_, without, neighbours),
+        )
         for name, (with_, without, neighbours) in pairs.items()
     ]
 

@@ -15,7 +15,6 @@ from geodp.curator.decomposition import (
     MAX_CELLS,
     SizedDecomposition,
     equal_noise,
-    sensitivity,
 )
 from geodp.curator.mechanisms import Snapshot
 from geodp.errors import DataError
@@ -136,7 +135,7 @@ class AdaptiveGrid(SizedDecomposition):
             rows=side,
         )
         first_epsilon, second_epsilon = self._split()
-        change = sensitivity(snapshot.neighbours)
+        change = self.change(snapshot.neighbours)
         coarse_scale, fine_scale = change / first_epsilon, change / second_epsilon
         x, y = snapshot.x_m, snapshot.y_m
         coarse_count = with_laplace(coarse.count(x, y), coarse_scale, noise)
@@ -172,7 +171,7 @@ class AdaptiveGrid(SizedDecomposition):
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return the scale of a second-level count; agreement with the first level makes it a little smaller."""
-        return sensitivity(neighbours) / self._split()[1]
+        return self.change(neighbours) / self._split()[1]
 
 
 def _edges(levels: TwoLevels) -> tuple[Array, Array, Array, Array]:

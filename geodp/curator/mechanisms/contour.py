@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from geodp.curator.contour_plot import ContourPlot
-from geodp.curator.decomposition import sensitivity
+from geodp.curator.household_counts import HouseholdCounts
 from geodp.curator.mechanisms import Snapshot
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
@@ -15,7 +15,7 @@ from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.public.release import Contours
 
 
-class Contour(ContourPlot):
+class Contour(ContourPlot, HouseholdCounts):
     """Contour plot of worker density: Laplace noise on every grid cell, smoothed, with contour lines.
 
     Guarantee
@@ -47,8 +47,8 @@ class Contour(ContourPlot):
 
     def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
         """Promise ε for one snapshot position."""
-        return Guarantee(self.epsilon, Unit.SNAPSHOT, neighbours, Trust.CENTRAL, counts=counts)
+        return Guarantee(self.epsilon, Unit.SNAPSHOT, neighbours, Trust.CENTRAL, counts=counts, people=self.household)
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return E|Lap(b)| = b."""
-        return sensitivity(neighbours) / self.epsilon
+        return self.change(neighbours) / self.epsilon

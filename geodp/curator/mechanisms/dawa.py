@@ -16,7 +16,6 @@ from geodp.curator.decomposition import (
     SizedDecomposition,
     Whole,
     lattice_of,
-    sensitivity,
 )
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.tree_mechanism import Estimates, lattice_cells
@@ -81,7 +80,7 @@ class Dawa(SizedDecomposition):
         side = 2 ** self._size(snapshot, noise)
         lattice = lattice_of(snapshot.region, side, side)
         people = lattice.count(snapshot.x_m, snapshot.y_m).reshape(side, side)
-        change = sensitivity(snapshot.neighbours)
+        change = self.change(snapshot.neighbours)
         partition_epsilon, count_epsilon = self._split()
         scale = change / count_epsilon
         per_unit = partition_epsilon / (2 * _MOST_CHANGE * change)
@@ -98,7 +97,7 @@ class Dawa(SizedDecomposition):
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return the scale of a square's count."""
-        return sensitivity(neighbours) / self._split()[1]
+        return self.change(neighbours) / self._split()[1]
 
 
 def deviations(people: npt.NDArray[Any]) -> list[Array]:

@@ -16,7 +16,6 @@ from geodp.curator.decomposition import (
     Boxes,
     LatticeTable,
     SizedDecomposition,
-    sensitivity,
 )
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.tree_mechanism import Estimates, lattice_cells
@@ -60,7 +59,7 @@ class DpCube(SizedDecomposition):
         grid = Grid.fit(snapshot.region, self._size(snapshot, noise))
         true = grid.count(snapshot.x_m, snapshot.y_m).reshape(grid.rows, grid.columns)
         whole = [(0, 0, grid.columns, grid.rows)]
-        noisy, boxes, again = self._measure(true, whole, sensitivity(snapshot.neighbours), noise)
+        noisy, boxes, again = self._measure(true, whole, self.change(snapshot.neighbours), noise)
         found = again.average(noisy.within(boxes))
         return lattice_cells(found, grid, self.release_fields(snapshot, boxes.edges_m(grid)))
 
@@ -126,7 +125,7 @@ class DpCube(SizedDecomposition):
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return the scale of a part's count; averaging with the fine grid makes it smaller."""
-        return sensitivity(neighbours) / self._split()[1]
+        return self.change(neighbours) / self._split()[1]
 
 
 @dataclass(frozen=True)

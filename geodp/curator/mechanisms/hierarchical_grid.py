@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from geodp.curator.decomposition import GUIDELINE, Boxes, SizedDecomposition, lattice_of, sensitivity
+from geodp.curator.decomposition import GUIDELINE, Boxes, SizedDecomposition, lattice_of
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.tree_mechanism import Level, lattice_cells, reconcile_levels
 from geodp.privacy.noise import Noise
@@ -81,7 +81,7 @@ class HierarchicalGrid(SizedDecomposition):
         side = math.prod(branching)
         lattice = lattice_of(snapshot.region, side, side)
         people = lattice.count(snapshot.x_m, snapshot.y_m).reshape(side, side)
-        change = sensitivity(snapshot.neighbours)
+        change = self.change(snapshot.neighbours)
         levels: list[Level] = []
         across = 1
         for parts, epsilon in zip(branching, self._level_epsilons(branching), strict=True):
@@ -105,7 +105,7 @@ class HierarchicalGrid(SizedDecomposition):
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return the scale of a count on the finest level; agreement with the others makes it smaller."""
-        return sensitivity(neighbours) / self._level_epsilons(self.branching or (_MOST_BRANCHES,))[-1]
+        return self.change(neighbours) / self._level_epsilons(self.branching or (_MOST_BRANCHES,))[-1]
 
 
 def level_shares(levels: int, growth: float) -> list[float]:

@@ -89,7 +89,7 @@ class KalmanCounts(ContinualCounts):
         return self.epsilon if self.sampling == "fixed" else self.epsilon / self.samples
 
     def _make_measuring(self) -> Mechanism:
-        return self.cells.with_epsilon(self.count_epsilon())
+        return self.shape_cells(self.count_epsilon())
 
     def measures(self, number: int, earlier: Sequence[Cells] = ()) -> bool:
         """Measure every so many releases, beginning with the first; or when earlier ones ask for it."""

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from pydantic import Field
 
 from geodp.curator.continual_counts import ContinualCounts, CountSeries
-from geodp.curator.decomposition import sensitivity
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.series import Pay, charge_nobody
 from geodp.geometry import Array
@@ -58,7 +57,7 @@ class Pegasus(ContinualCounts):
 
     def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
         """Promise ε for one release."""
-        return Guarantee(self.epsilon, Unit.SNAPSHOT, neighbours, Trust.CENTRAL, counts=counts)
+        return Guarantee(self.epsilon, Unit.SNAPSHOT, neighbours, Trust.CENTRAL, counts=counts, people=self.household)
 
     def begin_series(self, releases: int | None = None) -> PegasusSeries:
         """Begin a series of any length."""
@@ -74,12 +73,12 @@ class Pegasus(ContinualCounts):
 
     def threshold_law(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> ThresholdLaw:
         """Return the law of the tests whether a count joins its group."""
-        unit = sensitivity(neighbours) / ((1 - self.counts_share) * self.epsilon)
+        unit = self.change(neighbours) / ((1 - self.counts_share) * self.epsilon)
         return ThresholdLaw(self.threshold * unit, 4 * unit, 8 * unit)
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return the scale of a count by itself; groups lower it."""
-        return sensitivity(neighbours) / self.count_epsilon()
+        return self.change(neighbours) / self.count_epsilon()
 
 
 def find_deviations(counts: npt.NDArray[np.int64]) -> Array:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from geodp.curator.decomposition import MAX_CELLS, Decomposition, Whole, lattice_of, sensitivity
+from geodp.curator.decomposition import MAX_CELLS, Decomposition, Whole, lattice_of
 from geodp.curator.mechanisms import Snapshot
 from geodp.errors import DataError
 from geodp.geometry import Array, Grid, Region
@@ -62,7 +62,7 @@ class PrivTree(Decomposition):
         """Divide the region where people are, and count in its leaves."""
         depth = self._deepest(snapshot.region)
         people = SortedPlaces.of(snapshot, depth)
-        change = sensitivity(snapshot.neighbours)
+        change = self.change(snapshot.neighbours)
         tree_epsilon, leaf_epsilon = self._split()
         first, level = self._divide(people, change * _PATH / tree_epsilon, noise)
         scale = change / leaf_epsilon
@@ -110,7 +110,7 @@ class PrivTree(Decomposition):
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return the scale of a leaf's count."""
-        return sensitivity(neighbours) / self._split()[1]
+        return self.change(neighbours) / self._split()[1]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from pydantic import Field
 
 from geodp.curator.continual_counts import ContinualCounts, CountSeries
-from geodp.curator.decomposition import sensitivity
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.series import Pay, charge_nobody
 from geodp.errors import UsageError
@@ -62,9 +61,8 @@ class TreeCounts(ContinualCounts):
     def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
         """Promise ε for one stay, or with a cap for one person, over the series."""
         unit = Unit.EVENT if self.stream == "stays" else Unit.SNAPSHOT
-        return Guarantee(
-            self.epsilon, unit if self.cap is None else Unit.USER, neighbours, Trust.CENTRAL, counts=counts
-        )
+        whole = unit if self.cap is None else Unit.USER
+        return Guarantee(self.epsilon, whole, neighbours, Trust.CENTRAL, counts=counts, people=self.household)
 
     def series_guarantee(
         self,
@@ -98,7 +96,7 @@ class TreeCounts(ContinualCounts):
 
     def node_scale(self, releases: int, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return the Laplace scale b of every noisy partial sum."""
-        change = (2 if self.stream == "stays" else 1) * (self.cap or 1) * sensitivity(neighbours)
+        change = (2 if self.stream == "stays" else 1) * (self.cap or 1) * self.change(neighbours)
         return change * count_levels(releases) / self.epsilon
 
     def count_epsilon(self, releases: int) -> float:

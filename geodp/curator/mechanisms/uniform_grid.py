@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from geodp.curator.decomposition import SizedDecomposition, sensitivity
+from geodp.curator.decomposition import SizedDecomposition
 from geodp.curator.mechanisms import Snapshot
 from geodp.geometry import Grid
 from geodp.privacy.noise import Noise
@@ -53,4 +53,4 @@ class UniformGrid(SizedDecomposition):
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return E|Lap(b)| = b."""
-        return sensitivity(neighbours) / self._counts_epsilon()
+        return self.change(neighbours) / self._counts_epsilon()

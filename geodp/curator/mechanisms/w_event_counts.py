@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import ROUND_DOWN, Context, Decimal
 from typing import ClassVar, Literal
 
@@ -10,7 +11,6 @@ import numpy.typing as npt
 from pydantic import Field
 
 from geodp.curator.continual_counts import ContinualCounts, CountSeries
-from geodp.curator.decomposition import sensitivity
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.series import Pay, charge_nobody
 from geodp.errors import BudgetSpent, UsageError
@@ -52,7 +52,8 @@ class WEventCounts(ContinualCounts):
 
     def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
         """Promise ε in any window."""
-        return Guarantee(self.epsilon, Unit.SNAPSHOT, neighbours, Trust.CENTRAL, counts=counts, window=self.window)
+        promise = Guarantee(self.epsilon, Unit.SNAPSHOT, neighbours, Trust.CENTRAL, counts=counts, window=self.window)
+        return replace(promise, people=self.household)
 
     def fewest_releases(self) -> int:
         """Return w: a series of fewer has a window of its own length."""
@@ -94,7 +95,7 @@ class WEventCounts(ContinualCounts):
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return the scale of counts that are published once a window."""
-        return sensitivity(neighbours) / self.count_epsilon(1)
+        return self.change(neighbours) / self.count_epsilon(1)
 
     def begin_schedule(self) -> Distribution | Absorption:
         """Return who gets which part of ε, as nothing is published yet."""
@@ -194,7 +195,7 @@ class WEventSeries(CountSeries):
         while self._schedule.done < number:  # releases that were left out
             self._schedule.decide(0.0)
         offered, spent = self._schedule.offer(), 0.0
-        change = sensitivity(snapshot.neighbours)
+        change = self.mechanism.change(snapshot.neighbours)
         count = self.fit_grid(snapshot).count(snapshot.x_m, snapshot.y_m)
         try:
             if offered and self._has_changed(count, change / offered, snapshot, noise, pay):
@@ -221,8 +222,9 @@ class WEventSeries(CountSeries):
         pay(self._price(test, snapshot))
         last = 0.0 if self._published is None else self._published[0]
         apart = np.array([np.abs(count - last).sum()], dtype=np.float64)
-        scale = sensitivity(snapshot.neighbours) / test
+        scale = self.mechanism.change(snapshot.neighbours) / test
         return bool(with_laplace(apart, scale, noise)[0] > threshold * count.size)
 
     def _price(self, epsilon: float, snapshot: Snapshot) -> Guarantee:
-        return Guarantee(epsilon, Unit.SNAPSHOT, snapshot.neighbours, Trust.CENTRAL, counts=snapshot.counts)
+        promise = self.mechanism.guarantee(snapshot.neighbours, snapshot.counts)
+        return replace(promise, epsilon=epsilon, window=1)

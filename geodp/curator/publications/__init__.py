@@ -104,6 +104,8 @@ class Publication(FilePlugin):
     """
 
     family: ClassVar[str] = "publication"
+    one_off: ClassVar[bool] = False
+    """Whether what it promises composes with nothing, so that there is no second one about the same people."""
 
     @abstractmethod
     def guarantee(self) -> Guarantee:

@@ -18,6 +18,8 @@ class Mobility(FilePlugin):
     """Family of mobility models."""
 
     family: ClassVar[str] = "mobility"
+    single: ClassVar[bool] = True
+    """Whether everyone moves by herself, so that companions may follow."""
 
     @abstractmethod
     def move(
