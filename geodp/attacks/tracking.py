@@ -19,6 +19,7 @@ from pydantic import Field
 from geodp.attacks import AttackView, Guesses
 from geodp.attacks.inference import AttackWithPrior, Prior, Windows, around, best_cells, likelihood_of
 from geodp.geometry import Array, Region
+from geodp.public.channels import Channel
 from geodp.public.release import Points
 
 SMOOTHED, VITERBI = "smoothed", "viterbi"
@@ -61,41 +62,43 @@ class Tracking(AttackWithPrior):
         who = _always_there(releases)[: self.people]
         reports = np.stack([_reports(release, who) for release in releases], axis=1)
         prior = self.learn_prior(view)
-        steps = Steps(self.still_share, self.still_m, self.speed_mps)
-        tracks = [
-            _follow(reports[start : start + _PEOPLE_AT_ONCE], releases, prior, steps, view.region)
-            for start in range(0, len(who), _PEOPLE_AT_ONCE)
-        ]
+        followed = releases[0].take(np.searchsorted(releases[0].who, who))
+        paths = {method: np.empty(reports.shape) for method in (SMOOTHED, VITERBI)}
+        for channel, mine in followed.by_law():  # each person by the law of her own noise
+            for start in range(0, mine.size, _PEOPLE_AT_ONCE):
+                some = mine[start : start + _PEOPLE_AT_ONCE]
+                for method, track in self._follow(reports[some], releases, channel, prior, view.region).items():
+                    paths[method][some] = track
         parts = []
-        for method in (SMOOTHED, VITERBI):
-            path = np.concatenate([track[method] for track in tracks])
+        for method, path in paths.items():
             parts += [(method, number, who, path[:, t, 0], path[:, t, 1]) for t, number in enumerate(numbers)]
         return Guesses.join(parts, blind)
 
-
-def _follow(reports: Array, releases: Sequence[Points], prior: Prior, steps: Steps, region: Region) -> dict[str, Array]:
-    """Return the paths of some people by each method, as [person, time, coordinate]."""
-    channel = releases[0].channel
-    if channel is None:
-        exact = np.stack(region.clamp(reports[..., 0], reports[..., 1]), axis=-1)
-        return {SMOOTHED: exact, VITERBI: exact}
-    people, times, _ = reports.shape
-    windows = _windows(reports, _PADDING / channel.epsilon_per_m, region)
-    x, y = windows.places()
-    start = prior.at(x, y)
-    start[~(start > 0).any(axis=1)] = 1.0
-    cells = np.repeat(x, times, axis=0), np.repeat(y, times, axis=0)
-    likelihood = likelihood_of(channel, reports[..., 0].ravel(), reports[..., 1].ravel(), *cells)
-    likelihood *= np.repeat(start > 0, times, axis=0)  # nobody walks where nobody can be
-    square = (SIDE, SIDE)
-    seconds = np.diff([release.time_s for release in releases])
-    moves = [steps.matrices(float(gap), windows.cell_m, SIDE) for gap in seconds]
-    model = likelihood.reshape(people, times, *square), start.reshape(people, *square), moves
-    belief = forward_backward(*model).reshape(people * times, -1)
-    return {
-        SMOOTHED: _path(windows, best_cells(belief, SIDE).reshape(people, times)),
-        VITERBI: _path(windows, viterbi(*model)),
-    }
+    def _follow(
+        self, reports: Array, releases: Sequence[Points], channel: Channel | None, prior: Prior, region: Region
+    ) -> dict[str, Array]:
+        """Return the paths of people whose reports have one law, by each method, as [person, time, coordinate]."""
+        if channel is None:
+            exact = np.stack(region.clamp(reports[..., 0], reports[..., 1]), axis=-1)
+            return {SMOOTHED: exact, VITERBI: exact}
+        people, times, _ = reports.shape
+        windows = _windows(reports, _PADDING / channel.epsilon_per_m, region)
+        x, y = windows.places()
+        start = prior.at(x, y)
+        start[~(start > 0).any(axis=1)] = 1.0
+        cells = np.repeat(x, times, axis=0), np.repeat(y, times, axis=0)
+        likelihood = likelihood_of(channel, reports[..., 0].ravel(), reports[..., 1].ravel(), *cells)
+        likelihood *= np.repeat(start > 0, times, axis=0)  # nobody walks where nobody can be
+        square = (SIDE, SIDE)
+        steps = Steps(self.still_share, self.still_m, self.speed_mps)
+        seconds = np.diff([release.time_s for release in releases])
+        moves = [steps.matrices(float(gap), windows.cell_m, SIDE) for gap in seconds]
+        model = likelihood.reshape(people, times, *square), start.reshape(people, *square), moves
+        belief = forward_backward(*model).reshape(people * times, -1)
+        return {
+            SMOOTHED: _path(windows, best_cells(belief, SIDE).reshape(people, times)),
+            VITERBI: _path(windows, viterbi(*model)),
+        }
 
 
 def _windows(reports: Array, padding_m: float, region: Region) -> Windows:

@@ -172,6 +172,7 @@ class Ledger:
         account: Account | None = None,
         parts: Mapping[str, float] | None = None,
         period: Period | None = None,
+        group: str | None = None,
     ) -> Charge:
         """Record one charge (in a row, or in a row per part), or raise `BudgetSpent` and record nothing.
 
@@ -196,6 +197,9 @@ class Ledger:
         period
             First and last moment of the data it tells about (infinite where not known), by public settings; default:
             the time of the charge. It counts in every window and day that they touch.
+        group
+            Name of the public group that `who` are all the members of: what they paid is then a public row. (What
+            single people paid never is.)
         """
         per_unit = account is not None and account is _PER_UNIT.get(guarantee.unit)
         promise = guarantee if per_unit else _per_person(guarantee, cap)
@@ -233,6 +237,8 @@ class Ledger:
         )
         if who is None:  # what single people paid is theirs: it is in `people_frame`, not among the public rows
             self.charges.extend(_rows(row, pieces, totals, parts))
+        elif group is not None:
+            self.charges.append(replace(row, scope=f"{scope}: {group}"))
         return row
 
     def sum_spent(

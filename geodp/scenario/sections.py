@@ -159,6 +159,21 @@ class DeviceSection(Model):
     history_reports: int = bound_field("each is a file", default=1, ge=1, le=1000)
     """How often during the run phones tell about histories, which grow: the last time at its end. Costs add up."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _levels_of_the_mechanism(cls, data: Any) -> Any:
+        """Take `levels` beside the mechanism as the mechanism's own."""
+        if not isinstance(data, dict) or "levels" not in data:
+            return data
+        rest = {key: value for key, value in data.items() if key != "levels"}
+        mechanism = rest.get("mechanism")
+        fields = {"kind": mechanism} if isinstance(mechanism, str) else mechanism
+        if not isinstance(fields, dict) or "levels" in fields:
+            raise ValueError(
+                "levels are those of a mechanism: give device.mechanism (kind: planar_laplace), and levels"
+            )
+        return {**rest, "mechanism": {**fields, "levels": data["levels"]}}
+
 
 class Budget(Model):
     """How much the curator may spend."""

@@ -30,8 +30,10 @@ from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.events import Kind, Note, Reason
 from geodp.public.guarantee import Neighbours
+from geodp.public.levels import draw_groups
 from geodp.public.messages import Answer, Circle, GeocastRegion, Offer, Task
 from geodp.public.release import Cells, Points
+from geodp.registry import Plugin
 from geodp.scenario.schema import Scenario
 from geodp.server.rewards import RewardBudget
 from geodp.server.server import Server
@@ -124,6 +126,7 @@ class Engine:
             size=self.workers.size,
             pseudonyms=lambda ids: pseudonyms(streams, ids),
             memory=None if scenario.device.memoise_m is None else Memory(scenario.device.memoise_m),
+            groups=self._draw_groups(scenario.device.mechanism),
         )
         self.open: dict[int, Task] = {}
         self.waiting: list[Task] = []
@@ -138,6 +141,13 @@ class Engine:
         """Workers asked about open tasks that may be offered again, for offers that ask nobody twice."""
         self.offer_truths: list[tuple[float, float, OfferTruth]] = []
         """Time of each batch of first offers, age of the release they were planned from, and what was true of them."""
+
+    def _draw_groups(self, plugin: Plugin) -> npt.NDArray[np.str_] | None:
+        """Return the public group of each worker, by one lot for all plug-ins (None: all are alike)."""
+        shares: dict[str, float] = getattr(plugin, "group_shares", {})
+        if not shares:
+            return None
+        return draw_groups(shares, self.streams.generator("world.levels").random(self.workers.size))
 
     def run(self) -> None:
         """Run to the end, then let the trips under way arrive."""
