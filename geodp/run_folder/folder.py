@@ -253,6 +253,20 @@ class RunFolder:
         return frame[frame["unit"] == "interaction"]
 
     @property
+    def groups(self) -> pd.DataFrame:
+        """Who is in which group with a level of its own: worker, who, group (truth; empty where all are alike)."""
+        if not self.has("truth/groups.parquet"):
+            import pandas as pd
+
+            return pd.DataFrame({"worker": [], "who": [], "group": []}).astype({"who": "str", "group": "str"})
+        return self.table("truth/groups.parquet")
+
+    @property
+    def counted(self) -> pd.DataFrame | None:
+        """How many were there and how many a filter counted: time_s, group, present, counted (truth; None: all)."""
+        return self.table("truth/counted.parquet") if self.has("truth/counted.parquet") else None
+
+    @property
     def paths(self) -> pd.DataFrame:
         """Positions of a sample of workers over time: worker, time_s, x_m, y_m, busy (truth)."""
         return self.table("truth/paths.parquet")

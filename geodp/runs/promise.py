@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from geodp.public.guarantee import Guarantee, Trust, Unit, both_relations, plus, short_decimal
 from geodp.public.release import Cells
+from geodp.runs.group_accounts import is_personal
 from geodp.scenario.costs import publication_cost
 from geodp.storage.markdown import as_code, as_words
 
@@ -150,6 +151,8 @@ def _total(run: RunFolder) -> str:
         return f"**Over the whole run** nothing bounds what one person is charged: {named} has no cap per person."
     if central.empty or not all(promise.holds for promise in promises):
         return ""
+    if is_personal(central):
+        return "**Over the whole run** each group's costs add up by themselves: see the groups below."
     published = central["mechanism"].isin([item.kind for item in run.publications])
     costs = [(item.kind, publication_cost(item.plugin, run.scenario)) for item in run.publications]
     released = central[~published]

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
-from geodp.curator.curator import Curator
+from geodp.curator.curator import Curator, PeopleBudgets
 from geodp.curator.mechanisms import Snapshot
 from geodp.device.memory import Memory
 from geodp.errors import DataError
@@ -35,6 +35,7 @@ from geodp.public.messages import Answer, Circle, GeocastRegion, Offer, Task
 from geodp.public.release import Cells, Points
 from geodp.registry import Plugin
 from geodp.scenario.schema import Scenario
+from geodp.scenario.sections import Budget
 from geodp.server.rewards import RewardBudget
 from geodp.server.server import Server
 from geodp.simulation.answers import Accepted, Answers, AskedWorkers, ask, pseudonyms
@@ -111,6 +112,8 @@ class Engine:
                 section.budget.when_spent,
                 releases=scenario.release_count(),
                 period=(0.0, scenario.duration_s),
+                groups=self._draw_groups(section.mechanism),
+                people=_people_budgets(section.budget, self.workers.size),
             )
         self.server = _server(scenario)
         acceptance = scenario.workers.acceptance
@@ -210,6 +213,7 @@ class Engine:
             neighbours=Neighbours(section.neighbours),
             counts=section.counts,
             who=np.flatnonzero(counted),
+            group=None if curator.groups is None else curator.groups[counted],
         )
         noise = SimulatedNoise(self.streams.generator(f"curator.noise.{index}"))
         release = curator.publish(snapshot, noise, number=index)
@@ -472,6 +476,13 @@ def _budgets(scenario: Scenario) -> dict[Account, float | Allowance]:
     central = Allowance() if scenario.curator is None else scenario.curator.budget.allowance(scenario.start_s)
     metric, item = Allowance(scenario.device.budget.epsilon_per_m), Allowance(scenario.device.budget.epsilon_per_item)
     return {Account.CENTRAL: central, Account.METRIC: metric, Account.ITEM: item}
+
+
+def _people_budgets(budget: Budget, workers: int) -> PeopleBudgets | None:
+    """Return what single people may spend, where a filter decides who is counted."""
+    if budget.people != "filter" or budget.epsilon is None:
+        return None
+    return PeopleBudgets(workers, budget.epsilon, budget.by_group)
 
 
 def _yardstick(scenario: Scenario, answers: Answers, workers: int, tasks: int) -> Yardstick | None:

@@ -84,7 +84,6 @@ class Phones:
                 time_s=time_s,
                 mechanism=self.device.kind,
                 who=np.flatnonzero(self.groups == name),
-                scope="phones",
                 group=name,
             )
 

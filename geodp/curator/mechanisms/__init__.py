@@ -62,6 +62,14 @@ class Snapshot:
     counts: str = "all"
     who: npt.NDArray[np.int64] | None = None
     """Number of each person, for mechanisms that bound what one person adds to a series; None: not told."""
+    group: npt.NDArray[np.str_] | None = None
+    """Public group of each person, for mechanisms whose groups get promises of their own; None: not told."""
+
+    def take(self, rows: npt.NDArray[np.bool_]) -> Snapshot:
+        """Return the snapshot of some of the people; what is public stays as it is."""
+        columns = {"x_m": self.x_m, "y_m": self.y_m, "who": self.who, "group": self.group}
+        kept: dict[str, Any] = {name: values[rows] for name, values in columns.items() if values is not None}
+        return replace(self, **kept)
 
     @property
     def floor_per_m2(self) -> float:
