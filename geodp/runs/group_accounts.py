@@ -74,8 +74,8 @@ def _explain_groups(run: RunFolder) -> str:
     text = "Who is in which group is public and was drawn by lot. "
     if run.scenario.curator is None:
         return text + (
-            "Every report is read by the law of its own noise: by the server that plans, and by those who attack. Fewer "
-            "hits and larger errors are what the more careful levels buy."
+            "Every report is read by the law of its own noise: by the server that plans, and by those who attack. "
+            "Fewer hits and larger errors are what the more careful levels buy."
         )
     text += (
         "*Most that presence shows*: an attacker who knows everyone else tells whether somebody was there with an "

@@ -42,7 +42,7 @@ def _all_reports(run: RunFolder) -> str:
     metric = metric[~metric["mechanism"].isin([item.kind for item in run.publications])]
     if metric.empty:
         return ""
-    reports = len(metric)
+    reports = metric["time_s"].nunique()  # groups of phones pay for the same report in rows of their own
     text = _report_guarantee(run).together(reports, f"**All {reports:,} reports of one phone**")
     budget = run.scenario.device.budget.epsilon_per_m
     return text + (f" The budget is {budget:.4g} per metre." if budget is not None else "")
@@ -152,7 +152,9 @@ def _total(run: RunFolder) -> str:
     if central.empty or not all(promise.holds for promise in promises):
         return ""
     if is_personal(central):
-        return "**Over the whole run** each group's costs add up by themselves: see the groups below."
+        return (
+            "**Over the whole run** costs add up for each group, or for whoever is counted, by themselves: see below."
+        )
     published = central["mechanism"].isin([item.kind for item in run.publications])
     costs = [(item.kind, publication_cost(item.plugin, run.scenario)) for item in run.publications]
     released = central[~published]

@@ -18,6 +18,7 @@ from geodp.public.acceptance import Acceptance
 from geodp.public.channels import Channel
 from geodp.public.events import Note, Reason
 from geodp.public.messages import Named, Offer, Task
+from geodp.public.policy_graph import GraphChannel
 from geodp.public.release import Cells, Points
 from geodp.public.tree_metric import TreeChannel
 from geodp.server.assignment import Assignment, ServerView
@@ -172,7 +173,7 @@ def _displacements(channel: Channel) -> Array:
     """Return evenly weighted distances between place and report; a planar Laplace's radius is Gamma(2, 1/ε)."""
     from scipy.special import gammaincinv
 
-    if isinstance(channel, TreeChannel):
+    if isinstance(channel, TreeChannel | GraphChannel):
         return channel.displacement_quantiles(_RADII)
     level = (np.arange(_RADII) + 0.5) / _RADII
     return np.asarray(gammaincinv(2.0, level) / channel.epsilon_per_m)
@@ -180,4 +181,6 @@ def _displacements(channel: Channel) -> Array:
 
 def _furthest(channel: Channel) -> float:
     """Return how far nearly all reports lie from their places at most."""
-    return float(_displacements(channel)[-1]) if isinstance(channel, TreeChannel) else _FURTHEST / channel.epsilon_per_m
+    if isinstance(channel, TreeChannel | GraphChannel):
+        return float(_displacements(channel)[-1])
+    return _FURTHEST / channel.epsilon_per_m

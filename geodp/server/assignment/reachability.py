@@ -15,6 +15,7 @@ from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.public.channels import Channel
 from geodp.public.messages import Offer, Task
+from geodp.public.policy_graph import GraphChannel
 from geodp.public.release import Cells, Points
 from geodp.public.tree_metric import TreeChannel
 from geodp.server.assignment import Assignment, ServerView
@@ -172,7 +173,7 @@ def reach_share(channel: Channel | None, reach_m: float, distance_m: Array) -> A
     """
     if channel is None:
         return np.asarray(distance_m <= reach_m, dtype=np.float64)
-    if isinstance(channel, TreeChannel):
+    if isinstance(channel, TreeChannel | GraphChannel):
         radius = channel.displacement_quantiles(4 * _RADII)
         return np.array([_turn_share(radius, far, reach_m).mean() for far in distance_m.tolist()])
     rate, far = channel.epsilon_per_m, distance_m[:, None]
