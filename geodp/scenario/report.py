@@ -201,9 +201,7 @@ def _describe_filter(scenario: Scenario, guarantee: Guarantee, scheduled: int) -
             alone.charge(replace(guarantee, epsilon=published, by_group=()), time_s=0.0, mechanism="")
         times_counted = _count_alone(alone, replace(guarantee, epsilon=epsilon, by_group=()), scheduled)
         whose = f"{name}: " if name else ""
-        found.append(
-            f"{whose}counted in at most {times_counted} of {scheduled} releases × ε {epsilon:g}, of ε {limit:g}"
-        )
+        found.append(f"{whose}in at most {times_counted} of {scheduled} releases × ε {epsilon:g}, of ε {limit:g}")
     more = f"; ε {published:g} of it published" if published else ""
     return (
         f"each person's own{more}; counted {'; '.join(found)}. Releases never stop; who has spent hers is no longer "
