@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -75,7 +76,7 @@ class PolicyGraph:
                 "districts or smaller cells. Nothing was reported."
             )
 
-    def _matrix(self) -> object:
+    def _matrix(self) -> Any:
         from scipy import sparse
 
         ones, size = np.ones(len(self.edges)), self.cells.size

@@ -376,6 +376,14 @@ def _describe_publication_costs(scenario: Scenario) -> str:
     return ", ".join(costs)
 
 
+def _device_promises(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse what a phone cannot promise in this region: a policy graph with isolated places."""
+    try:
+        scenario.device.mechanism.guarantee(scenario.area)
+    except UsageError as error:
+        yield ("device.mechanism", "region"), "device.mechanism", str(error)
+
+
 def _phone_budgets(scenario: Scenario) -> Iterator[Finding]:
     """Refuse budgets of phones too small for one report, or for all of them where the run must not go without."""
     section, report = scenario.device, scenario.device.history_report
@@ -444,5 +452,5 @@ _CHECKS = (
         _reward,
         _public_count,
     ),
-    *(_publications, _cells_fit, _series, _people_filter, _budget, _phone_budgets, _categories, _times),
+    *(_publications, _cells_fit, _series, _people_filter, _budget, _device_promises, _phone_budgets, _categories, _times),
 )

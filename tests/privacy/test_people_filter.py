@@ -20,7 +20,7 @@ RELEASE = Guarantee(0.3, Unit.SNAPSHOT, Neighbours.ADD_REMOVE, Trust.CENTRAL)
 
 def admit(ledger: Ledger, who: list[int], time_s: float, people: int = 2) -> list[bool]:
     fits = ledger.admit(RELEASE, np.array(who, dtype=np.int64), time_s=time_s, mechanism="m", budget=1.0, people=people)
-    return fits.tolist()
+    return [bool(one) for one in fits]
 
 
 def test_who_is_always_there_is_counted_three_times_and_who_comes_late_in_all_of_hers() -> None:

@@ -141,7 +141,7 @@ def _release_groups(
 
 
 @chosen_pairs.of(GraphExponential)
-def choose_steps(device: GraphExponential) -> list[AnyCase]:
+def choose_steps(device: GraphExponential) -> Sequence[AnyCase]:
     """Return places one, two, … steps apart in one district: followed, and by their exact laws."""
     return _steps(device, [(0, steps) for steps in (1, 2, 4)])
 
