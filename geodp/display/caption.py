@@ -167,6 +167,9 @@ def _central_parts(run: RunFolder) -> list[tuple[str, float]]:
         return []
     once = 0.5 if central["neighbours"].iloc[-1] == "replace" else 1.0
     most, whole = once * float(central["total"].max()), once * float(central["epsilon"].sum())
+    if run.charged_apart:  # rows are about different people, and never add up
+        times = central["time_s"].nunique()
+        return [(f"ε = {most:.3g} per person of the least careful group, at most ({times:,} releases)", most)]
     count = f"{len(central):,} release{'s' if len(central) > 1 else ''}"
     if whole > most * (1 + 1e-9):  # a budget that comes back promises less over a longer time
         return [(f"ε = {most:.3g} at a time, {whole:.3g} over the whole run, per person ({count})", whole)]

@@ -127,9 +127,10 @@ class CountedShare(Metric):
 
 
 def _mean_share(counted: pd.DataFrame) -> Measured:
+    """Return the mean of the shares; budgets run out by a schedule, so there is no interval to it."""
     sums = counted.groupby("time_s")[["present", "counted"]].sum()
     sums = sums[sums["present"] > 0]
-    return mean((sums["counted"] / sums["present"]).to_numpy(dtype="float64"))
+    return Measured(float((sums["counted"] / sums["present"]).mean()) if len(sums) else None)
 
 
 class InteractionLeakage(Metric):

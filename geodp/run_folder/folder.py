@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError, OutputError
+from geodp.privacy.ledger import GROUP, IF_COUNTED
 from geodp.public.events import Kind
 from geodp.public.guarantee import Unit
 from geodp.public.release import Cells, DensityEstimate, Points
@@ -245,6 +246,12 @@ class RunFolder:
     def central_charges(self) -> pd.DataFrame:
         """The rows of the ledger that cost each person an epsilon: what can be added up per person."""
         return self.charges(Unit.SNAPSHOT, Unit.USER)
+
+    @property
+    def charged_apart(self) -> bool:
+        """Whether groups of people, or those alone whom a filter counts, are charged in rows of their own."""
+        scope = self.ledger["scope"].astype(str)
+        return bool((scope.str.startswith(f"{GROUP} ") | scope.str.endswith(IF_COUNTED)).any())
 
     @property
     def interaction(self) -> pd.DataFrame:

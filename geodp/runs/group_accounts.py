@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 from geodp.metrics import Measured
 from geodp.metrics.attacks import attack_scores
 from geodp.pages.quantity import quantity, with_interval
-from geodp.privacy.ledger import GROUP, IF_COUNTED
+from geodp.privacy.ledger import GROUP
 from geodp.public.guarantee import Unit, short_decimal
 from geodp.runs.measure import measurements
 from geodp.storage.markdown import as_code, as_words
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from geodp.run_folder.folder import RunFolder
 
 
@@ -31,7 +29,7 @@ def group_lines(runs: dict[str, RunFolder]) -> list[str]:
 def _describe_groups(run: RunFolder) -> str:
     """Return words and a table about the groups of one run ('' where all are alike)."""
     charges = run.charges(Unit.SNAPSHOT, Unit.USER, Unit.POINT)
-    if charges.empty or not is_personal(charges):
+    if charges.empty or not run.charged_apart:
         return ""
     measured = {key: value for _, key, value in measurements(run)}
     phones = run.scenario.curator is None
@@ -87,9 +85,3 @@ def _explain_groups(run: RunFolder) -> str:
             "counted. What share of the people was counted is truth, and never published."
         )
     return text
-
-
-def is_personal(charges: pd.DataFrame) -> bool:
-    """Tell whether groups, or those alone whom a filter counts, are charged by themselves."""
-    scope = charges["scope"].astype(str)
-    return bool((scope.str.startswith(f"{GROUP} ") | scope.str.endswith(IF_COUNTED)).any())

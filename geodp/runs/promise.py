@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from geodp.public.guarantee import Guarantee, Trust, Unit, both_relations, plus, short_decimal
 from geodp.public.release import Cells
-from geodp.runs.group_accounts import is_personal
 from geodp.scenario.costs import publication_cost
 from geodp.storage.markdown import as_code, as_words
 
@@ -151,7 +150,7 @@ def _total(run: RunFolder) -> str:
         return f"**Over the whole run** nothing bounds what one person is charged: {named} has no cap per person."
     if central.empty or not all(promise.holds for promise in promises):
         return ""
-    if is_personal(central):
+    if run.charged_apart:
         return (
             "**Over the whole run** costs add up for each group, or for whoever is counted, by themselves: see below."
         )

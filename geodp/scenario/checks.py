@@ -452,5 +452,15 @@ _CHECKS = (
         _reward,
         _public_count,
     ),
-    *(_publications, _cells_fit, _series, _people_filter, _budget, _device_promises, _phone_budgets, _categories, _times),
+    *(
+        _publications,
+        _cells_fit,
+        _series,
+        _people_filter,
+        _budget,
+        _device_promises,
+        _phone_budgets,
+        _categories,
+        _times,
+    ),
 )

@@ -42,12 +42,12 @@ FILTER = {**COIN, "curator.budget": {"people": "filter", "epsilon": 1.0, "by_gro
 
 @pytest.fixture(scope="module")
 def phones(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    return run(small(PHONES), tmp_path_factory.mktemp("phones") / "run", draw_map=False)
+    return RunFolder(run(small(PHONES), tmp_path_factory.mktemp("phones") / "run", draw_map=False).path)
 
 
 @pytest.fixture(scope="module")
 def filtered(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    return run(small(FILTER), tmp_path_factory.mktemp("filter") / "run", draw_map=False)
+    return RunFolder(run(small(FILTER), tmp_path_factory.mktemp("filter") / "run", draw_map=False).path)
 
 
 def test_each_group_of_phones_pays_and_loses_its_own(phones: RunFolder) -> None:
