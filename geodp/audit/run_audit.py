@@ -24,11 +24,10 @@ from geodp.curator.series import looks_at_people
 from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
-from geodp.privacy.ledger import IF_COUNTED
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.privacy.people_filter import PeopleFilter
 from geodp.public.guarantee import Guarantee, Neighbours, Unit
-from geodp.public.levels import draw_groups
+from geodp.public.levels import IF_COUNTED, draw_groups
 from geodp.public.release import AdaptiveCells, Cells, GridCells, LatticeCells, QuadtreeCells
 from geodp.streams import Streams
 

@@ -37,15 +37,13 @@ from geodp.privacy.spending import (
     units,
 )
 from geodp.public.guarantee import Guarantee, Unit
+from geodp.public.levels import GROUP, IF_COUNTED
 
 if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("time_s", "scope", "unit", "neighbours", "mechanism", "epsilon", "delta", "total", "begin_s", "end_s")
 """Columns of a ledger as a table."""
-
-GROUP, IF_COUNTED = "group", ", if counted"
-"""Scopes of charges to public groups (`group careful`), and to those alone whom a filter counts."""
 
 ANY_TIME: Period = (-math.inf, math.inf)
 """The period of data whose time is not known: what they cost counts in every window and day."""
@@ -308,9 +306,9 @@ class Ledger:
         self.charges.append(row)
         return fits
 
-    def filtered(self, account: Account = Account.CENTRAL) -> npt.NDArray[np.float64]:
+    def sum_filtered(self, account: Account = Account.CENTRAL) -> npt.NDArray[np.float64]:
         """Return what each person has spent by being counted, where a filter decides: private (empty: none does)."""
-        spent = [kept.spent() for (of, _), kept in self._filters.items() if of is account]
+        spent = [kept.sum_spent() for (of, _), kept in self._filters.items() if of is account]
         return np.asarray(sum(spent)) if spent else np.empty(0)
 
     def sum_spent(

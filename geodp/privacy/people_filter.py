@@ -78,7 +78,7 @@ class PeopleFilter:
         self._ticks[who] = held
         return np.asarray(fits)
 
-    def spent(self) -> npt.NDArray[np.float64]:
+    def sum_spent(self) -> npt.NDArray[np.float64]:
         """Return what each person has spent by being counted: private."""
         return np.asarray(self._ticks * (self._tick / 10**27))
 

@@ -16,6 +16,8 @@ from geodp.geometry import Array
 
 OTHERS = "others"
 """The group of all those whom no level is for: they have what the mechanism itself promises."""
+GROUP, IF_COUNTED = "group", ", if counted"
+"""Scopes of charges to public groups (`group careful`), and to those alone whom a filter counts."""
 _ROUNDING = 1e-9
 
 

@@ -8,17 +8,15 @@ in is told to everyone. Here the edges lead between neighbouring cells of one di
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from geodp.errors import DataError, UsageError
-from geodp.geometry import Array, Grid, Region, read_features
+from geodp.errors import UsageError
+from geodp.geometry import Array, Grid
 from geodp.public.channels import FiniteChannel
-from geodp.storage.files import is_regular
 
 Ids = npt.NDArray[np.int64]
 MOST_PLACES = 2_500
@@ -114,58 +112,3 @@ class GraphChannel(FiniteChannel):
         weight = np.cumsum(self.table.ravel()[order])
         level = (np.arange(count) + 0.5) / count * weight[-1]
         return np.asarray(distance[order][np.searchsorted(weight, level)])
-
-
-@lru_cache(maxsize=8)
-def graph_channel(
-    region: Region, epsilon: float, cell_m: float, district_m: float | None, districts_file: str | None
-) -> GraphChannel:
-    """Return the law of reports in a region with districts: squares, areas of a file, or the region as a whole.
-
-    Parameters
-    ----------
-    region
-        Where.
-    epsilon
-        ε of one step.
-    cell_m
-        Side of the cells, metres.
-    district_m
-        Side of square districts, metres (None: there are none of those).
-    districts_file
-        GeoJSON or other geographic file whose areas are districts (None: there is none).
-    """
-    cells = Grid.fit(region, cell_m)
-    if cells.size > MOST_PLACES:
-        raise UsageError(
-            f"cells of {cell_m:g} m make {cells.size:,} places, of which each is compared with all others; at most "
-            f"{MOST_PLACES:,}: use larger cells. Nothing was reported."
-        )
-    x, y = cells.all_centres()
-    district = np.zeros(cells.size, dtype=np.int64)
-    if districts_file is not None:
-        district = _read_districts(Path(districts_file), region, x, y)
-    elif district_m is not None:
-        district = Grid.fit(region, district_m).locate(x, y)
-    graph = join_neighbours(cells, district)
-    graph.require_company()
-    weight = np.exp(-epsilon * graph.hops / 2)  # 0 between components
-    return GraphChannel(epsilon / (2 * cell_m), cells, weight / weight.sum(axis=1, keepdims=True), graph, epsilon)
-
-
-def _read_districts(path: Path, region: Region, x_m: Array, y_m: Array) -> Ids:
-    """Return the number of the area that each place lies in; what lies in none is one district more."""
-    import shapely
-
-    if not is_regular(path):
-        raise DataError(f"{path}: no such file. Nothing was reported.")
-    frame = read_features(path)
-    areas = (frame.to_crs(4326) if frame.crs is not None else frame).geometry.to_numpy()
-    lon, lat = region.projection.to_lonlat(x_m=x_m, y_m=y_m)
-    place, area = shapely.STRtree(areas).query(shapely.points(lon, lat), predicate="intersects")
-    district = np.full(x_m.size, -1, dtype=np.int64)
-    last_first = np.argsort(-area)
-    district[place[last_first]] = area[last_first]
-    if not (district >= 0).any():
-        raise DataError(f"{path}: no area of it lies over the region, so there are no districts. Nothing was reported.")
-    return district

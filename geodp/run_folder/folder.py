@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError, OutputError
-from geodp.privacy.ledger import GROUP, IF_COUNTED
 from geodp.public.events import Kind
 from geodp.public.guarantee import Unit
+from geodp.public.levels import GROUP, IF_COUNTED
 from geodp.public.release import Cells, DensityEstimate, Points
 from geodp.storage.files import is_regular, write_text_whole, write_whole
 from geodp.storage.folders import hold_folder, put_back

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from geodp.metrics import Measured
 from geodp.metrics.attacks import attack_scores
 from geodp.pages.quantity import quantity, with_interval
-from geodp.privacy.ledger import GROUP
 from geodp.public.guarantee import Unit, short_decimal
+from geodp.public.levels import GROUP
 from geodp.runs.measure import measurements
 from geodp.storage.markdown import as_code, as_words
 

@@ -395,7 +395,7 @@ def _write_ledgers(engine: Engine, folder: Path, items: Array | None) -> None:
     write_simulated(engine.ledger.to_frame(), folder / "ledger.parquet")
     costs = {"interaction": engine.disclosure.nats, "point": engine.phones.charged}
     costs |= {} if items is None else {"item": items}
-    counted = engine.ledger.filtered()
+    counted = engine.ledger.sum_filtered()
     costs |= {"snapshot": counted} if counted.size else {}
     tables: list[pd.DataFrame] = []
     for unit, cost in costs.items():

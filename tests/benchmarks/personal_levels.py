@@ -23,7 +23,7 @@ def measure() -> Iterator[Figure]:
     rng = np.random.default_rng(0)
     there = [np.flatnonzero(rng.random(PEOPLE) < PRESENT) for _ in range(4)]
     spent, (ledger, counted) = cpu_s(lambda: _admit(there))
-    paid = ledger.filtered()
+    paid = ledger.sum_filtered()
     if abs(paid.sum() - counted * EPSILON) > 1e-6 * paid.sum() or paid.max() > BUDGET * (1 + 1e-12):
         raise RuntimeError(f"people spent {paid.sum()} by being counted {counted} times, at most {paid.max()} each")
     yield Figure("personal_levels_filter_1000000_people_200_releases_s", spent, at_most=5.0)

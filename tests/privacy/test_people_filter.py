@@ -34,7 +34,7 @@ def test_who_is_always_there_is_counted_three_times_and_who_comes_late_in_all_of
         late += [number] if len(fits) > 1 and fits[1] else []
     assert always == [1, 2, 3]
     assert late == [8, 9, 10]
-    assert ledger.filtered().tolist() == pytest.approx([0.9, 0.9])
+    assert ledger.sum_filtered().tolist() == pytest.approx([0.9, 0.9])
 
 
 def test_public_rows_are_the_same_whoever_comes() -> None:

@@ -65,7 +65,9 @@ class PersonalCounts(FigureKind):
                     PER_GROUP: sum(rng.laplace(0.0, 1 / level, self.cells) for level in (self.careful, self.relaxed)),
                     WORKED_BACK: self._work_back(number, rng),
                 }
-                rows += [(ERROR, line, float(number), repeat, _size(error)) for line, error in errors.items()]
+                rows += [
+                    (ERROR, line, float(number), repeat, _size(np.asarray(error))) for line, error in errors.items()
+                ]
                 rows.append((ERROR, TOGGLES, float(number), repeat, self._toggles(number)))
         return points_table(rows)
 
