@@ -98,6 +98,8 @@ class Mechanism(Plugin):
     family: ClassVar[str] = "mechanism"
     fixed_cells: ClassVar[bool] = False
     """Whether every release has the same, public cells, so that counts can be followed over time."""
+    counts_anyone: ClassVar[bool] = True
+    """Whether it may count those whom another mechanism keeps: no wrapper, and everyone is promised the same."""
 
     @abstractmethod
     def release(self, snapshot: Snapshot, noise: Noise) -> Cells:

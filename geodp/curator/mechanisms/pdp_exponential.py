@@ -52,7 +52,7 @@ class PdpExponential(Mechanism):
 
     kind: ClassVar[str] = "pdp_exponential"
     releases: ClassVar[frozenset[str]] = frozenset({"cells"})
-    fixed_cells: ClassVar[bool] = True
+    counts_anyone: ClassVar[bool] = False
 
     levels: dict[str, CountLevel] = Field(default_factory=default_levels, min_length=1, max_length=50)
     """Groups of people by name: `{careful: {epsilon: 0.1, share: 0.5}, …}`; shares add up to 1."""

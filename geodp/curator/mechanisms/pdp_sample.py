@@ -49,13 +49,16 @@ class PdpSample(Mechanism):
     kind: ClassVar[str] = "pdp_sample"
     releases: ClassVar[frozenset[str]] = frozenset({"cells"})
     audited_by: ClassVar[str] = "enumeration"
+    counts_anyone: ClassVar[bool] = False
 
     levels: dict[str, CountLevel] = Field(default_factory=default_levels, min_length=1, max_length=50)
     """Groups of people by name: `{careful: {epsilon: 0.1, share: 0.5}, …}`; shares add up to 1."""
     threshold: float | None = Field(default=None, gt=0)
     """t: ε of the counts of those who are kept; who would allow more gets no more than this. Default: the largest
     level. More than that would leave everyone out now and then, and serve nobody."""
-    cells: Annotated[SerializeAsAny[Mechanism], Slot("mechanism", "uniform_grid")] = Field(default_factory=_cells)
+    cells: Annotated[SerializeAsAny[Mechanism], Slot("mechanism", "uniform_grid", only="counts_anyone")] = Field(
+        default_factory=_cells
+    )
     """How those who are kept are counted: any mechanism of cells whose releases are charged one by one. Its own ε is
     not used."""
 

@@ -170,9 +170,9 @@ def test_cells_are_sized_for_those_who_are_kept() -> None:
         ({"levels": {"a": {"epsilon": 0.1, "share": 0}, "b": {"epsilon": 1, "share": 1}}}, "nobody has the level 'a'"),
         ({"levels": {}}, "levels"),
         ({"threshold": 1.5}, "a level that no group has: the largest is 1"),
-        ({"cells": "tree_counts"}, "'tree_counts' cannot count those who are kept"),
+        ({"cells": "tree_counts"}, "'tree_counts' cannot be used here"),
         ({"cells": "no_privacy"}, "'no_privacy' cannot count"),
-        ({"cells": "pdp_sample"}, "'pdp_sample' cannot count"),
+        ({"cells": "pdp_sample"}, "'pdp_sample' cannot be used here"),
         ({"cells": {"kind": "uniform_grid", "epsilon": 0.7}}, "cells.epsilon has no effect"),
     ],
 )
