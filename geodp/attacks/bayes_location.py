@@ -68,18 +68,20 @@ def locate(release: Points, rows: slice, prior: Prior, region: Region) -> tuple[
     """Return the best guess for each of some reports."""
     if isinstance(release, PlaceSets):
         return locate_in_sets(release, rows, prior, region)
-    z_x, z_y = release.x_m[rows], release.y_m[rows]
-    if release.channel is None:
-        return region.clamp(z_x, z_y)  # the report is the place
-    guess_x, guess_y = np.empty(z_x.size), np.empty(z_x.size)
-    half_m = _REACH / release.channel.epsilon_per_m
-    for start in range(0, z_x.size, _REPORTS_AT_ONCE):
-        part = slice(start, start + _REPORTS_AT_ONCE)
-        windows = around(z_x[part], z_y[part], half_m, region, SIDE)
-        x, y = windows.places()
-        before = prior.at(x, y)
-        lost = ~(before > 0).any(axis=1)  # a window where nobody can be: only the noise law is left
-        before[lost] = 1.0
-        weight = likelihood_of(release.channel, z_x[part], z_y[part], x, y) * before
-        guess_x[part], guess_y[part] = windows.pick(best_cells(weight, SIDE))
+    some = release.take(rows)
+    guess_x, guess_y = np.empty(some.size), np.empty(some.size)
+    for channel, mine in some.by_law():  # each report by the law of its own noise
+        if channel is None:
+            guess_x[mine], guess_y[mine] = region.clamp(some.x_m[mine], some.y_m[mine])  # the report is the place
+            continue
+        half_m = _REACH / channel.epsilon_per_m
+        for start in range(0, mine.size, _REPORTS_AT_ONCE):
+            part = mine[start : start + _REPORTS_AT_ONCE]
+            windows = around(some.x_m[part], some.y_m[part], half_m, region, SIDE)
+            x, y = windows.places()
+            before = prior.at(x, y)
+            lost = ~(before > 0).any(axis=1)  # a window where nobody can be: only the noise law is left
+            before[lost] = 1.0
+            weight = likelihood_of(channel, some.x_m[part], some.y_m[part], x, y) * before
+            guess_x[part], guess_y[part] = windows.pick(best_cells(weight, SIDE))
     return guess_x, guess_y

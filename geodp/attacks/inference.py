@@ -134,15 +134,18 @@ def _likelihood(release: Points, rows: slice, cells: Grid) -> Array:
     x, y = cells.all_centres()
     if isinstance(release, PlaceSets):
         return _mark_cells(release, rows, cells)
-    if release.channel is None:
-        far = np.hypot(release.x_m[rows, None] - x, release.y_m[rows, None] - y)
-        return np.asarray(far == far.min(axis=1, keepdims=True), dtype=np.float64)
-    z_x, z_y = release.x_m[rows], release.y_m[rows]
-    table = np.empty((z_x.size, x.size))
-    for start in range(0, z_x.size, _REPORTS_AT_ONCE):
-        part = slice(start, start + _REPORTS_AT_ONCE)
-        places = (np.broadcast_to(place, table[part].shape) for place in (x, y))
-        table[part] = likelihood_of(release.channel, z_x[part], z_y[part], *places)
+    some = release.take(rows)
+    table = np.empty((some.size, x.size))
+    for channel, mine in some.by_law():
+        for start in range(0, mine.size, _REPORTS_AT_ONCE):
+            part = mine[start : start + _REPORTS_AT_ONCE]
+            z_x, z_y = some.x_m[part], some.y_m[part]
+            if channel is None:
+                far = np.hypot(z_x[:, None] - x, z_y[:, None] - y)
+                table[part] = far == far.min(axis=1, keepdims=True)
+            else:
+                places = (np.broadcast_to(place, (part.size, x.size)) for place in (x, y))
+                table[part] = likelihood_of(channel, z_x, z_y, *places)
     return table
 
 

@@ -27,6 +27,7 @@ from geodp.attacks.place_sets import (
     within,
 )
 from geodp.geometry import Array, Region
+from geodp.public.channels import Channel
 from geodp.public.place_sets import Candidates, Cloaks
 from geodp.public.release import Points
 
@@ -74,62 +75,56 @@ class Tracking(AttackWithPrior):
         who = _always_there(releases)[: self.people]
         reports = np.stack([_reports(release, who) for release in releases], axis=1)
         prior = self.learn_prior(view)
-        steps = Steps(self.still_share, self.still_m, self.speed_mps, self.top_speed_mps)
-        tracks = [
-            _follow(
-                reports[start : start + _PEOPLE_AT_ONCE],
-                releases,
-                prior,
-                steps,
-                view.region,
-                who=who[start : start + _PEOPLE_AT_ONCE],
-            )
-            for start in range(0, len(who), _PEOPLE_AT_ONCE)
-        ]
+        paths = {method: np.empty(reports.shape) for method in (SMOOTHED, VITERBI)}
+        for channel, mine in _by_law(releases[0], who):  # each person by the law of her own noise
+            for start in range(0, mine.size, _PEOPLE_AT_ONCE):
+                some = mine[start : start + _PEOPLE_AT_ONCE]
+                followed = self._follow(reports[some], releases, channel, prior, view.region, who=who[some])
+                for method, track in followed.items():
+                    paths[method][some] = track
         parts = []
-        for method in (SMOOTHED, VITERBI):
-            path = np.concatenate([track[method] for track in tracks])
+        for method, path in paths.items():
             parts += [(method, number, who, path[:, t, 0], path[:, t, 1]) for t, number in enumerate(numbers)]
         return Guesses.join(parts, blind)
 
-
-def _follow(
-    reports: Array,
-    releases: Sequence[Points],
-    prior: Prior,
-    steps: Steps,
-    region: Region,
-    *,
-    who: npt.NDArray[np.str_],
-) -> dict[str, Array]:
-    """Return the paths of some people by each method, as [person, time, coordinate]."""
-    channel = releases[0].channel
-    candidates = [release for release in releases if isinstance(release, Candidates)]
-    if len(candidates) == len(releases):
-        return _follow_candidates(candidates, who, prior, steps, region)
-    cloaks = [release for release in releases if isinstance(release, Cloaks)]
-    if len(cloaks) == len(releases):
-        return _follow_cloaks(cloaks, who, prior, steps, region)
-    if channel is None:
-        exact = np.stack(region.clamp(reports[..., 0], reports[..., 1]), axis=-1)
-        return {SMOOTHED: exact, VITERBI: exact}
-    people, times, _ = reports.shape
-    windows = _windows(reports, _PADDING / channel.epsilon_per_m, region)
-    x, y = windows.places()
-    start = prior.at(x, y)
-    start[~(start > 0).any(axis=1)] = 1.0
-    cells = np.repeat(x, times, axis=0), np.repeat(y, times, axis=0)
-    likelihood = likelihood_of(channel, reports[..., 0].ravel(), reports[..., 1].ravel(), *cells)
-    likelihood *= np.repeat(start > 0, times, axis=0)  # nobody walks where nobody can be
-    square = (SIDE, SIDE)
-    seconds = np.diff([release.time_s for release in releases])
-    moves = [steps.matrices(float(gap), windows.cell_m, SIDE) for gap in seconds]
-    model = likelihood.reshape(people, times, *square), start.reshape(people, *square), moves
-    belief = forward_backward(*model).reshape(people * times, -1)
-    return {
-        SMOOTHED: _path(windows, best_cells(belief, SIDE).reshape(people, times)),
-        VITERBI: _path(windows, viterbi(*model)),
-    }
+    def _follow(
+        self,
+        reports: Array,
+        releases: Sequence[Points],
+        channel: Channel | None,
+        prior: Prior,
+        region: Region,
+        *,
+        who: npt.NDArray[np.str_],
+    ) -> dict[str, Array]:
+        """Return the paths of people whose reports have one law, by each method, as [person, time, coordinate]."""
+        steps = Steps(self.still_share, self.still_m, self.speed_mps, self.top_speed_mps)
+        candidates = [release for release in releases if isinstance(release, Candidates)]
+        if len(candidates) == len(releases):
+            return _follow_candidates(candidates, who, prior, steps, region)
+        cloaks = [release for release in releases if isinstance(release, Cloaks)]
+        if len(cloaks) == len(releases):
+            return _follow_cloaks(cloaks, who, prior, steps, region)
+        if channel is None:
+            exact = np.stack(region.clamp(reports[..., 0], reports[..., 1]), axis=-1)
+            return {SMOOTHED: exact, VITERBI: exact}
+        people, times, _ = reports.shape
+        windows = _windows(reports, _PADDING / channel.epsilon_per_m, region)
+        x, y = windows.places()
+        start = prior.at(x, y)
+        start[~(start > 0).any(axis=1)] = 1.0
+        cells = np.repeat(x, times, axis=0), np.repeat(y, times, axis=0)
+        likelihood = likelihood_of(channel, reports[..., 0].ravel(), reports[..., 1].ravel(), *cells)
+        likelihood *= np.repeat(start > 0, times, axis=0)  # nobody walks where nobody can be
+        square = (SIDE, SIDE)
+        seconds = np.diff([release.time_s for release in releases])
+        moves = [steps.matrices(float(gap), windows.cell_m, SIDE) for gap in seconds]
+        model = likelihood.reshape(people, times, *square), start.reshape(people, *square), moves
+        belief = forward_backward(*model).reshape(people * times, -1)
+        return {
+            SMOOTHED: _path(windows, best_cells(belief, SIDE).reshape(people, times)),
+            VITERBI: _path(windows, viterbi(*model)),
+        }
 
 
 def _follow_cloaks(
@@ -182,6 +177,13 @@ def _follow_candidates(
     smoothed = [np.stack(choose_candidate(*at, belief[:, t]), axis=-1) for t, at in enumerate(places)]
     likeliest = [np.stack([place[everyone, best[:, t]] for place in at], axis=-1) for t, at in enumerate(places)]
     return {SMOOTHED: np.stack(smoothed, axis=1), VITERBI: np.stack(likeliest, axis=1)}
+
+
+def _by_law(release: Points, who: npt.NDArray[np.str_]) -> list[tuple[Channel | None, npt.NDArray[np.int64]]]:
+    """Return the public laws of some people's reports, each with the rows of those people."""
+    if release.group is None:
+        return [(release.channel, np.arange(len(who)))]
+    return release.take(np.searchsorted(release.who, who)).by_law()
 
 
 def _windows(reports: Array, padding_m: float, region: Region) -> Windows:

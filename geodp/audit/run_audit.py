@@ -21,11 +21,14 @@ import numpy.typing as npt
 from geodp.audit.auditor import Audit, PairAudit, PairSamples, audit_cases, require_sound
 from geodp.audit.kinds import audit_plugin, pairs_of
 from geodp.curator.mechanisms import Snapshot
+from geodp.curator.series import looks_at_people
 from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase
 from geodp.privacy.noise import Noise, SimulatedNoise
-from geodp.public.guarantee import Neighbours, Unit
+from geodp.privacy.people_filter import PeopleFilter
+from geodp.public.guarantee import Guarantee, Neighbours, Unit
+from geodp.public.levels import IF_COUNTED, draw_groups
 from geodp.public.release import AdaptiveCells, Cells, GridCells, LatticeCells, QuadtreeCells
 from geodp.streams import Streams
 
@@ -84,12 +87,15 @@ def ledger_spend(run: RunFolder, *, metric: bool) -> float:
     if metric:
         rows = run.charges(Unit.POINT) if run.local_charges.empty else run.local_charges
     rows = rows[~rows["mechanism"].isin([item.kind for item in run.publications])]
+    counted = rows["scope"].astype(str).str.endswith(IF_COUNTED)
+    filtered = float(rows.loc[counted, "total"].max()) if counted.any() else 0.0  # each may spend her own budget
+    rows = rows[~counted]
     sums = {
         scope: sum((Decimal(repr(float(epsilon))) for epsilon in group), start=Decimal(0))
         for scope, group in rows.groupby(rows["scope"].astype(str))["epsilon"]
     }
     everyone = sums.pop("everyone", Decimal(0))
-    return float(everyone + max(sums.values(), default=Decimal(0)))
+    return max(filtered, float(everyone + max(sums.values(), default=Decimal(0))))
 
 
 def _central(run: RunFolder, samples: int, confidence: float, seed: int) -> Audit:
@@ -254,13 +260,22 @@ class _Game:
         there = np.ones(in_x.size, dtype=np.bool_) if self.replace else np.repeat(inside, self.people)
         columns, log_ratio = [], np.zeros(own.size)
         series, newcomers = self.section.mechanism.begin_series(self._planned), in_x.size
+        spending = self._begin_filter(in_x.size)
         for number, crowd in enumerate(self.crowds):
             report_x, report_y = self._report_places(in_x, in_y, rng)
+            if spending is not None and looks_at_people(self.section.mechanism, number, series.releases):
+                present = np.flatnonzero(np.repeat(inside, self.people))
+                there = np.zeros(in_x.size, dtype=np.bool_)  # who has spent her budget is no longer counted
+                there[present] = spending.admit(present, self._promise.epsilon)
             people_x, people_y = self._everyone(crowd, report_x[there], report_y[there], rng)
             others = people_x.size - int(np.count_nonzero(there))
             who = np.concatenate([newcomers + np.arange(others), np.flatnonzero(there)])
             newcomers += others  # the run does not tell who was where: nobody but the canaries is there twice
             snapshot = self._take_snapshot(crowd.time_s, people_x, people_y, who)
+            if groups := getattr(self.section.mechanism, "group_shares", {}):
+                drawn = draw_groups(groups, rng.random(people_x.size))
+                drawn[others:] = self._canary_group
+                snapshot = replace(snapshot, group=drawn)
             release = series.release(snapshot, noise, number=number)
             if release is None:
                 continue
@@ -273,6 +288,22 @@ class _Game:
                 log_ratio += sign * _laplace_log_ratio(rest, release.noise_scale[cell], self.people)
                 columns.append(rest)
         return Trials(inside, np.column_stack(columns), log_ratio, x, y)
+
+    @property
+    def _promise(self) -> Guarantee:
+        return self.section.mechanism.guarantee(Neighbours(self.section.neighbours), self.section.counts)
+
+    def _begin_filter(self, canaries: int) -> PeopleFilter | None:
+        """Return the budgets of the canaries, where a filter decides who is counted."""
+        budget = self.section.budget
+        if budget.people != "filter" or budget.epsilon is None:
+            return None
+        return PeopleFilter(canaries, budget.by_group.get(self._canary_group, budget.epsilon))
+
+    @property
+    def _canary_group(self) -> str:
+        """The least careful group, which canaries are of ('' where all are alike)."""
+        return max(self._promise.by_group, key=lambda group: group[1], default=("", 0.0))[0]
 
     def _cells(self, release: Cells, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """Return each canary's cell and the one after it.

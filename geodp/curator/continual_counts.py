@@ -24,6 +24,7 @@ class ContinualCounts(HouseholdCounts):
     """Counts on fixed cells, release after release."""
 
     releases: ClassVar[frozenset[str]] = frozenset({"cells"})
+    counts_anyone: ClassVar[bool] = False
 
     epsilon: float = Field(default=1.0, gt=0)
     """ε of the promise."""

@@ -16,19 +16,40 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from geodp.device import Device
 from geodp.errors import DataError, UsageError
 from geodp.geometry import Array, Grid, Region, read_places
+from geodp.model import Model
 from geodp.privacy.primitives import DEFAULT_PLANAR_EPSILON_PER_M
 from geodp.public.channels import Channel, FiniteChannel
 from geodp.public.guarantee import Guarantee
+from geodp.public.levels import OTHERS, complete_shares
 from geodp.storage.files import is_regular
+from geodp.storage.names import require_name
 
 _OUTSIDE_M = 1.0  # a place this far beyond the edge is rounding, not a mistake
+MOST_GROUPS = 50
+"""Groups of phones: more could not be told apart in any table."""
 MOST_CELLS = 2_500
 """The remap compares every cell with every other: this many take about a second."""
+
+
+class PlanarLevel(Model):
+    """What one group of phones wants: a level of privacy l within r metres."""
+
+    l: float = Field(default=math.log(4), gt=0)  # noqa: E741 - the letter of the papers
+    """Level of privacy within `r_m`: places so far apart change the odds of a report by at most exp(l)."""
+    r_m: float = Field(default=1000.0, gt=0)
+    """Radius within which `l` is promised, metres."""
+    share: float = Field(default=0.5, ge=0, le=1)
+    """Share of the phones, by lot."""
+
+    @property
+    def epsilon_per_m(self) -> float:
+        """ε per metre: l / r."""
+        return self.l / self.r_m
 
 
 class PlanarDevice(Device):
@@ -51,6 +72,20 @@ class PlanarDevice(Device):
     report and a public prior; it costs nothing. Needs a region."""
     prior_file: str | None = None
     """Public places for the remap: csv or Parquet with lon, lat and optionally count; null = every place alike."""
+    levels: dict[str, PlanarLevel] = Field(default_factory=dict, max_length=MOST_GROUPS)
+    """Groups of phones with levels of their own, by name: `{careful: {l: 1.386, r_m: 1000, share: 0.2}}`. Who is in
+    which is public and drawn by lot, never from places; phones that no share is for keep the ε above (`others`)."""
+
+    @field_validator("levels")
+    @classmethod
+    def _shares_add_up(cls, value: dict[str, PlanarLevel]) -> dict[str, PlanarLevel]:
+        for name in value:
+            require_name(name, "the name of a level")
+        try:
+            complete_shares({name: level.share for name, level in value.items()})
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        return value
 
     @model_validator(mode="before")
     @classmethod
@@ -103,7 +138,30 @@ class PlanarDevice(Device):
         The projection may show places further apart than they are; epsilon is multiplied by the most it does so.
         """
         stretch = 1.0 if region is None else region.stretch
-        return Guarantee.per_metre(self.epsilon_per_m * stretch, extra_m=extra_m)
+        if not self.levels:
+            return Guarantee.per_metre(self.epsilon_per_m * stretch, extra_m=extra_m)
+        each = tuple((name, self.for_group(name).epsilon_per_m * stretch) for name in self.group_shares)
+        return Guarantee.per_metre(max(epsilon for _, epsilon in each), extra_m=extra_m, by_group=each)
+
+    @property
+    def group_shares(self) -> dict[str, float]:
+        """Share of the phones in each group (none where all are alike)."""
+        shares = {name: level.share for name, level in self.levels.items()}
+        return complete_shares(shares) if shares else {}
+
+    def for_group(self, name: str) -> Self:
+        """Return what runs on the phones of one group: the same mechanism at the group's own ε."""
+        alike: dict[str, Any] = {"levels": {}}
+        if name in self.levels:
+            alike |= {"epsilon_per_m": self.levels[name].epsilon_per_m, "level": None, "radius_m": None}
+        elif name != OTHERS:
+            raise UsageError(f"no group of phones called '{name}': {', '.join(self.group_shares) or 'all are alike'}")
+        return self.model_copy(update=alike)
+
+    def _strictest(self) -> Self:
+        """Return what a phone runs whose group nobody told: the level of the most careful one."""
+        groups = [self.for_group(name) for name in self.group_shares]
+        return min(groups, key=lambda device: device.epsilon_per_m, default=self)
 
 
 def check_places(x_m: npt.ArrayLike, y_m: npt.ArrayLike, region: Region | None) -> tuple[Array, Array]:

@@ -49,6 +49,8 @@ class PlanarGeometric(PlanarDevice):
         region: Region | None = None,
     ) -> tuple[Array, Array]:
         """Return each place as a grid point moved by whole steps; with a region, inside its box."""
+        if self.levels:  # whose phones these are is not told, so that all are as careful as any
+            return self._strictest().report(x_m, y_m, rng=rng, region=region)
         noise = as_noise(rng)
         x, y = check_places(x_m, y_m, region)
         remap = self._remap(region) if self.remap else None
@@ -65,4 +67,6 @@ class PlanarGeometric(PlanarDevice):
 
     def law(self, region: Region | None = None) -> Channel:
         """Return the law of a report before the remap."""
+        if self.levels:
+            return self._strictest().law(region)
         return PlanarGeometricChannel(self.epsilon_per_m, self.cell_m, self._box(region))

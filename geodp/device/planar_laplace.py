@@ -48,6 +48,8 @@ class PlanarLaplace(PlanarDevice):
         region: Region | None = None,
     ) -> tuple[Array, Array]:
         """Return each place with noise of its own; with a region, inside its box."""
+        if self.levels:  # whose phones these are is not told, so that all are as careful as any
+            return self._strictest().report(x_m, y_m, rng=rng, region=region)
         noise = as_noise(rng)
         if noise.releasable:
             raise NotReleasable(
@@ -75,4 +77,6 @@ class PlanarLaplace(PlanarDevice):
 
     def law(self, region: Region | None = None) -> Channel:
         """Return the law of a report before the remap."""
+        if self.levels:
+            return self._strictest().law(region)
         return PlanarLaplaceChannel(self.epsilon_per_m, self.cell_m, self._box(region))

@@ -168,6 +168,9 @@ def _central_parts(run: RunFolder) -> list[tuple[str, float]]:
         return []
     once = 0.5 if central["neighbours"].iloc[-1] == "replace" else 1.0
     most, whole = once * float(central["total"].max()), once * float(central["epsilon"].sum())
+    if run.charged_apart:  # rows are about different people, and never add up
+        times = central["time_s"].nunique()
+        return [(f"ε = {most:.3g} per person of the least careful group, at most ({times:,} releases)", most)]
     count = f"{len(central):,} release{'s' if len(central) > 1 else ''}"
     if any(_is_of_series(release) for release in run.releases):  # charged at once, or tests and counts by themselves
         count = f"a series of {len(run.releases):,} releases"

@@ -10,7 +10,13 @@ from geodp.metrics.intervals import mean
 from geodp.public.guarantee import Unit
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from geodp.run_folder.folder import RunFolder
+
+
+_OF_A_GROUP = r"^group ([^ ,]+)"
+"""How scopes of charges to public groups begin."""
 
 
 class AccountMetric(Metric):
@@ -27,7 +33,9 @@ class EpsilonSpent(AccountMetric):
     The ledger's total, in the neighbour relation of the releases. Undefined (null), not zero, when something
     was released without a guarantee that holds: no epsilon describes exact counts. Reports made under a
     metric guarantee (`epsilon_per_m_spent`) and what the protocol itself discloses (`interaction_leakage_mean`) are
-    other accounts, never added: without a curator, where phones report by themselves, this one is undefined.
+    other accounts, never added: without a curator, where phones report by themselves, this one is undefined. Where
+    groups have levels of their own, also for the members of each: `epsilon_spent_careful`; where a filter decides who
+    is counted, it is the most that anybody can have spent, which is public.
     """
 
     kind: ClassVar[str] = "epsilon_spent"
@@ -41,7 +49,16 @@ class EpsilonSpent(AccountMetric):
         # Reports are charged to another account; zero would look like less.
         if not all(promise.holds for promise in promises) or (central.empty and run.scenario.phones_report):
             return {self.kind: Measured(None)}
-        return {self.kind: Measured(float(central["total"].max()) if len(central) else 0.0)}
+        return {self.kind: Measured(float(central["total"].max()) if len(central) else 0.0)} | _by_group(
+            self.kind, central
+        )
+
+
+def _by_group(key: str, charges: pd.DataFrame) -> dict[str, Measured]:
+    """Return the most that members of each public group spent (nothing where everyone is charged alike)."""
+    group = charges["scope"].astype(str).str.extract(_OF_A_GROUP)[0]
+    totals = charges["total"].groupby(group).max()
+    return {f"{key}_{name}": Measured(float(total)) for name, total in totals.items()}
 
 
 class EpsilonPerMetreSpent(AccountMetric):
@@ -60,7 +77,9 @@ class EpsilonPerMetreSpent(AccountMetric):
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Read the total off the ledger."""
         metric = run.charges(Unit.POINT)
-        return {self.kind: Measured(float(metric["total"].max()) if len(metric) else None)}
+        return {self.kind: Measured(float(metric["total"].max()) if len(metric) else None)} | _by_group(
+            self.kind, metric
+        )
 
 
 class EpsilonLocalSpent(AccountMetric):
@@ -99,6 +118,36 @@ class EpsilonPerItemSpent(AccountMetric):
             return {self.kind: Measured(None)}
         item = run.charges(Unit.ITEM)
         return {self.kind: Measured(float(item["total"].max()) if len(item) else 0.0)}
+
+
+class CountedShare(Metric):
+    """Share of the people present whom the releases counted, where a filter leaves out who has spent her budget.
+
+    Mean over the releases that look at people; with groups also for each: `counted_share_careful`. Private: how many
+    have dropped out is never published. Undefined (null) where everyone is counted, or nobody was there.
+    """
+
+    kind: ClassVar[str] = "counted_share"
+    label: ClassVar[str] = "share of people counted"
+    unit: ClassVar[str] = "share"
+    better: ClassVar[str] = "higher"
+    topic: ClassVar[str] = "privacy"
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Average over releases."""
+        counted = run.counted
+        if counted is None:
+            return {}
+        found = {self.kind: _mean_share(counted)}
+        groups = counted[counted["group"] != ""].groupby("group", sort=False)
+        return found | {f"{self.kind}_{name}": _mean_share(rows) for name, rows in groups}
+
+
+def _mean_share(counted: pd.DataFrame) -> Measured:
+    """Return the mean of the shares; budgets run out by a schedule, so there is no interval to it."""
+    sums = counted.groupby("time_s")[["present", "counted"]].sum()
+    sums = sums[sums["present"] > 0]
+    return Measured(float((sums["counted"] / sums["present"]).mean()) if len(sums) else None)
 
 
 class InteractionLeakage(Metric):

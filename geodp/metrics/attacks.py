@@ -68,6 +68,15 @@ def attack_scores(run: RunFolder) -> list[AttackScores]:
     return found
 
 
+def _by_group(run: RunFolder, per_person: pd.Series) -> list[tuple[str, pd.Series]]:
+    """Return the values of everyone ('') and, where phones have levels, of each group, by the ending of its keys."""
+    groups = run.groups
+    if groups.empty or run.scenario.curator is not None:
+        return [("", per_person)]
+    group_of = groups.set_index("who")["group"].reindex(per_person.index)
+    return [("", per_person), *((f"_{name}", values) for name, values in per_person.groupby(group_of.to_numpy()))]
+
+
 class AttackError(Metric):
     """Expected error of an attack's guesses at positions, in metres: `<kind>_error_m` for every attack of the run.
 
@@ -76,7 +85,8 @@ class AttackError(Metric):
     `tracking_error_viterbi_m`: its most likely path. Distance between guess and true place, mean over each person's
     moments and then over people. Epsilon per metre and a curator's epsilon cannot be compared; this can. It is an error
     of this adversary, with this prior: no bound on what others may find. Undefined (null) without these two attacks,
-    and where nothing can be linked. Interval: t, over people.
+    and where nothing can be linked. Interval: t, over people. Where phones have levels of their own, also for the
+    people of each group: `attack_error_m_careful`.
 
     Reference
     ---------
@@ -101,7 +111,11 @@ class AttackError(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Average the errors of every method."""
-        return {one.error_key: mean(one.per_person("error_m")) for one in attack_scores(run)}
+        return {
+            one.error_key + ending: mean(values)
+            for one in attack_scores(run)
+            for ending, values in _by_group(run, one.per_person("error_m"))
+        }
 
 
 class AttackHitRate(Metric):
@@ -126,7 +140,12 @@ class AttackHitRate(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Average the hits of every attack's first method."""
-        return {one.hit_key: mean(one.per_person("hit")) for one in attack_scores(run) if one.hit_key is not None}
+        return {
+            one.hit_key + ending: mean(values)
+            for one in attack_scores(run)
+            if one.hit_key is not None
+            for ending, values in _by_group(run, one.per_person("hit"))
+        }
 
 
 class PriorError(Metric):

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import BudgetSpent, UsageError
+from geodp.privacy.people_filter import PeopleFilter
 from geodp.privacy.spending import (
     ALWAYS,
     Ids,
@@ -36,6 +37,7 @@ from geodp.privacy.spending import (
     units,
 )
 from geodp.public.guarantee import Guarantee, Unit
+from geodp.public.levels import GROUP, IF_COUNTED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,6 +157,7 @@ class Ledger:
         self._accounts = {account: _make_spending(stated[account]) for account in Account}
         self._neighbours: dict[Account, str] = {}
         self._delta = 0.0
+        self._filters: dict[tuple[Account, str | None], PeopleFilter] = {}
         for row in self.charges:
             self._accounts[row.account].everyone.add(row.period, units(row.epsilon))
             self._neighbours.setdefault(row.account, row.neighbours)
@@ -172,6 +175,7 @@ class Ledger:
         account: Account | None = None,
         parts: Mapping[str, float] | None = None,
         period: Period | None = None,
+        group: str | None = None,
     ) -> Charge:
         """Record one charge (in a row, or in a row per part), or raise `BudgetSpent` and record nothing.
 
@@ -196,6 +200,9 @@ class Ledger:
         period
             First and last moment of the data it tells about (infinite where not known), by public settings; default:
             the time of the charge. It counts in every window and day that they touch.
+        group
+            Name of the public group that `who` are all the members of: what they paid is then a public row. (What
+            single people paid never is.)
         """
         per_unit = account is not None and account is _PER_UNIT.get(guarantee.unit)
         promise = guarantee if per_unit else _per_person(guarantee, cap)
@@ -233,7 +240,76 @@ class Ledger:
         )
         if who is None:  # what single people paid is theirs: it is in `people_frame`, not among the public rows
             self.charges.extend(_rows(row, pieces, totals, parts))
+        elif group is not None:
+            self.charges.append(replace(row, scope=f"{GROUP} {group}"))
         return row
+
+    def admit(
+        self,
+        guarantee: Guarantee,
+        who: Ids,
+        *,
+        time_s: float,
+        mechanism: str,
+        budget: float,
+        people: int,
+        group: str | None = None,
+    ) -> npt.NDArray[np.bool_]:
+        """Charge whoever can still be charged out of a budget of her own, and tell who that is: private.
+
+        The public row says what a release costs those whom it counts, and what somebody has spent who was always
+        there: it is the same whoever came, and whoever dropped out. Nothing is ever refused.
+
+        Parameters
+        ----------
+        guarantee
+            What is about to be released.
+        who
+            Numbers of the people present, each once.
+        time_s, mechanism
+            When, and by what.
+        budget
+            The most that each of them may spend over the run, ε.
+        people
+            How many there are in all, numbered from 0.
+        group
+            Name of the public group that they are of (None: everyone is alike).
+
+        Returns
+        -------
+        NDArray[bool]
+            Whether each is counted.
+        """
+        account = Account(guarantee.account)
+        self._require_like(account, guarantee)
+        if guarantee.delta:
+            raise UsageError("a filter of people adds up epsilons: what has a delta cannot be charged to it")
+        kept = self._filters.setdefault((account, group), PeopleFilter(people, budget))
+        kept.set_apart(self._accounts[account].everyone.total)
+        fits = kept.admit(who, guarantee.epsilon)
+        self._neighbours.setdefault(account, str(guarantee.neighbours))
+        scope = ("everyone" if group is None else f"{GROUP} {group}") + IF_COUNTED
+        before = sum(row.scope == scope for row in self.charges)
+        row = Charge(
+            time_s=float(time_s),
+            scope=scope,
+            unit=guarantee.unit,
+            neighbours=str(guarantee.neighbours),
+            mechanism=mechanism,
+            epsilon=guarantee.epsilon,
+            delta=0.0,
+            total=as_float(self._accounts[account].everyone.total) + kept.find_most(before + 1, guarantee.epsilon),
+            account=account,
+            begin_s=float(time_s),
+            end_s=float(time_s),
+        )
+        self.charges.append(row)
+        return fits
+
+    def sum_filtered(self, account: Account = Account.CENTRAL) -> npt.NDArray[np.float64]:
+        """Return what each person has spent by being counted, where a filter decides: private (empty: none does)."""
+        spent = [kept.sum_spent() for (of, _), kept in self._filters.items() if of is account]
+        return np.asarray(sum(spent)) if spent else np.empty(0)
 
     def sum_spent(
         self, account: Account = Account.CENTRAL, *, person: int | None = None, time_s: float | None = None

@@ -212,7 +212,7 @@ class FiniteChannel:
 
     def likelihood(self, z_x_m: npt.ArrayLike, z_y_m: npt.ArrayLike, x_m: npt.ArrayLike, y_m: npt.ArrayLike) -> Array:
         """Return P(z|x), a row per report and a column per place; 0 for reports that cannot occur."""
-        z, x = self.cells.locate(z_x_m, z_y_m), self.cells.locate(x_m, y_m)
+        z, x = self.cells.locate(_row(z_x_m), _row(z_y_m)), self.cells.locate(_row(x_m), _row(y_m))
         found = self.table[np.ix_(np.maximum(x, 0), np.maximum(z, 0))].T
         return np.asarray(np.where((z >= 0)[:, None], found, 0.0))
 

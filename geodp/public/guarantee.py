@@ -133,6 +133,9 @@ class Guarantee:
     """Over how many consecutive releases a promise about positions holds together (w-event privacy)."""
     people: int = 1
     """How many people together it is about, at most: those who move together tell of each other."""
+    by_group: tuple[tuple[str, float], ...] = ()
+    """What each public group of people gets where they differ: its name and its own epsilon, of which `epsilon` is the
+    largest."""
 
     def __post_init__(self) -> None:
         if self.unit is not Unit.NOTHING and not (math.isfinite(self.epsilon) and self.epsilon >= 0):
@@ -145,6 +148,8 @@ class Guarantee:
             raise ValueError(f"a promise is about one person or more, got {self.people}")
         if not self.holds and not self.why_not:
             raise ValueError("a guarantee that does not hold must say why not")
+        if self.by_group and max(own for _, own in self.by_group) > self.epsilon * (1 + 1e-12):
+            raise ValueError(f"no group's epsilon may be larger than {self.epsilon:g}, got {dict(self.by_group)}")
         if self.unit is Unit.POINT and not self.metric:
             object.__setattr__(self, "metric", _CROW)
 
@@ -249,7 +254,40 @@ class Guarantee:
     def _weaker(self, **changes: Any) -> Guarantee:
         if changes.get("delta", 0.0) >= 1:
             return Guarantee.none("its delta reaches 1 together with what it is combined with")
+        if self.by_group and self.epsilon > 0 and "epsilon" in changes:
+            steps = round(changes["epsilon"] / self.epsilon)  # whatever weakens a promise repeats it
+            changes["by_group"] = tuple((name, times(own, steps)) for name, own in self.by_group)
         return replace(self, **changes)
+
+    def for_one(self, group: str) -> Guarantee:
+        """Return the promise to the people of one public group.
+
+        Parameters
+        ----------
+        group
+            Its name.
+
+        Returns
+        -------
+        Guarantee
+            The same promise at the group's own epsilon.
+
+        Raises
+        ------
+        UsageError
+            If there is no such group.
+
+        Examples
+        --------
+        >>> from geodp.public.guarantee import Guarantee
+        >>> both = Guarantee.per_metre(0.02, by_group=(("careful", 0.01), ("relaxed", 0.02)))
+        >>> both.for_one("careful").epsilon
+        0.01
+        """
+        own = dict(self.by_group)
+        if group not in own:
+            raise UsageError(f"no group called '{group}': {', '.join(own) or 'everyone gets the same promise'}")
+        return replace(self, epsilon=own[group], by_group=())
 
     @property
     def account(self) -> str:
@@ -294,7 +332,16 @@ class Guarantee:
         if self.unit is Unit.NOTHING:
             return f"No privacy guarantee: {self.why_not}."
         text = self._metric_sentence() if self.unit is Unit.POINT else self._central_sentence()
+        text += self._groups_clause()
         return text + "." if self.holds else f"{text}; BUT THIS DOES NOT HOLD: {self.why_not}."
+
+    def _groups_clause(self) -> str:
+        """Say what each group gets."""
+        if not self.by_group:
+            return ""
+        per = " per metre" if self.unit is Unit.POINT else ""
+        groups = ", ".join(f"{name} ε = {own:.6g}{per}" for name, own in self.by_group)
+        return f". That is what the least careful group gets; each has its own: {groups}"
 
     def _metric_bound(self) -> str:
         return f"exp({self.epsilon:.6g}·" + (f"(d + {self.extra_m:.4g}))" if self.extra_m else "d)")
@@ -341,6 +388,10 @@ class Guarantee:
         """Return plain values for JSON; an infinite epsilon is null."""
         values = asdict(self)
         values["epsilon"] = self.epsilon if math.isfinite(self.epsilon) else None
+        if self.by_group:
+            values["by_group"] = dict(self.by_group)
+        else:
+            del values["by_group"]  # as nearly all are: only where groups differ they are told
         return {key: str(value) if isinstance(value, StrEnum) else value for key, value in values.items()}
 
     @classmethod
@@ -353,6 +404,7 @@ class Guarantee:
                 "unit": Unit(values["unit"]),
                 "neighbours": Neighbours(values["neighbours"]),
                 "trust": Trust(values["trust"]),
+                "by_group": tuple(values.get("by_group", {}).items()),
             }
         )
 

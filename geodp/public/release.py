@@ -6,6 +6,7 @@ walks them). Phones that report by themselves can be counted: `Points` has one r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from math import comb
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from geodp.errors import UsageError
 from geodp.geometry import Array, Grid
 from geodp.public.guarantee import Guarantee
 from geodp.public.z_order import interleave_bits
@@ -395,6 +397,12 @@ class Points:
     """The public law of a report given the true place; None: reports are taken as they are."""
     floor_per_m2: float
     """Public lower bound on any density: a tenth of the reports, spread over the region."""
+    epsilon_per_m: Array | None = field(default=None, kw_only=True)
+    """ε per metre of each report, where phones have levels of their own; None: that of `channel`."""
+    group: npt.NDArray[np.str_] | None = field(default=None, kw_only=True)
+    """Public group of each reporter, where there are groups."""
+    channels: Mapping[str, Channel | None] = field(default_factory=dict, kw_only=True)
+    """The public law of each group's reports, by name; `channel` is then that of the least careful group."""
 
     def __post_init__(self) -> None:
         _freeze(self)
@@ -403,6 +411,41 @@ class Points:
     def size(self) -> int:
         """Number of reports."""
         return int(self.who.size)
+
+    def by_law(self) -> list[tuple[Channel | None, npt.NDArray[np.int64]]]:
+        """Return each public law with the rows it is the law of: one where all phones are alike, else one per group.
+
+        Returns
+        -------
+        list
+            Laws and rows; every row has one law.
+
+        Raises
+        ------
+        UsageError
+            If the law of a group is not told.
+        """
+        if self.group is None:
+            return [(self.channel, np.arange(self.size))]
+        names, place = np.unique(self.group, return_inverse=True)
+        if missing := sorted(set(names.tolist()) - set(self.channels)):
+            raise UsageError(f"these reports do not tell the law of the group {', '.join(missing)}")
+        return [(self.channels[name], np.flatnonzero(place == number)) for number, name in enumerate(names.tolist())]
+
+    def take(self, rows: npt.NDArray[np.int64] | slice) -> Points:
+        """Return some of the reports, by row; laws and promise stay what they are."""
+        columns = ("who", "x_m", "y_m", "epsilon_per_m", "group")
+        kept = {name: getattr(self, name) for name in columns if getattr(self, name) is not None}
+        return replace(self, **{name: values[rows] for name, values in kept.items()})
+
+    def of_each_law(self) -> list[Points]:
+        """Return the reports of each law by themselves: one set where all phones are alike."""
+        if self.group is None:
+            return [self]
+        return [
+            replace(self.take(rows), channel=law, group=None, epsilon_per_m=None, channels={})
+            for law, rows in self.by_law()
+        ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from geodp.errors import DataError, OutputError
 from geodp.public.events import Kind
 from geodp.public.guarantee import Unit
+from geodp.public.levels import GROUP, IF_COUNTED
 from geodp.public.release import Cells, DensityEstimate, Points
 from geodp.storage.files import is_regular, write_text_whole, write_whole
 from geodp.storage.folders import hold_folder, put_back
@@ -256,10 +257,30 @@ class RunFolder:
         return rows[rows["account"].astype(str) == "local"]
 
     @property
+    def charged_apart(self) -> bool:
+        """Whether groups of people, or those alone whom a filter counts, are charged in rows of their own."""
+        scope = self.ledger["scope"].astype(str)
+        return bool((scope.str.startswith(f"{GROUP} ") | scope.str.endswith(IF_COUNTED)).any())
+
+    @property
     def interaction(self) -> pd.DataFrame:
         """Per person who was asked and not named: worker, and what outcomes disclosed about her, in nats (truth)."""
         frame = self.table("truth/ledger.parquet")
         return frame[frame["unit"] == "interaction"]
+
+    @property
+    def groups(self) -> pd.DataFrame:
+        """Who is in which group with a level of its own: worker, who, group (truth; empty where all are alike)."""
+        if not self.has("truth/groups.parquet"):
+            import pandas as pd
+
+            return pd.DataFrame({"worker": [], "who": [], "group": []}).astype({"who": "str", "group": "str"})
+        return self.table("truth/groups.parquet")
+
+    @property
+    def counted(self) -> pd.DataFrame | None:
+        """How many were there and how many a filter counted: time_s, group, present, counted (truth; None: all)."""
+        return self.table("truth/counted.parquet") if self.has("truth/counted.parquet") else None
 
     @property
     def paths(self) -> pd.DataFrame:

@@ -34,7 +34,19 @@ from geodp.storage.stamp import SIMULATED, write_simulated
 
 _EDGES = ("west_m", "south_m", "east_m", "north_m")
 _LISTS = ("candidate_x_m", "candidate_y_m")
-_COLUMNS = ("who", "x_m", "y_m", *_LISTS, *_EDGES, "count", "noise_scale", "variance", "noise_terms")
+_COLUMNS = (
+    "who",
+    "group",
+    "epsilon_per_m",
+    "x_m",
+    "y_m",
+    *_LISTS,
+    *_EDGES,
+    "count",
+    "noise_scale",
+    "variance",
+    "noise_terms",
+)
 """What a release has one of per cell or point."""
 _TYPES: dict[str, type[Cells | Points]] = {
     "cells": Cells,
@@ -84,6 +96,8 @@ def write_release(folder: Path, index: int, release: Cells | Points, projection:
     }
     if parts.get("measured"):
         del parts["measured"]  # as nearly all are: only what was predicted says so
+    if not parts.get("channels"):
+        parts.pop("channels", None)  # only where groups have laws of their own
     kept = {name: value for name, value in parts.items() if name not in facts and name not in _COLUMNS}
     facts |= {name: _STORED[name][0](value) if name in _STORED else value for name, value in kept.items()}
     write_json(folder / f"{index:04d}.json", facts)
@@ -108,8 +122,9 @@ def read_release(path: Path) -> Cells | Points:
     parts |= {name: np.stack(parts[name]) for name in _LISTS if name in parts}
     kept = {name: facts[name] for name in names if name in facts}
     parts |= {name: _STORED[name][1](value) if name in _STORED else value for name, value in kept.items()}
-    if "who" in parts:
-        parts["who"] = parts["who"].astype(np.str_)
+    for names_of in ("who", "group"):
+        if names_of in parts:
+            parts[names_of] = parts[names_of].astype(np.str_)
     return cls(**parts)
 
 
@@ -142,5 +157,9 @@ _STORED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     ),
     "levels": (np.ndarray.tolist, lambda levels: np.asarray(levels, dtype=np.float64)),
     "channel": (_channel_facts, _channel),
+    "channels": (
+        lambda laws: {name: _channel_facts(law) for name, law in laws.items()},
+        lambda laws: {name: _channel(facts) for name, facts in laws.items()},
+    ),
 }
 """How parts of a release become JSON, and are made of it again."""

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.attacks import Attack, AttackView
+from geodp.device.planar import PlanarDevice
 from geodp.frames.guesses import ask_attack, score_guesses
 from geodp.metrics import Measured
 from geodp.metrics.attacks import attack_scores
@@ -59,7 +60,11 @@ def add_law(run: RunFolder, release: Cells | Points) -> Cells | Points:
     """Return reports with their public law, which the run folder does not keep when it is a large table."""
     if not isinstance(release, Points) or release.channel is not None:
         return release
-    return replace(release, channel=run.scenario.device.mechanism.channel(run.region))
+    device = run.scenario.device.mechanism
+    laws = {}
+    if release.group is not None and isinstance(device, PlanarDevice):
+        laws = {name: device.for_group(name).channel(run.region) for name in device.group_shares}
+    return replace(release, channel=device.channel(run.region), channels=laws)
 
 
 def adversary_lines(runs: dict[str, RunFolder]) -> list[str]:

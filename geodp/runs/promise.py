@@ -45,7 +45,7 @@ def _all_reports(run: RunFolder) -> str:
     metric = metric[~metric["mechanism"].isin([item.kind for item in run.publications])]
     if metric.empty:
         return ""
-    reports = len(metric)
+    reports = metric["time_s"].nunique()  # groups of phones pay for the same report in rows of their own
     text = _report_guarantee(run).together(reports, f"**All {reports:,} reports of one phone**")
     stated = run.scenario.device.budget
     budget, per = (stated.epsilon_per_m, " per metre") if local.empty else (stated.epsilon, "")
@@ -193,6 +193,10 @@ def _total(run: RunFolder) -> str:
         return f"**Over the whole run** nothing bounds what one person is charged: {named} has no cap per person."
     if central.empty or not all(promise.holds for promise in promises):
         return ""
+    if run.charged_apart:
+        return (
+            "**Over the whole run** costs add up for each group, or for whoever is counted, by themselves: see below."
+        )
     published = central["mechanism"].isin([item.kind for item in run.publications])
     costs = [(item.kind, publication_cost(item.plugin, run.scenario)) for item in run.publications]
     released = central[~published]

@@ -253,6 +253,7 @@ def _simulate(scenario: Scenario, world: World, folder: Path, say: Progress, *, 
         say("histories", 0.0)
         items = write_history_reports(scenario, records, engine.ledger, streams, folder)
     _write_ledgers(engine, folder, items)
+    _write_groups(engine, folder)
     _write_server_view(engine, folder)
     write_simulated(_offer_truths(engine), folder / "truth" / "offers.parquet")
     if scenario.publish or scenario.needs_visits:
@@ -405,6 +406,8 @@ def _write_ledgers(engine: Engine, folder: Path, items: Array | None) -> None:
     reported = "snapshot" if engine.phones.answers is not None else "point"
     costs = {"interaction": engine.disclosure.nats, reported: engine.phones.charged}
     costs |= {} if items is None else {"item": items}
+    counted = engine.ledger.sum_filtered()
+    costs |= {"snapshot": counted} if counted.size else {}
     tables: list[pd.DataFrame] = []
     for unit, cost in costs.items():
         people = np.flatnonzero(cost > 0)
@@ -412,6 +415,19 @@ def _write_ledgers(engine: Engine, folder: Path, items: Array | None) -> None:
             columns = {"worker": people, "unit": unit, "epsilon": cost[people]}
             tables.append(pd.DataFrame({"time_s": engine.scenario.duration_s, **columns}))
     write_simulated(pd.concat(tables, ignore_index=True), folder / "truth" / "ledger.parquet")
+
+
+def _write_groups(engine: Engine, folder: Path) -> None:
+    """Write who is in which group, and how many a filter counted, where there are groups or a filter."""
+    curator = engine.curator
+    groups = engine.phones.groups if curator is None or curator.groups is None else curator.groups
+    if groups is not None:
+        everyone = np.arange(groups.size)
+        columns = {"worker": everyone, "who": pseudonyms(engine.streams, everyone), "group": groups}
+        write_simulated(pd.DataFrame(columns), folder / "truth" / "groups.parquet")
+    if curator is not None and curator.people is not None:
+        counted = pd.DataFrame(curator.counted, columns=["time_s", "group", "present", "counted"])
+        write_simulated(counted, folder / "truth" / "counted.parquet")
 
 
 _PLANNED = ("radius_m", "uncapped_radius_m", "planned_success", "density_per_m2", "expected_workers", "phones_share")

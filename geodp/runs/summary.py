@@ -10,6 +10,7 @@ from geodp.public.events import Reason
 from geodp.run_folder.folder import write_text
 from geodp.runs.attack_scores import adversary_lines
 from geodp.runs.compare import compare_runs, comparison_text, differences_table, read_measured, values_table
+from geodp.runs.group_accounts import group_lines
 from geodp.runs.measure import measurements
 from geodp.runs.promise import promise_lines
 from geodp.runs.remarks import odds_factor, remarks
@@ -86,6 +87,7 @@ def run_summary(run: RunFolder) -> str:
         fates_table(run),
         "## What is promised",
         *promise_lines(run),
+        *group_lines({"": run}),
         "## What the protocol gives away",
         _describe_disclosure(measured),
         *adversary_lines({"": run}),
@@ -201,6 +203,7 @@ def comparison_summary(run: RunFolder) -> str:
         *_at_equal_success(run),
         "## What is promised",
         *list_promises(arms),
+        *group_lines(arms),
         "## What the protocol gives away",
         "**No ε is claimed for all that the server sees.** Declining offers disclosed:",
         "\n".join(f"- {line}" for line in list_disclosures(table, list(arms))),

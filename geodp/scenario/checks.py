@@ -14,7 +14,7 @@ from geodp.errors import GeodpError, UsageError
 from geodp.geometry import region_problems
 from geodp.model import did_you_mean
 from geodp.privacy.shuffling import amplify_by_formula
-from geodp.public.guarantee import Unit
+from geodp.public.guarantee import Neighbours, Unit
 from geodp.registry import Slot, plugins
 from geodp.scenario.costs import (
     costliest,
@@ -361,6 +361,8 @@ def _budget(scenario: Scenario) -> Iterator[Finding]:
         yield ("curator.budget", "curator.mechanism"), "curator.budget.epsilon", text
     charges = list_scheduled_charges(scenario, mechanism)
     together = costliest(budget, charges + list_publication_charges(scenario), scenario.start_s) or 0.0
+    if budget.people == "filter":
+        return  # nothing is ever refused
     if budget.when_spent == "fail" and published <= limit and together > limit * (1 + 1e-9):
         releases = count_shares(scenario, mechanism)
         more = f" and the publications at the end {published:g}" if published else ""
@@ -405,6 +407,37 @@ def _cell_answers(scenario: Scenario) -> Iterator[Finding]:
         yield (phone, "region"), phone, str(error)
 
 
+def _people_filter(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse budgets of single people where their use is not each person's own, and those of groups that are none."""
+    if scenario.curator is None or scenario.curator.budget.people != "filter":
+        return
+    curator = scenario.curator
+    mechanism, promise, touched = curator.mechanism, curator.mechanism.guarantee(), ("curator",)
+    path, releases = "curator.budget.people", scenario.release_count()
+    if curator.neighbours is not Neighbours.ADD_REMOVE:
+        text = "'filter' holds where people are added or removed: set curator.neighbours: add_remove"
+        yield touched, path, text
+    series = mechanism.window_releases() is not None or (releases and mechanism.series_guarantee(releases) is not None)
+    if promise.unit is Unit.NOTHING or series:
+        text = (
+            f"'filter' charges each release to those whom it counts, and '{mechanism.kind}' "
+            + ("promises nothing" if promise.unit is Unit.NOTHING else "is charged for whole series or windows")
+            + ": use a mechanism whose releases are charged one by one"
+        )
+        yield touched, path, text
+    groups = [name for name, _ in promise.by_group]
+    for name in curator.budget.by_group:
+        if name not in groups:
+            known = f"its groups are {', '.join(groups)}" if groups else f"'{mechanism.kind}' has no groups"
+            near = did_you_mean(name, groups)
+            yield touched, f"curator.budget.by_group.{name}", f"nobody is in a group called '{name}'.{near} ({known})"
+    costs = dict(promise.by_group)
+    for name, epsilon in curator.budget.by_group.items():
+        if name in costs and epsilon < costs[name]:
+            text = f"{epsilon:g} is less than one release costs ({costs[name]:g}): nobody of them would ever be counted"
+            yield touched, f"curator.budget.by_group.{name}", text
+
+
 def _describe_publication_costs(scenario: Scenario) -> str:
     """Say what each publication costs; a promise about one visit costs its epsilon times the public cap."""
     costs = []
@@ -415,6 +448,14 @@ def _describe_publication_costs(scenario: Scenario) -> str:
             product = f" = {promise.epsilon:g} × {cap} visits" if promise.unit is Unit.EVENT else ""
             costs.append(f"{item.kind} {cost.epsilon:g}{product}")
     return ", ".join(costs)
+
+
+def _device_promises(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse what a phone cannot promise in this region: a policy graph with isolated places."""
+    try:
+        scenario.device.mechanism.guarantee(scenario.area)
+    except UsageError as error:
+        yield ("device.mechanism", "region"), "device.mechanism", str(error)
 
 
 def _phone_budgets(scenario: Scenario) -> Iterator[Finding]:
@@ -492,5 +533,16 @@ _CHECKS = (
         _reward,
         _public_count,
     ),
-    *(_publications, _cells_fit, _series, _budget, _cell_answers, _phone_budgets, _categories, _times),
+    *(
+        _publications,
+        _cells_fit,
+        _series,
+        _people_filter,
+        _budget,
+        _cell_answers,
+        _device_promises,
+        _phone_budgets,
+        _categories,
+        _times,
+    ),
 )

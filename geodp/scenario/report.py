@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from geodp.device.cell_response import CellResponse
+from geodp.device.planar import PlanarDevice
 from geodp.errors import BudgetSpent
 from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.privacy.shuffling import amplify_by_shuffling
@@ -102,6 +103,7 @@ def _facts(scenario: Scenario) -> list[tuple[str, str]]:
         *_budget(scenario),
         *_presence(scenario),
         *_describe_companions(scenario),
+        *_groups(scenario),
         *_noise(scenario),
         *_describe_asking(scenario),
         ("size", _size(scenario)),
@@ -168,6 +170,8 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
         return [*lines, ("budget", f"{scheduled} releases, none of them private: no budget applies")]
     if mechanism.window_releases() is not None or mechanism.series_guarantee(scenario.release_count()) is not None:
         return [*lines, ("budget", _describe_series_budget(scenario, guarantee))]
+    if curator.budget.people == "filter":
+        return [*lines, ("budget", _describe_filter(scenario, guarantee, scheduled))]
     budget = curator.budget.epsilon or math.inf
     affordable = _count_accepted(curator.budget.allowance(scenario.start_s), guarantee, paid, published)
     total = plus(times(guarantee.epsilon, affordable) if affordable else 0.0, *(epsilon for _, epsilon in published))
@@ -185,6 +189,63 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
             f"; {len(scenario.release_times()) - scheduled} more releases are worked out from these and cost nothing"
         )
     return [*lines, ("budget", text)]
+
+
+def _describe_filter(scenario: Scenario, guarantee: Guarantee, scheduled: int) -> str:
+    """Say how often each person is counted at most, where she pays out of a budget of her own."""
+    curator = scenario.curator
+    assert curator is not None  # noqa: S101 - for the type checker
+    budget = curator.budget
+    published = plus(0.0, *(epsilon for _, epsilon in list_publication_charges(scenario)))
+    found = []
+    for name, epsilon in guarantee.by_group or (("", guarantee.epsilon),):
+        limit = budget.by_group.get(name, budget.epsilon or math.inf)
+        alone = Ledger(limit)
+        if published:
+            alone.charge(replace(guarantee, epsilon=published, by_group=()), time_s=0.0, mechanism="")
+        times_counted = _count_alone(alone, replace(guarantee, epsilon=epsilon, by_group=()), scheduled)
+        whose = f"{name}: " if name else ""
+        found.append(f"{whose}in at most {times_counted} of {scheduled} releases × ε {epsilon:g}, of ε {limit:g}")
+    more = f"; ε {published:g} of it published" if published else ""
+    return (
+        f"each person's own{more}; counted {'; '.join(found)}. Releases never stop; who has spent hers is no longer "
+        "counted (counts fall), and nobody learns who or how many"
+    )
+
+
+def _count_alone(ledger: Ledger, promise: Guarantee, scheduled: int) -> int:
+    """Return how many releases a ledger can pay for."""
+    accepted = 0
+    with contextlib.suppress(BudgetSpent):
+        for number in range(scheduled):
+            ledger.charge(promise, time_s=float(number), mechanism="")
+            accepted += 1
+    return accepted
+
+
+def _groups(scenario: Scenario) -> list[tuple[str, str]]:
+    """Say what each group with a level of its own gets: in one release or report, and over the run."""
+    phones, curator = scenario.device.mechanism, scenario.curator
+    reports, releases = len(scenario.release_times()), scenario.release_count()
+    lines = []
+    if isinstance(phones, PlanarDevice) and phones.levels:
+        own = dict(scenario.report_guarantee().by_group)
+        for name, share in phones.group_shares.items():
+            law = phones.for_group(name).channel()
+            far = "" if law is None else f", reports {math.sqrt(2 * law.variance_m2):,.0f} m off (root mean square)"
+            text = f"{name} ({share:.3g} of the phones): ε {own[name]:.4g} per metre and report, "
+            lines.append(("group", text + f"ε {times(own[name], reports):.4g} per metre over {reports} reports{far}"))
+    if curator is None or not releases:
+        return lines
+    promise, mechanism = curator.mechanism.guarantee(curator.neighbours), curator.mechanism
+    shares, kept = getattr(mechanism, "group_shares", {}), getattr(mechanism, "kept_shares", {})
+    for name, epsilon in promise.by_group:
+        text = f"{name} ({shares.get(name, 0.0):.3g} of the people): ε {epsilon:.4g} in each release"
+        if curator.budget.people != "filter":
+            text += f", ε {times(epsilon, len(list_paid_periods(scenario, mechanism))):.4g} over the run"
+        text += f"; each is counted with probability {kept[name]:.4g}, by a hidden coin" if name in kept else ""
+        lines.append(("group", text))
+    return lines
 
 
 def _describe_series_budget(scenario: Scenario, guarantee: Guarantee) -> str:
@@ -225,6 +286,8 @@ def _presence(scenario: Scenario) -> list[tuple[str, str]]:
     curator, releases = scenario.curator, scenario.release_count()
     if curator is None or releases < 2 or curator.mechanism.guarantee().unit is Unit.NOTHING:
         return []
+    if curator.budget.people == "filter":
+        return []  # what she gets is what her budget says
     mechanism, every_s = curator.mechanism, curator.release_every_s
     window_s = curator.budget.window_s or _WINDOW_S
     window = mechanism.window_releases() or min(max(1, math.ceil(window_s / every_s)), releases)
@@ -329,6 +392,12 @@ def _noise(scenario: Scenario) -> list[tuple[str, str]]:
     if curator.mechanism.window_releases() is not None:
         text = f"±{noise:.3g} workers per count that is published once a window; more where counts change more often"
         return [("noise", text)]
+    if (mean_kept := getattr(curator.mechanism, "mean_kept", None)) is not None:
+        spread = math.sqrt((1 - mean_kept()) / mean_kept())
+        text = (
+            f"±{noise:.3g} workers per released count on average, and {spread:.3g}·√n more (standard deviation) in a "
+        )
+        return [("noise", text + "cell of n, since not everyone is counted")]
     if cell_m is None:  # counts that agree with others have less noise than those they are made from
         return [("noise", f"±{noise:.3g} workers per released count on average, or less")]
     area = scenario.area
@@ -348,6 +417,8 @@ def _report_noise(scenario: Scenario) -> list[tuple[str, str]]:
         return []
     if isinstance(device, CellResponse):
         return [("noise", _describe_count_noise(device, scenario))]
+    if isinstance(device, PlanarDevice) and device.levels:
+        return []  # each group has its own
     channel = device.channel() or device.channel(scenario.area)  # before clamping, where there is such a law
     if channel is None:
         return [("noise", f"not stated by {device.kind}")]

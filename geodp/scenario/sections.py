@@ -164,6 +164,21 @@ class DeviceSection(Model):
     history_reports: int = bound_field("each is a file", default=1, ge=1, le=1000)
     """How often during the run phones tell about histories, which grow: the last time at its end. Costs add up."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _levels_of_the_mechanism(cls, data: Any) -> Any:
+        """Take `levels` beside the mechanism as the mechanism's own."""
+        if not isinstance(data, dict) or "levels" not in data:
+            return data
+        rest = {key: value for key, value in data.items() if key != "levels"}
+        mechanism = rest.get("mechanism")
+        fields = {"kind": mechanism} if isinstance(mechanism, str) else mechanism
+        if not isinstance(fields, dict) or "levels" in fields:
+            raise ValueError(
+                "levels are those of a mechanism: give device.mechanism (kind: planar_laplace), and levels"
+            )
+        return {**rest, "mechanism": {**fields, "levels": data["levels"]}}
+
 
 class Budget(Model):
     """How much the curator may spend."""
@@ -179,9 +194,21 @@ class Budget(Model):
     that look at people get the same share of epsilon (`even`)."""
     when_spent: Literal["stop", "reuse_last", "fail"] = "reuse_last"
     """Afterwards: `stop` (the server has nothing to plan from), `reuse_last` release, or `fail` the run."""
+    people: Literal["all", "filter"] = "all"
+    """Who is counted: `all`, who then all pay for every release, also where they are not there; or (`filter`) those
+    who can still pay out of an epsilon of their own: each pays for the releases that count her, nothing is refused,
+    and who has spent hers is no longer counted. Nobody learns who, or how many. Add/remove only, over the run."""
+    by_group: dict[str, float] = Field(default_factory=dict, max_length=100)
+    """With `people: filter`: epsilon of each person of a group, where the mechanism has groups (`levels`)."""
 
     @model_validator(mode="after")
     def _one_window(self) -> Self:
+        if self.people == "filter" and (self.per == "day" or self.window_s is not None):
+            raise ValueError("people: filter adds up over the run: leave per and window_s out")
+        if self.by_group and self.people != "filter":
+            raise ValueError("by_group has no effect without people: filter: leave it out")
+        if not all(epsilon > 0 for epsilon in self.by_group.values()):
+            raise ValueError(f"by_group needs an epsilon greater than 0 for each group, got {self.by_group}")
         if self.split == "even" and self.epsilon is None:
             raise ValueError("split: even shares out epsilon: give the budget's epsilon")
         if self.per == "day" and self.window_s is not None:

@@ -44,6 +44,9 @@ def density_from_points(points: Points, region: Region) -> DensityEstimate:
     """Estimate the density of workers over the region from what their phones reported."""
     if isinstance(points, PlaceSets):
         return _by_spreading(points, Grid.fit(region, _cell_m(points, region)))
+    parts = [part for part in points.of_each_law() if part.size]
+    if len(parts) > 1:
+        return _from_groups(points, [density_from_points(part, region) for part in parts], [one.size for one in parts])
     if isinstance(points.channel, FiniteChannel):
         return _by_sharing_out(points, points.channel)
     if isinstance(points.channel, TreeChannel):
@@ -58,6 +61,29 @@ def density_from_points(points: Points, region: Region) -> DensityEstimate:
         predicted = _predict_reports(reports, _in_corner(reports, counts))
     error = _replay_error(solved, counts, predicted)
     return _estimate(points, grid, counts, error, max(solved.cells_per_patch(), 1.0))
+
+
+def _from_groups(points: Points, estimates: list[DensityEstimate], sizes: list[int]) -> DensityEstimate:
+    """Put together what each group's reports say by themselves, by how well they say it.
+
+    Groups are drawn by lot, so every group is spread as everyone is: its estimate, scaled up, is one of all. Weights
+    are inverse mean square errors over the whole region: one each, since errors by cell would follow the estimates.
+    """
+    grid = max((one.grid for one in estimates), key=lambda grid: grid.size)
+    x, y = grid.all_centres()
+    scales = [points.size / size for size in sizes]
+    laws = [one.density_law(x, y) for one in estimates]
+    area = grid.cell_area_m2
+    counts = [scale * area * law.estimate_per_m2 for scale, law in zip(scales, laws, strict=True)]
+    errors = [(scale * area) ** 2 * law.variance for scale, law in zip(scales, laws, strict=True)]
+    weight = np.array([1 / max(float(error.mean()), np.finfo(np.float64).tiny) for error in errors])
+    weight /= weight.sum()
+    together = sum((one * w for one, w in zip(counts, weight, strict=True)), start=np.zeros(grid.size))
+    if together.sum() > 0:
+        together *= points.size / together.sum()  # reading between other cells' centres loses a little at the edges
+    error = sum((one * w**2 for one, w in zip(errors, weight, strict=True)), start=np.zeros(grid.size))
+    patches = [one.err_together * one.grid.cell_area_m2 / area for one in estimates]
+    return _estimate(points, grid, together, error, max(1.0, float(np.dot(patches, weight))))
 
 
 def _by_sharing_out(points: Points, channel: FiniteChannel) -> DensityEstimate:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
-from geodp.curator.curator import Curator
+from geodp.curator.curator import Curator, PeopleBudgets
 from geodp.curator.mechanisms import Snapshot
 from geodp.device.memory import Memory
 from geodp.errors import DataError
@@ -31,9 +31,12 @@ from geodp.privacy.noise import SimulatedNoise
 from geodp.public.cell_reports import CellReports
 from geodp.public.events import Kind, Note, Reason
 from geodp.public.guarantee import Neighbours
+from geodp.public.levels import draw_groups
 from geodp.public.messages import Answer, Circle, GeocastRegion, Offer, Task
 from geodp.public.release import Cells, Points
+from geodp.registry import Plugin
 from geodp.scenario.schema import Scenario
+from geodp.scenario.sections import Budget
 from geodp.server.rewards import RewardBudget
 from geodp.server.server import Server
 from geodp.simulation.answers import Accepted, Answers, AskedWorkers, ask, pseudonyms
@@ -111,6 +114,8 @@ class Engine:
                 section.budget.when_spent,
                 releases=scenario.release_count(),
                 period=(0.0, scenario.duration_s),
+                groups=self._draw_groups(section.mechanism),
+                people=_people_budgets(section.budget, self.workers.size),
             )
         self.server = _server(scenario)
         acceptance = scenario.workers.acceptance
@@ -126,6 +131,7 @@ class Engine:
             size=self.workers.size,
             pseudonyms=lambda ids: pseudonyms(streams, ids),
             memory=None if scenario.device.memoise_m is None else Memory(scenario.device.memoise_m),
+            groups=self._draw_groups(scenario.device.mechanism),
         )
         self.open: dict[int, Task] = {}
         self.waiting: list[Task] = []
@@ -140,6 +146,13 @@ class Engine:
         """Workers asked about open tasks that may be offered again, for offers that ask nobody twice."""
         self.offer_truths: list[tuple[float, float, OfferTruth]] = []
         """Time of each batch of first offers, age of the release they were planned from, and what was true of them."""
+
+    def _draw_groups(self, plugin: Plugin) -> npt.NDArray[np.str_] | None:
+        """Return the public group of each worker, by one lot for all plug-ins (None: all are alike)."""
+        shares: dict[str, float] = getattr(plugin, "group_shares", {})
+        if not shares:
+            return None
+        return draw_groups(shares, self.streams.generator("world.levels").random(self.workers.size))
 
     def run(self) -> None:
         """Run to the end, then let the trips under way arrive."""
@@ -217,6 +230,7 @@ class Engine:
             counts=section.counts,
             who=np.flatnonzero(counted),
             names=self.phones.names_of(np.flatnonzero(counted)) if "cloaks" in section.mechanism.releases else None,
+            group=None if curator.groups is None else curator.groups[counted],
         )
         noise = SimulatedNoise(self.streams.generator(f"curator.noise.{index}"))
         release = curator.publish(snapshot, noise, number=index)
@@ -480,6 +494,13 @@ def _budgets(scenario: Scenario) -> dict[Account, float | Allowance]:
     phones = scenario.device.budget
     metric, item, local = (Allowance(own) for own in (phones.epsilon_per_m, phones.epsilon_per_item, phones.epsilon))
     return {Account.CENTRAL: central, Account.METRIC: metric, Account.ITEM: item, Account.LOCAL: local}
+
+
+def _people_budgets(budget: Budget, workers: int) -> PeopleBudgets | None:
+    """Return what single people may spend, where a filter decides who is counted."""
+    if budget.people != "filter" or budget.epsilon is None:
+        return None
+    return PeopleBudgets(workers, budget.epsilon, budget.by_group)
 
 
 def _yardstick(scenario: Scenario, answers: Answers, workers: int, tasks: int) -> Yardstick | None:

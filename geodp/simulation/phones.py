@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from geodp.device import DecoyDevice, Device
 from geodp.device.cell_response import CellResponse
 from geodp.device.memory import Memory, state_memoised
+from geodp.device.planar import PlanarDevice
 from geodp.errors import BudgetSpent, UsageError
 from geodp.geometry import Array, Region
 from geodp.privacy.ledger import Ledger
@@ -45,6 +46,8 @@ class Phones:
     """The newest answers about cells."""
     _made_up: tuple[Array, Array] | None = field(default=None, init=False)
     """Made-up places of the last reports, in the order of the names, where phones send any: each knows its own."""
+    groups: npt.NDArray[np.str_] | None = None
+    """Public group of each worker, where phones have levels of their own (None: all are alike)."""
     charged: Array = field(init=False)
     """What each worker's own reports have cost, per metre or (about cells) as it is: at most what was charged."""
 
@@ -74,7 +77,7 @@ class Phones:
         if promise.unit is Unit.NOTHING:
             return True
         try:
-            self.ledger.charge(promise, time_s=time_s, mechanism=self.device.kind)
+            self._charge(promise, time_s)
         except BudgetSpent as short:
             if self.when_spent == "fail":
                 metric = promise.unit is Unit.POINT
@@ -90,6 +93,29 @@ class Phones:
     def answers_about_cells(self) -> bool:
         """Whether phones answer in which cell they are, instead of reporting places."""
         return isinstance(self.device, CellResponse)
+
+    def _charge(self, promise: Guarantee, time_s: float) -> None:
+        """Charge everyone, or each group its own: all of them or none, by the group that pays most."""
+        if self.groups is None:
+            self.ledger.charge(promise, time_s=time_s, mechanism=self.device.kind)
+            return
+        dearest_first = sorted(promise.by_group, key=lambda item: -item[1])
+        for name, _ in dearest_first:
+            self.ledger.charge(
+                promise.for_one(name),
+                time_s=time_s,
+                mechanism=self.device.kind,
+                who=np.flatnonzero(self.groups == name),
+                group=name,
+            )
+
+    @cached_property
+    def _devices(self) -> list[tuple[str, Device, Ids]]:
+        """What runs on the phones of each group, and whose they are."""
+        if self.groups is None or not isinstance(self.device, PlanarDevice):
+            return [("", self.device, np.arange(self.size))]
+        names = self.device.group_shares
+        return [(name, self.device.for_group(name), np.flatnonzero(self.groups == name)) for name in names]
 
     def report(self, time_s: float, x_m: Array, y_m: Array, rng: np.random.Generator) -> Points | None:
         """Let every phone report to the server, or none when the budget is spent.
@@ -113,6 +139,12 @@ class Phones:
             self.current = told
             return told
         reported_x, reported_y = self.draw(x_m, y_m, rng)
+        laws = {name: device.channel(self.region) for name, device, _ in self._devices}
+        levels: dict[str, Any] = {}
+        if self.groups is not None:
+            own = dict(self.device.guarantee(self.region).by_group)
+            levels = {"group": self.groups[order], "channels": laws}
+            levels["epsilon_per_m"] = np.array([own[name] for name in self.groups[order].tolist()])
         points = Points(
             time_s=time_s,
             mechanism=self.device.kind,
@@ -120,8 +152,9 @@ class Phones:
             who=names,
             x_m=np.asarray(reported_x)[order],
             y_m=np.asarray(reported_y)[order],
-            channel=self.device.channel(self.region),
+            channel=max(laws.values(), key=lambda law: 0.0 if law is None else law.epsilon_per_m),
             floor_per_m2=self.size / (10 * self.region.area_m2),
+            **levels,
         )
         self.current = points
         return points
@@ -133,7 +166,7 @@ class Phones:
         if not self.afford(time_s):
             return None
         names, order = self._by_name
-        self.charged += self._cost()
+        self.charged += _cost(self.device, self.region)
         self.answers = self.device.respond(
             x_m[order], y_m[order], rng=rng, region=self.region, who=names, time_s=time_s
         )
@@ -144,26 +177,38 @@ class Phones:
         self, x_m: Array, y_m: Array, workers: Ids | npt.NDArray[np.bool_], rng: np.random.Generator
     ) -> tuple[Array, Array]:
         """Return what the phones of some workers report to a curator, for whom `afford` was asked before."""
-        self.charged[workers] += self._cost()
-        return self.device.report(x_m, y_m, rng=rng, region=self.region)
+        who = np.arange(self.size)[workers]
+        x, y = np.empty(who.size), np.empty(who.size)
+        for device, rows in self._by_device(who):
+            self.charged[who[rows]] += _cost(device, self.region)
+            x[rows], y[rows] = device.report(x_m[rows], y_m[rows], rng=rng, region=self.region)
+        return x, y
 
     def draw(self, x_m: Array, y_m: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return what every phone reports, and remember what it cost whom: a repeated answer costs nothing."""
         everyone = np.arange(self.size)
         if self.memory is None:
             return self.to_curator(x_m, y_m, everyone, rng)
-        x, y, fresh = self.memory.report(self.device, everyone, x_m, y_m, rng=rng, region=self.region)
-        self.charged[fresh] += self._cost()
+        x, y = np.empty(self.size), np.empty(self.size)
+        for device, rows in self._by_device(everyone):
+            x[rows], y[rows], fresh = self.memory.report(
+                device, everyone[rows], x_m[rows], y_m[rows], rng=rng, region=self.region
+            )
+            self.charged[everyone[rows][fresh]] += _cost(device, self.region)
         return x, y
+
+    def _by_device(self, who: Ids) -> Iterator[tuple[Device, Ids]]:
+        """Yield what runs on the phones of some workers, and the rows of those who run it."""
+        if self.groups is None:
+            yield self.device, np.arange(who.size)
+            return
+        for name, device, _ in self._devices:
+            yield device, np.flatnonzero(self.groups[who] == name)
 
     def guarantee(self) -> Guarantee:
         """Say what one report promises, and no more than that when answers are repeated."""
         promise = self.device.guarantee(self.region)
         return promise if self.memory is None else state_memoised(promise)
-
-    def _cost(self) -> float:
-        promise = self.device.guarantee(self.region)
-        return 0.0 if promise.unit is Unit.NOTHING else promise.epsilon
 
     def workers(self, who: Sequence[str] | npt.NDArray[np.str_], *, asked_by: str) -> Ids:
         """Return the workers behind pseudonyms; `asked_by` is the kind of the assignment that names them."""
@@ -178,3 +223,8 @@ class Phones:
                 "points)."
             )
         return np.asarray(order[place], dtype=np.int64)
+
+
+def _cost(device: Device, region: Region) -> float:
+    promise = device.guarantee(region)
+    return 0.0 if promise.unit is Unit.NOTHING else promise.epsilon

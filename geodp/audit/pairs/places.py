@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -34,6 +35,8 @@ _LINES = 61
 @chosen_pairs.of(Device)
 def choose_places(device: Device) -> list[AnyCase]:
     """Return pairs at ε·d = 2 on eight bearings, from the centre, an edge and a corner of a region that clamps."""
+    if isinstance(device, PlanarDevice) and device.levels:
+        return _of_each_group(device)
     promise = device.guarantee()
     metric = promise.unit is Unit.POINT
     half_m = 10 / promise.epsilon if metric else _HALF_SIDE_M
@@ -42,9 +45,20 @@ def choose_places(device: Device) -> list[AnyCase]:
     return _cases(device, pairs, build_box(half_m))
 
 
+def _of_each_group(device: PlanarDevice) -> list[AnyCase]:
+    """Return the pairs of what runs on the phones of each group, at what that group is promised."""
+    return [
+        replace(case, name=f"{name}: {case.name}")
+        for name in device.group_shares
+        for case in chosen_pairs(device.for_group(name))
+    ]
+
+
 @chosen_pairs.of(PlanarGeometric)
 def choose_grid_points(device: PlanarGeometric) -> list[AnyCase]:
     """Return pairs of grid points at ε·d near 2, and two places a hair apart that round to different grid points."""
+    if device.levels:
+        return _of_each_group(device)
     step_m, rate = device.cell_m, device.epsilon_per_m
     half_m = math.ceil(10 / rate / step_m) * step_m
     pairs = {}

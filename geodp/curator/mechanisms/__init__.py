@@ -64,6 +64,14 @@ class Snapshot:
     """Number of each person, for mechanisms that bound what one person adds to a series; None: not told."""
     names: npt.NDArray[np.str_] | None = None
     """Name under which the server knows each person, for those who publish rows of people; None: not told."""
+    group: npt.NDArray[np.str_] | None = None
+    """Public group of each person, for mechanisms whose groups get promises of their own; None: not told."""
+
+    def take(self, rows: npt.NDArray[np.bool_]) -> Snapshot:
+        """Return the snapshot of some of the people; what is public stays as it is."""
+        columns = {"x_m": self.x_m, "y_m": self.y_m, "who": self.who, "names": self.names, "group": self.group}
+        kept: dict[str, Any] = {name: values[rows] for name, values in columns.items() if values is not None}
+        return replace(self, **kept)
 
     @property
     def floor_per_m2(self) -> float:
@@ -92,6 +100,8 @@ class Mechanism(Plugin):
     family: ClassVar[str] = "mechanism"
     fixed_cells: ClassVar[bool] = False
     """Whether every release has the same, public cells, so that counts can be followed over time."""
+    counts_anyone: ClassVar[bool] = True
+    """Whether it may count those whom another mechanism keeps: no wrapper, and everyone is promised the same."""
 
     @abstractmethod
     def release(self, snapshot: Snapshot, noise: Noise) -> Cells:

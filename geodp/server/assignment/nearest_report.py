@@ -19,6 +19,7 @@ from geodp.public.channels import Channel
 from geodp.public.coordinate_laplace import CoordinateLaplaceChannel
 from geodp.public.events import Note, Reason
 from geodp.public.messages import Named, Offer, Task
+from geodp.public.policy_graph import GraphChannel
 from geodp.public.release import Cells, Points
 from geodp.public.tree_metric import TreeChannel
 from geodp.server.assignment import Assignment, ServerView
@@ -52,14 +53,32 @@ class NearestReport(Assignment):
             raise UsageError("server.assignment: 'nearest_report' reads points that phones report, set curator: null")
         wider, reward = self.widen**view.round, view.equal_reward(len(tasks))
         most = min(math.ceil(self.max_recipients * wider), points.size)
-        distance, report = nearest(points, tasks, most)
-        law: Any = points.channel  # laws are values that can be hashed, which their protocol cannot say
-        chance = expected_acceptance(view.acceptance, reward, law).at(distance)
+        chance, report = self._likeliest(points, tasks, most, view, reward)
         asked, success = self.enough(chance, wider)
         return [
             self._offer(task, reward, points.who[report[i, : asked[i]]], float(success[i]), points)
             for i, task in enumerate(tasks)
         ]
+
+    def _likeliest(
+        self, points: Points, tasks: list[Task], most: int, view: ServerView, reward: float
+    ) -> tuple[Array, npt.NDArray[np.int64]]:
+        """Return expected acceptance and rows of the nearest reports of each task, the likeliest first.
+
+        Where all reports have one law the nearest are the likeliest. Where groups have laws of their own, those of
+        each are looked through, and everyone is judged by her own: a near report says less when its noise is wide.
+        """
+        chances, reports = [], []
+        for part, rows in split_by_law(points):
+            distance, row = nearest(part, tasks, min(most, part.size))
+            law: Any = part.channel  # laws are values that can be hashed, which their protocol cannot say
+            chances.append(expected_acceptance(view.acceptance, reward, law).at(distance))
+            reports.append(rows[row])
+        if len(chances) == 1:
+            return chances[0], reports[0]
+        chance, report = np.concatenate(chances, axis=1), np.concatenate(reports, axis=1)
+        order = np.argsort(-chance, axis=1, kind="stable")[:, :most]
+        return np.take_along_axis(chance, order, axis=1), np.take_along_axis(report, order, axis=1)
 
     def enough(self, chance: Array, wider: float = 1.0) -> tuple[npt.NDArray[np.int64], Array]:
         """Return how many of the nearest to ask about each task, and the success that this plans.
@@ -91,6 +110,15 @@ class NearestReport(Assignment):
         )
 
 
+@lru_cache(maxsize=2)  # one set of reports serves the batches of offers until the next one
+def split_by_law(points: Points) -> list[tuple[Points, npt.NDArray[np.int64]]]:
+    """Return the reports of each law by themselves, and their rows among all."""
+    if points.group is None:
+        return [(points, np.arange(points.size))]
+    parts = zip(points.of_each_law(), points.by_law(), strict=True)
+    return [(part, rows) for part, (_, rows) in parts]
+
+
 def nearest(points: Points, tasks: Sequence[Task], count: int) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return distances and rows of the nearest reports of each task, nearest first."""
     if count == 0:
@@ -100,7 +128,7 @@ def nearest(points: Points, tasks: Sequence[Task], count: int) -> tuple[Array, n
     return distance.reshape(len(tasks), count), report.reshape(len(tasks), count)
 
 
-@lru_cache(maxsize=2)  # one set of reports serves the batches of offers until the next one
+@lru_cache(maxsize=64)  # one set of reports, of some groups, serves the batches of offers until the next one
 def _tree(points: Points) -> Any:
     from scipy.spatial import cKDTree
 
@@ -146,7 +174,7 @@ def _displacements(channel: Channel) -> Array:
     """Return evenly weighted distances between place and report; a planar Laplace's radius is Gamma(2, 1/ε)."""
     from scipy.special import gammaincinv
 
-    if isinstance(channel, TreeChannel | CoordinateLaplaceChannel):
+    if isinstance(channel, TreeChannel | GraphChannel | CoordinateLaplaceChannel):
         return channel.displacement_quantiles(_RADII)
     level = (np.arange(_RADII) + 0.5) / _RADII
     return np.asarray(gammaincinv(2.0, level) / channel.epsilon_per_m)
@@ -154,5 +182,6 @@ def _displacements(channel: Channel) -> Array:
 
 def _furthest(channel: Channel) -> float:
     """Return how far nearly all reports lie from their places at most."""
-    own_table = isinstance(channel, TreeChannel | CoordinateLaplaceChannel)
-    return float(_displacements(channel)[-1]) if own_table else _FURTHEST / channel.epsilon_per_m
+    if isinstance(channel, TreeChannel | GraphChannel | CoordinateLaplaceChannel):
+        return float(_displacements(channel)[-1])
+    return _FURTHEST / channel.epsilon_per_m

@@ -16,10 +16,11 @@ from geodp.geometry import Array
 from geodp.public.channels import Channel
 from geodp.public.coordinate_laplace import CoordinateLaplaceChannel
 from geodp.public.messages import Offer, Task
+from geodp.public.policy_graph import GraphChannel
 from geodp.public.release import Cells, Points
 from geodp.public.tree_metric import TreeChannel
 from geodp.server.assignment import Assignment, ServerView
-from geodp.server.assignment.nearest_report import expected_acceptance, nearest
+from geodp.server.assignment.nearest_report import expected_acceptance, nearest, split_by_law
 from geodp.server.named_workers import MOST_NAMED, offer_by_name, rows_named
 
 
@@ -62,17 +63,35 @@ class Reachability(Assignment):
     def _plan(self, tasks: list[Task], view: ServerView, points: Cells | Points) -> list[Offer]:
         if not isinstance(points, Points):
             raise UsageError("server.assignment: 'reachability' reads points that phones report, set curator: null")
-        reward, law = view.equal_reward(len(tasks)), _as_key(points.channel)
-        within = reach_probability(law, view.acceptance.max_travel_m, view.task_epsilon_per_m)
-        willing = expected_acceptance(view.acceptance, reward, law)
+        reward = view.equal_reward(len(tasks))
         free = np.ones(points.size, dtype=np.bool_)
         free[rows_named(points.who, view.engaged)] = False
+        found = [self._judge(tasks, view, points, free, rows) for rows in range(len(split_by_law(points)))]
         offers = []
-        for task, far, row in self._likeliest(tasks, view, points, free):
-            asked = within.at(far) >= self.threshold
-            chance, who = willing.at(far[asked]), points.who[row[asked]]
-            offers.append(offer_by_name(task, reward, who, chance, self.target_success))
+        for task, *each in zip(tasks, *found, strict=True):
+            within, willing, row = (np.concatenate(column) for column in zip(*each, strict=True))
+            if len(each) > 1:  # the likeliest of all groups first
+                order = np.argsort(-within, kind="stable")[: self._most]
+                within, willing, row = within[order], willing[order], row[order]
+            asked = within >= self.threshold
+            offers.append(offer_by_name(task, reward, points.who[row[asked]], willing[asked], self.target_success))
         return offers
+
+    @property
+    def _most(self) -> int:
+        """Maximum number of workers who are asked about a task."""
+        return self.max_recipients if self.target_success is None else MOST_NAMED
+
+    def _judge(
+        self, tasks: list[Task], view: ServerView, points: Points, free: npt.NDArray[np.bool_], which: int
+    ) -> list[tuple[Array, Array, npt.NDArray[np.int64]]]:
+        """Return for each task the chances to be within reach and to accept, by their own law, and the rows."""
+        part, rows = split_by_law(points)[which]
+        law = _as_key(part.channel)
+        within = reach_probability(law, view.acceptance.max_travel_m, view.task_epsilon_per_m)
+        willing = expected_acceptance(view.acceptance, view.equal_reward(len(tasks)), law)
+        likeliest = self._likeliest(tasks, view, part, free[rows])
+        return [(within.at(far), willing.at(far), rows[row]) for _, far, row in likeliest]
 
     def _likeliest(
         self, tasks: list[Task], view: ServerView, points: Points, free: npt.NDArray[np.bool_]
@@ -81,7 +100,7 @@ class Reachability(Assignment):
 
         Those who cannot be asked are few: a task that finds too many of them among its nearest looks twice as far.
         """
-        most = self.max_recipients if self.target_success is None else MOST_NAMED
+        most = self._most
         many = min(2 * most, points.size)
         for task, near, rows in zip(tasks, *nearest(points, tasks, many), strict=True):
             before = rows_named(points.who, view.named.get(task.task, ()))
@@ -155,7 +174,7 @@ def reach_share(channel: Channel | None, reach_m: float, distance_m: Array) -> A
     """
     if channel is None:
         return np.asarray(distance_m <= reach_m, dtype=np.float64)
-    if isinstance(channel, TreeChannel | CoordinateLaplaceChannel):
+    if isinstance(channel, TreeChannel | GraphChannel | CoordinateLaplaceChannel):
         radius = channel.displacement_quantiles(4 * _RADII)
         return np.array([_turn_share(radius, far, reach_m).mean() for far in distance_m.tolist()])
     rate, far = channel.epsilon_per_m, distance_m[:, None]
