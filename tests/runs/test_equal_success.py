@@ -46,7 +46,7 @@ def test_an_arm_without_a_target_is_beside_the_first_at_the_success_that_it_has(
     asked = row["asked_as_it_stands"]
     assert asked == pytest.approx(measure_plan(run, 0.5).asked)
     same = small({"tasks.demand.per_hour": 240})
-    assert row["first_asks_for_as_much"] == pytest.approx(calibrate_scenario(same, same.seed, row["taken"]).cost)
+    assert row["first_asks_for_as_much"] == pytest.approx(calibrate_scenario(same, same.seed, float(row["taken"])).cost)
     assert f"capped asks {row['first_asks_for_as_much']:.3g}" in row["note"]
     assert f"{asked:.3g} people asked" in (compared / "summary.md").read_text(encoding="utf-8")
 
