@@ -40,7 +40,7 @@ def test_an_arm_without_a_target_says_why_it_has_no_price(compared: Path) -> Non
 
 
 def test_an_arm_without_a_target_is_beside_the_first_at_the_success_that_it_has(compared: Path) -> None:
-    row = pd.read_csv(compared / "equal_success.csv").set_index("arm").loc["board"]
+    row: Any = pd.read_csv(compared / "equal_success.csv").set_index("arm").loc["board"]
     run = geodp.open_run(compared).folder.arms["board"]
     assert row["taken"] == pytest.approx(run.metrics["success_rate"])
     asked = row["asked_as_it_stands"]
