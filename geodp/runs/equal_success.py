@@ -287,20 +287,40 @@ def require_success(success: float) -> None:
         raise UsageError(f"a success between {LOWEST:g} and {MOST_SUCCESS:g} can be priced, not {success:g}")
 
 
-PRICE_COLUMNS = ("arm", "target", "expected_success", "taken", "asked", "against_first", "travel_m", "reward", "note")
-"""Columns of `equal_success.csv`."""
+_PRICES = ("target", "expected_success", "taken", "asked", "against_first", "travel_m", "reward", "note")
+_UNPLANNED = ("asked_as_it_stands", "first_asks_for_as_much")
+PRICE_COLUMNS = ("arm", *_PRICES, *_UNPLANNED)
+"""Columns of `equal_success.csv`; the last two are of arms without a target, which succeed as they stand."""
 
 
 def price_arms(
-    arms: Mapping[str, Scenario], world: World, success: float, say: Callable[[str, float], None]
+    arms: Mapping[str, Scenario],
+    world: World,
+    success: float,
+    say: Callable[[str, float], None],
+    runs: Mapping[str, RunFolder] | None = None,
 ) -> pd.DataFrame:
-    """Price the arms of a comparison at equal success, on its own world; arms without a target say so."""
+    """Price the arms of a comparison at equal success, on its own world.
+
+    An arm without a target succeeds as it stands (`runs` has how often): the first arm with a target is then priced at
+    that success, so that these two can be compared.
+    """
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
+    first: tuple[str, Scenario] | None = None
     for number, (name, arm) in enumerate(arms.items()):
         say(f"{name}: at equal success", number / len(arms))
+        try:
+            require_target(arm)
+        except UsageError as why:
+            rows.append({"arm": name, "note": str(why)})
+            continue
+        first = first or (name, arm)
         rows.append({"arm": name} | _price_of(arm, world, success))
+    for row in rows:
+        if first is not None and "expected_success" not in row and runs is not None:
+            row.update(_price_unplanned(measure_plan(runs[row["arm"]], math.nan), first, world, row["note"]))
     table = pd.DataFrame(rows, columns=list(PRICE_COLUMNS))
     asked = table["asked"].dropna()
     table["against_first"] = table["asked"] / asked.iloc[0] if len(asked) else math.nan
@@ -308,10 +328,6 @@ def price_arms(
 
 
 def _price_of(arm: Scenario, world: World, success: float) -> dict[str, Any]:
-    try:
-        require_target(arm)
-    except UsageError as why:
-        return {"note": str(why)}
     found = calibrate_on_world(arm, world, success)
     if found.found is None:
         return {"expected_success": found.last.success, "note": f"no target reaches {success:g}"}
@@ -325,3 +341,18 @@ def _price_of(arm: Scenario, world: World, success: float) -> dict[str, Any]:
         "reward": made.reward,
         "note": "",
     }
+
+
+def _price_unplanned(made: Planned, first: tuple[str, Scenario], world: World, why: str) -> dict[str, Any]:
+    """Say what an arm without a target comes to, and what the first arm with one asks for as much."""
+    name, arm = first
+    row = {"taken": made.taken, "asked_as_it_stands": made.asked}
+    share, asked = f"{made.taken:.1%}", f"{made.asked:.3g}"
+    stands = f"{why.rstrip('.')}. As it stands {share} of tasks are taken and {asked} people asked per task"
+    if not LOWEST <= made.taken <= MOST_SUCCESS:
+        return row | {"note": stands}
+    found = calibrate_on_world(arm, world, made.taken).found
+    if found is None:
+        return row | {"note": f"{stands}; no target of {name} reaches as much"}
+    note = f"{stands}; for an expected success of as much {name} asks {found.asked:.3g}"
+    return row | {"first_asks_for_as_much": found.asked, "note": note}

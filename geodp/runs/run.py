@@ -192,12 +192,13 @@ def _run_arms(scenario: Scenario, folder: Path, say: Progress, finish: Callable[
             finish(part, say_of_arm)
     write_scenario(scenario, folder / "scenario.yaml")
     write_json(folder / MANIFEST, _manifest(scenario, {}) | {"arms": list(scenarios)})
-    table = compare_runs(RunFolder(folder, trust_plugins=True).arms)
+    runs = RunFolder(folder, trust_plugins=True).arms
+    table = compare_runs(runs)
     write_text(folder / "comparison.csv", comparison_csv(table))
     if scenario.compare_at_success is not None:
         from geodp.runs.equal_success import price_arms
 
-        priced = price_arms(made, world, scenario.compare_at_success, say)
+        priced = price_arms(made, world, scenario.compare_at_success, say, runs)
         write_text(folder / "equal_success.csv", comparison_csv(priced))
     finish(folder, say)
 

@@ -144,6 +144,8 @@ class Engine:
         """Open tasks about which somebody has been asked."""
         self._asked_before: dict[int, Ids] = {}
         """Workers asked about open tasks that may be offered again, for offers that ask nobody twice."""
+        self._places: tuple[float, tuple[Array, Array]] | None = None
+        """A moment, and where everyone was then."""
         self.offer_truths: list[tuple[float, float, OfferTruth]] = []
         """Time of each batch of first offers, age of the release they were planned from, and what was true of them."""
 
@@ -360,7 +362,14 @@ class Engine:
             self.yardstick.measure([self.open[offer.task] for offer in offers], rewards, people, self.env.now)
 
     def _people(self) -> People:
-        return People(*self.workers.positions(self.env.now), self.workers.busy)
+        """Return where everyone is now; offers and the rounds of earlier ones often come at the same moment.
+
+        Nobody is elsewhere because she has just been sent off: a trip begins where she is.
+        """
+        now = self.env.now
+        if self._places is None or self._places[0] != now:
+            self._places = (now, self.workers.positions(now))
+        return People(*self._places[1], self.workers.busy)
 
     def _announce(self, offers: list[Offer]) -> list[Offer]:
         """Log the offers and return those that are made; tasks without one are closed with their reason."""

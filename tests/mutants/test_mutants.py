@@ -68,6 +68,15 @@ def test_a_survivor_and_a_file_that_cannot_be_imported_fail_the_run(
     assert word in capsys.readouterr().out
 
 
+def test_tests_that_no_longer_end_have_noticed(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "PATIENCE_S", 4)
+    endless = NOTICED.replace("a - b", "any(iter(int, 1))")
+    assert command.main(["--file", str(faults_file(tree, endless))]) == 0
+    assert "noticed (the tests did not end)" in capsys.readouterr().out
+
+
 def test_a_fault_that_no_longer_applies_fails_the_run(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--file", str(faults_file(tree, STALE))]) == 1
     assert "old: geodp/sums.py holds the text 0 times" in capsys.readouterr().err

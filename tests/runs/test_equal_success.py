@@ -8,6 +8,7 @@ import pytest
 
 import geodp
 from geodp.errors import ScenarioError
+from geodp.runs.equal_success import calibrate_scenario, measure_plan
 from tests.small import small
 
 ARMS = {
@@ -36,6 +37,18 @@ def test_an_arm_without_a_target_says_why_it_has_no_price(compared: Path) -> Non
     table = pd.read_csv(compared / "equal_success.csv").set_index("arm")
     assert pd.isna(table["asked"]["board"])
     assert "worker_selected" in table["note"]["board"]
+
+
+def test_an_arm_without_a_target_is_beside_the_first_at_the_success_that_it_has(compared: Path) -> None:
+    row: Any = pd.read_csv(compared / "equal_success.csv").set_index("arm").loc["board"]
+    run = geodp.open_run(compared).folder.arms["board"]
+    assert row["taken"] == pytest.approx(run.metrics["success_rate"])
+    asked = row["asked_as_it_stands"]
+    assert asked == pytest.approx(measure_plan(run, 0.5).asked)
+    same = small({"tasks.demand.per_hour": 240})
+    assert row["first_asks_for_as_much"] == pytest.approx(calibrate_scenario(same, same.seed, float(row["taken"])).cost)
+    assert f"capped asks {row['first_asks_for_as_much']:.3g}" in row["note"]
+    assert f"{asked:.3g} people asked" in (compared / "summary.md").read_text(encoding="utf-8")
 
 
 def test_the_summary_tells_the_price_and_arms_rerun_as_they_stand(compared: Path) -> None:
