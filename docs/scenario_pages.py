@@ -17,6 +17,10 @@ class Shipped:
     name: str
     about: str
     text: str
+    question: str
+    """What it asks: the first line of the file, up to its question mark."""
+    more: str
+    """The rest of that line."""
 
 
 def read_shipped(folder: Path) -> list[Shipped]:
@@ -24,8 +28,17 @@ def read_shipped(folder: Path) -> list[Shipped]:
     found = []
     for path in sorted(folder.glob("*.yaml"), key=lambda path: (path.stem != "quickstart", path.stem)):
         text = path.read_text(encoding="utf-8")
-        found.append(Shipped(path.stem, " ".join(yaml.safe_load(text).get("about", "").split()), text))
+        about = " ".join(yaml.safe_load(text).get("about", "").split())
+        found.append(Shipped(path.stem, about, text, *_split_question(text, about)))
     return found
+
+
+def _split_question(text: str, about: str) -> tuple[str, str]:
+    """Return the question of a file and what its first line adds; where it asks nothing, the line itself."""
+    first = text.partition("\n")[0]
+    line = first.removeprefix("#").strip() if first.startswith("#") else about
+    asked, mark, more = line.partition("?")
+    return (asked + mark, more.strip()) if mark else (line, "")
 
 
 def write_page(folder: Path, path: Path) -> list[Shipped]:
@@ -36,7 +49,12 @@ def write_page(folder: Path, path: Path) -> list[Shipped]:
         "Each is one YAML file to start from; its map is in the [gallery](../gallery/index.md).",
     ]
     for one in shown:
-        parts += [f"## {one.name}", one.about, f'??? note "the file"\n\n    ```yaml\n{_indent(one.text)}\n    ```']
+        parts += [
+            f"## {one.name}",
+            f"**{one.question}** {one.more}".strip(),
+            one.about,
+            f'??? note "the file"\n\n    ```yaml\n{_indent(one.text)}\n    ```',
+        ]
     parts += [
         "## Figures of papers",
         "`geodp figures ID` makes one; [Reproduction](../reproduction.md) has the numbers.",

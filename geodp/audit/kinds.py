@@ -176,10 +176,10 @@ def noise_by_name(mode: str, seed: int) -> NoiseFor:
 
 def build(kind: str, settings: Mapping[str, Any]) -> Any:
     """Build the plug-in of a kind, with errors for people when there is none or when a field is wrong."""
-    from geodp.scenario.file import set_path
+    from geodp.scenario.file import order_changes, set_path
 
     fields: dict[str, Any] = {}
-    for dotted, value in settings.items():
+    for dotted, value in order_changes(settings):
         set_path(fields, dotted, value)
     return _find(kind).from_options(fields, f"audit {kind}")
 

@@ -62,7 +62,7 @@ def title_of(about: str, name: str) -> str:
     >>> title_of("Couriers in a city. Every ten minutes …", "quickstart")
     'Couriers in a city'
     """
-    first = re.split(r"(?<=[.!?])\s+(?=\S)", about.strip(), maxsplit=1)[0]
+    first = re.split(r"(?<=[.!?])\s+(?=[^\sa-z])", about.strip(), maxsplit=1)[0]  # "et al. in" goes on
     if len(first) > _LONGEST_TITLE:
         clause = re.split(r"[;:]\s", first, maxsplit=1)[0]
         first = clause if len(clause) >= _SHORTEST_CLAUSE else first

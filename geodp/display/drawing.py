@@ -134,12 +134,12 @@ class Surface:
 
     @property
     def brightest_per_km2(self) -> float:
-        """The density that all but 0.5 % of the area stay below: specks must not leave the rest without colour."""
+        """The density that all but 2 % of the area stay below: specks must not leave the rest without colour."""
         if self.columns:
-            return float(np.quantile(self.per_km2, 0.995))
+            return float(np.quantile(self.per_km2, 0.98))
         area = (self.east_m - self.west_m) * (self.north_m - self.south_m)
         order = np.argsort(self.per_km2)
-        place = np.searchsorted(np.cumsum(area[order]), 0.995 * area.sum())
+        place = np.searchsorted(np.cumsum(area[order]), 0.98 * area.sum())
         return float(self.per_km2[order[min(int(place), order.size - 1)]])
 
     def pack(self) -> dict[str, Any]:
@@ -184,6 +184,8 @@ class Drawing:
     """Whether it changes with the clock."""
     history: bool = False
     """Whether it can show the whole run at once as well as one moment."""
+    story: bool = True
+    """Whether its layer starts ticked; in an arm after the first it may be so and not be `shown`."""
     scale: str = ""
     """Unit of its colours; drawings of one page with the same unit have the same colour for the same value."""
 

@@ -21,6 +21,7 @@ Places = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 T = TypeVar("T")
 _GROUND, _LINES, _NAMES = 5, 37, 90  # levels of what is no layer: areas and lines of the ground, names of places
+_UNSTEADY = ("cells", "estimate")  # densities whose peaks are noise
 _STEPS_ACROSS = 2**15  # places are kept to 1/32768 of the region, or to one metre where that is coarser
 
 
@@ -125,11 +126,12 @@ class Page:
     def settle_scales(self) -> None:
         """Let a colour mean the same at all times, in all arms and in all layers that share a unit.
 
-        Single noisy cells say little about how dense people are: they decide only where nothing else does.
+        Single noisy cells, and estimates that take the noise of reports out, say little about how dense people are:
+        they decide only where nothing else does.
         """
         for unit in {drawing.scale for drawing in self.drawings} - {""}:
             sharing = [drawing for drawing in self.drawings if drawing.scale == unit]
-            deciding = [drawing for drawing in sharing if drawing.kind != "cells"] or sharing
+            deciding = [drawing for drawing in sharing if drawing.kind not in _UNSTEADY] or sharing
             top = max(drawing.data["top"] for drawing in deciding)
             for drawing in sharing:
                 drawing.data["top"] = top
@@ -398,6 +400,7 @@ class Page:
                 level=layer.level,
                 public=layer.public and public,
                 shown=layer.shown and not self.hidden,
+                story=layer.shown,
                 data=data,
                 legend=legend,
                 timed=timed,

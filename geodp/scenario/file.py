@@ -72,12 +72,12 @@ def read_raw_scenario(path: Path, overrides: Mapping[str, Any] | None = None) ->
             raise explain_base_problem(error, path) from None
         changes = raw.get("set", {})
         raw = merge_extended(raw, base, base_path, path)
-        for dotted, value in changes.items():
+        for dotted, value in order_changes(changes):
             try:
-                set_path(raw, str(dotted), value)
+                set_path(raw, dotted, value)
             except UsageError as error:
                 raise ScenarioError(str(path), [(f"set.{dotted}", str(error).partition(": ")[2])]) from None
-    for dotted, value in (overrides or {}).items():
+    for dotted, value in order_changes(overrides or {}):
         set_path(raw, dotted, value)
     return raw
 
@@ -204,6 +204,19 @@ def set_path(raw: dict[str, Any], dotted: str, value: Any) -> None:
         here["kind"] = value
     else:
         here[last] = value
+
+
+def order_changes(changes: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return dotted paths and values in the order in which to set them: a section, its kind, then what lies below it.
+
+    A new kind starts from its own defaults, so it must not come after an epsilon that stands above it in the file.
+    """
+
+    def depth(item: tuple[str, Any]) -> float:
+        dotted = str(item[0])
+        return dotted.count(".") - (0.5 if dotted.endswith(".kind") else 0.0)
+
+    return sorted(((str(dotted), value) for dotted, value in changes.items()), key=depth)
 
 
 def _index(items: list[Any], key: str, dotted: str) -> int:
@@ -379,13 +392,13 @@ def arm_raw(raw: dict[str, Any], name: str) -> dict[str, Any]:
     changes = copy.deepcopy(raw["compare"][name]) or {}
     if not isinstance(changes, dict):
         raise UsageError("an arm is a mapping of dotted paths to values")
-    for dotted, value in changes.items():
-        if any(_are_related(str(dotted), path) for path in WORLD_PATHS):
+    for dotted, value in order_changes(changes):
+        if any(_are_related(dotted, path) for path in WORLD_PATHS):
             raise UsageError(
                 f"'{dotted}' belongs to the world, which all arms share: arms differ in device, curator, server, "
                 "acceptance, reward or patience. To change the world, run two scenarios and use 'geodp compare'."
             )
-        set_path(arm, str(dotted), value)
+        set_path(arm, dotted, value)
     return arm
 
 

@@ -21,6 +21,7 @@ from geodp.scenario.file import (
     build_scenario,
     current_path,
     dump,
+    order_changes,
     read_raw_scenario,
     read_yaml,
     refuse_other_kind,
@@ -247,7 +248,7 @@ def _cells(sweep: Sweep, base: dict[str, Any], folder: Path) -> tuple[list[Cell]
         for combination in itertools.product(*grid.values()):
             raw, values = copy.deepcopy(base), dict(zip(grid, combination, strict=True))
             try:
-                for dotted, value in values.items():
+                for dotted, value in order_changes(values):
                     set_path(raw, dotted, copy.deepcopy(value))
                 scenario = build_scenario(raw, source=sweep.base, folder=folder, trust_plugins=True)
             except (ScenarioError, UsageError) as error:

@@ -263,7 +263,7 @@ def test_a_public_map_shows_no_task_and_no_worker(browser: Browser, public_html:
 def test_trips_move_along_their_ways(browser: Browser) -> None:
     shipped = Path(__file__).parent.parent.parent / "maps" / "synthetic_day.html"
     browser.open(shipped.read_text(encoding="utf-8"))
-    ways = "const way = geodp.stage.entries.find(e => e.spec.kind === 'true_trajectories').layer.style;"
+    ways = "const way = geodp.stage.entries.find(e => e.spec.kind === 'synthetic_trajectories').layer.style;"
     browser.run("geodp.stage.clock.setWholeRun(false)")
     places = """const t = way.data.time, clock = {wholeRun: false};
         return [t[0] - 1, t[0], (t[0] + t[1]) / 2, t[way.first[1] - 1]].map(

@@ -35,6 +35,7 @@ def test_guarantee_and_budget_are_stated_in_both_neighbour_relations(plain: RunF
     [
         ("Couriers in a city. Every ten minutes somebody counts.", "Couriers in a city"),
         ("Which ε? A test.", "Which ε?"),
+        ("The geocast of To et al. in Phoenix. More.", "The geocast of To et al. in Phoenix"),
         ("", "name"),
         ("ε = 0.3 is asked for. More.", "ε = 0.3 is asked for"),
         (

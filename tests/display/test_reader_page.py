@@ -159,6 +159,16 @@ def test_in_the_dark_the_page_is_dark_and_dense_places_are_light(browser: Browse
 
 
 @pytest.mark.browser
+def test_layers_that_were_there_before_the_page_are_dark_too(browser: Browser, html: str, dark: None) -> None:
+    late = re.sub(r"geodp\.openPage\(.*?\);", lambda call: f"setTimeout(() => {{ {call[0]} }}, 700);", html)
+    assert late != html
+    browser.open(late)
+    shades = "return geodp.stage.entries.find(e => e.spec.kind === 'release').layer.style.shades.map(s => s[0])"
+    red = browser.run(shades)
+    assert red[0] < red[-1]
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("which", ["plain", "arms"])
 def test_on_a_phone_nothing_overflows_and_panels_fold(
     browser: Browser, which: str, request: pytest.FixtureRequest
@@ -199,6 +209,57 @@ def test_on_paper_are_map_legend_and_caption_on_one_page_without_a_player(
     assert [round(float(side)) for side in box.split()] == pytest.approx([0, 0, 842, 595], abs=1)  # A4 landscape
     assert browser.find("#geodp-player").is_displayed()
     assert browser.run("return document.documentElement.classList.contains('geodp-print')") is False
+
+
+LONG = ("a_contour_plot_with_noise_aware_planning_and_every_option_there_is", "exact_counts_and_nothing_else_" * 3)
+
+
+@pytest.fixture(scope="module")
+def long_names(make_run: Made) -> str:
+    """Return the map of a comparison whose arms have long names."""
+    return build_map(make_run(arms=LONG, tasks=10, movers=5))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("size", [(1400, 900), PHONE], ids=["screen", "phone"])
+def test_long_names_of_arms_push_nothing_out_of_sight(browser: Browser, long_names: str, size: tuple[int, int]) -> None:
+    browser.open(long_names, size)
+    if size == PHONE:
+        browser.find(".geodp-panel .geodp-fold").click()
+    beyond = """const side = Math.min(innerWidth, innerWidth > 720 ? 318 : innerWidth);
+        return [...document.querySelectorAll('#geodp-caption *, .geodp-panel *')].filter(e => {
+            const box = e.getBoundingClientRect();
+            return !e.closest('select') && box.width && (box.right > side || box.left < 0) })
+            .concat([...document.querySelectorAll('.geodp-arm')].filter(e => {
+            const box = e.getBoundingClientRect(), slot = e.closest('.geodp-slot').getBoundingClientRect();
+            return box.left < slot.left - 1 || box.right > slot.right + 1 })).map(e => e.outerHTML.slice(0, 80))"""
+    assert browser.run(beyond) == []
+    assert browser.run("const s = document.querySelector('#geodp-side'); return s.scrollWidth - s.clientWidth") <= 0
+    lists = browser.run("return [...document.querySelectorAll('.geodp-arms select')].map(e => e.offsetWidth)")
+    assert all(wide > 100 for wide in lists)
+
+
+@pytest.mark.browser
+def test_paper_as_narrow_as_a_phone_has_the_legend_too(browser: Browser, long_names: str) -> None:
+    """Until the page has said that it wants A4, a browser may lay it out on upright paper."""
+    browser.open(long_names)
+    wish = {"preferCSSPageSize": True, "landscape": True, "paperWidth": 11.69, "paperHeight": 8.27}  # turned: upright
+    browser.run("""window.hidden = []; const legend = document.querySelector('#geodp-layers');
+        new MutationObserver(() => window.hidden.push(legend.hidden)).observe(legend, {attributes: true});""")
+    browser.driver.execute_cdp_cmd("Page.printToPDF", wish)
+    assert not any(browser.run("return window.hidden"))
+
+
+@pytest.mark.browser
+def test_an_arm_without_the_layers_of_the_first_shows_its_own_story(browser: Browser, make_run: Made) -> None:
+    run = make_run(arms=("contour", "exact"), tasks=10, movers=5)
+    page = build_map(run)
+    # The second arm releases something that the first does not have.
+    other = page.replace('"kind":"release"', '"kind":"other"').replace('"kind":"other"', '"kind":"release"', 1)
+    assert other != page
+    browser.open(other)
+    ticked = "return geodp.stage.entries.filter(e => e.wanted && e.spec.group === 'exact').map(e => e.spec.kind).sort()"
+    assert browser.run(ticked) == ["other", "tasks"]
 
 
 @pytest.mark.browser

@@ -25,6 +25,19 @@ def test_a_sweep_is_the_union_of_its_grids_without_repeats(tmp_path: Path) -> No
     assert loaded.sweep.seed_list() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("first", ["kind", "epsilon"])
+def test_a_kind_does_not_undo_what_stands_above_it(tmp_path: Path, first: str) -> None:
+    varied = {"curator.mechanism.kind": ["contour", "uniform_grid"], "curator.mechanism.epsilon": [0.25, 2.0]}
+    grid = dict(sorted(varied.items(), key=lambda item: not item[0].endswith(first)))
+    cells = load_sweep(sweep_file(tmp_path, {"grids": [grid]})).cells
+    made = {(cell.values["curator.mechanism.kind"], cell.values["curator.mechanism.epsilon"]) for cell in cells}
+    assert made == {(kind, epsilon) for kind in ("contour", "uniform_grid") for epsilon in (0.25, 2.0)}
+    assert {getattr(cell.scenario.curator.mechanism, "epsilon", None) for cell in cells if cell.scenario.curator} == {
+        0.25,
+        2.0,
+    }
+
+
 def test_every_cell_is_checked_before_anything_runs_and_all_problems_are_told(tmp_path: Path) -> None:
     grids = [
         {"curator.mechanism.epsilon": [0.2, -1]},

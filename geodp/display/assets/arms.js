@@ -3,6 +3,8 @@
   "use strict";
 
   const { element } = geodp;
+  const LONG = 14; // letters of an arm's name that find room beside another one
+  const TAG = 16; // pixels around the name of an arm on the map
   const MODES = { swipe: "Swipe between two arms", side: "Two arms side by side", one: "One arm" };
 
   geodp.Arms = class {
@@ -34,7 +36,8 @@
       this.view = choose("How arms are compared", this.mode, MODES, (mode) => this.set({ mode }));
       this.first = choose("Left arm", this.left, names, (left) => this.set(left === this.right ? { left, right: this.left } : { left }));
       this.second = choose("Right arm", this.right, names, (right) => this.set(right === this.left ? { right, left: this.right } : { right }));
-      this.pair = element("span", { class: "geodp-pair" }, this.first, element("span", { "aria-hidden": "true" }, "|"), this.second);
+      const long = this.page.facts.groups.some((group) => group.length > LONG);
+      this.pair = element("span", { class: "geodp-pair" + (long ? " geodp-long" : "") }, this.first, element("span", { "aria-hidden": "true" }, "|"), this.second);
       return element("div", { class: "geodp-arms", role: "group", "aria-label": "Arms" }, this.view, this.pair);
     }
 
@@ -109,6 +112,7 @@
       const size = this.map.getSize();
       const cut = this.share * size.x;
       this.handle.style.left = 100 * this.share + "%";
+      [cut, size.x - cut].forEach((room, side) => (this.names[side].style.maxWidth = Math.max(0, room - TAG) + "px"));
       this.grip.setAttribute("aria-valuenow", Math.round(100 * this.share));
       this.grip.setAttribute("aria-valuetext", this.left + " left, " + this.right + " right of " + Math.round(100 * this.share) + " %");
       const corner = this.map.containerPointToLayerPoint([0, 0]);

@@ -36,6 +36,7 @@
       const { map, facts, stage } = this;
       this.watchLight();
       for (const layer of layers.flatMap((each) => (each.getLayers ? each.getLayers() : [each]))) stage.join(layer);
+      if (stage.dark) stage.repaint(); // a layer may have been unpacked before anybody knew
       if (!stage.clock) stage.begin(facts.scene);
       this.layOut();
       map.options.minZoom = 3;
@@ -44,10 +45,12 @@
       geodp.nameMap(map, "Map: " + document.title);
       L.control.scale({ imperial: false, maxWidth: 140 }).addTo(map);
       L.control.zoom({ position: "bottomleft" }).addTo(map);
-      // What the first arm shows, every arm shows.
-      const first = facts.groups[0];
-      const usual = new Set(stage.entries.filter(({ spec }) => spec.group === first && spec.shown).map(({ spec }) => spec.kind));
-      for (const entry of stage.entries) entry.wanted = entry.spec.group ? usual.has(entry.spec.kind) : entry.spec.shown;
+      // What the first arm shows, every arm shows; and what the first arm does not have, as its layer has it.
+      const first = stage.entries.filter(({ spec }) => spec.group === facts.groups[0]).map(({ spec }) => spec);
+      const known = new Set(first.map((spec) => spec.kind));
+      const usual = new Set(first.filter((spec) => spec.shown).map((spec) => spec.kind));
+      const atFirst = (spec) => (known.has(spec.kind) ? usual.has(spec.kind) : spec.story);
+      for (const entry of stage.entries) entry.wanted = entry.spec.group ? atFirst(entry.spec) : entry.spec.shown;
       map.invalidateSize({ pan: false, animate: false });
       this.fit();
       // Until somebody has touched the map, it keeps fitting a window that changes its size.
@@ -75,7 +78,8 @@
       this.side.append(about, this.panel.box);
       if (stage.entries.some((entry) => entry.spec.timed)) main.append(geodp.player(stage));
       const small = window.matchMedia("(max-width: 720px)");
-      const foldPanel = () => this.panel.fold.fold(!small.matches);
+      // Paper may be as narrow as a phone; what is printed stays unfolded.
+      const foldPanel = () => this.printing || this.panel.fold.fold(!small.matches);
       small.addEventListener("change", foldPanel);
       foldPanel();
     }
@@ -162,7 +166,7 @@
         });
         if (!fits()) {
           for (const fold of folds) fold.open = false;
-          fits();
+          if (!fits()) this.shrinkSide();
         }
         this.resize();
       });
@@ -171,11 +175,19 @@
         const { view, open, panel } = this.printing;
         this.printing = null;
         root.classList.remove("geodp-print");
+        this.side.style.zoom = this.side.style.width = this.side.style.height = "";
         [...document.querySelectorAll("#geodp-caption details")].forEach((fold, n) => (fold.open = open[n]));
         this.panel.fold.fold(panel);
         this.resize();
         if (this.touched) this.map.setView(...view, { animate: false });
       });
+    }
+
+    // On paper the legend is whole in any case, however many words the arms need.
+    shrinkSide() {
+      const { side } = this;
+      const share = side.clientHeight / side.scrollHeight;
+      Object.assign(side.style, { zoom: share, width: side.offsetWidth / share + "px", height: side.offsetHeight / share + "px" });
     }
 
     resize() {

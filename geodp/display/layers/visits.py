@@ -138,7 +138,8 @@ def by_class(count: Integers, page: Page, looks: _Looks) -> tuple[Sequence[Mark]
     names = [f"{low:,}" if low == high else f"{low:,} to {high:,}" for low, high in zip(lows, highs, strict=False)]
     names.append(f"{lows[-1]:,} or more")
     colours = along(ramp, np.linspace(0.35, 1.0, len(names)))
-    marks = [Mark(f"{name} {what}", colour, shape) for name, colour in zip(names, colours, strict=True)]
+    words = [f"{name} {what.removesuffix('s') if name == '1' else what}" for name in names]
+    marks = [Mark(text, colour, shape) for text, colour in zip(words, colours, strict=True)]
     return marks, np.searchsorted(highs, count).astype(np.int64)
 
 

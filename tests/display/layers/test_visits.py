@@ -100,7 +100,7 @@ def test_classes_cover_every_number() -> None:
     page = Page(Region(10.0, 50.0, 10.08, 50.05), max_points=100, public=False)
     looks: tuple[tuple[str, ...], Shape, str] = (("#ffffff", "#000000"), "square", "visits")
     marks, mark = by_class(np.array([1, 1, 1, 2, 5, 9]), page, looks)
-    assert [each.name for each in marks] == ["1 visits", "2 visits", "3 to 5 visits", "6 or more visits"]
+    assert [each.name for each in marks] == ["1 visit", "2 visits", "3 to 5 visits", "6 or more visits"]
     assert mark.tolist() == [0, 0, 0, 1, 2, 3]
     again, other = by_class(np.array([1, 4, 100]), page, looks)  # another arm
     assert again == marks
