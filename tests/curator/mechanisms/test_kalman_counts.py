@@ -87,7 +87,7 @@ def test_contours_are_followed_too_and_redrawn() -> None:
 
 @pytest.mark.parametrize("kind", ["adaptive_grid", "kalman_counts", "quadtree", "no_privacy"])
 def test_cells_that_change_with_every_release_cannot_be_followed(kind: str) -> None:
-    with pytest.raises(ValidationError, match="Use one of: contour, uniform_grid"):
+    with pytest.raises(ValidationError, match="Use one of: contour, correlated_counts, uniform_grid"):
         plugin("kalman_counts", cells={"kind": kind})
 
 
