@@ -136,7 +136,7 @@ def test_all_releases_together_tell_what_the_sum_of_their_log_ratios_does(
 
 
 def test_ties_are_ties_whatever_rounding_does(copied: RunFolder) -> None:
-    """Errors beyond all households, where 4 more is rounded: every count says the same, and nothing is told between two cells."""
+    """Errors beyond all households, where 4 more is rounded: counts say the same of two cells, and nothing is told."""
     drawn = [draw_release(number, 5.0, Neighbours.REPLACE) for number in range(2)]
     beyond = [replace(each, count=-4.1 - np.abs(each.count)) for each in drawn]
     found = measure(write_releases(move_by(copied, TOGETHER), beyond))
