@@ -51,10 +51,12 @@ def draw_release(number: int, scale: float, neighbours: Neighbours) -> GridCells
     west, south, east, north = grid.edges()
     noise = np.random.default_rng([3, number]).laplace(0.0, scale, WIDE**2)
     promise = replace(SNAPSHOT, neighbours=neighbours)
-    edges = {"west_m": west, "south_m": south, "east_m": east, "north_m": north}
     return replace(
         release([0.0, 0.0], time_s=60.0 * number, guarantee=promise),
-        **edges,
+        west_m=west,
+        south_m=south,
+        east_m=east,
+        north_m=north,
         count=noise,
         noise_scale=np.full(WIDE**2, scale),
         grid=grid,
