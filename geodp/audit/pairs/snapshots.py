@@ -50,13 +50,14 @@ def choose_snapshots(mechanism: Mechanism) -> list[TranscriptCase]:
         "a worker who moved": ([*crowd, crowd[0]], [*crowd, corner], Neighbours.REPLACE),
     }
     tried = {"": mechanism, f" (ε = {LARGE_EPSILON:g})": mechanism.with_epsilon(LARGE_EPSILON)}
-    return choose_households(mechanism) + [
+    single = [
         TranscriptCase(
             name + at, method.guarantee(neighbours).epsilon, partial(_release, method, with_, without, neighbours)
         )
         for at, method in tried.items()
         for name, (with_, without, neighbours) in pairs.items()
     ]
+    return single + choose_households(mechanism)  # of pairs that ask for as much, the first is tried with samples
 
 
 def choose_households(mechanism: Mechanism) -> list[TranscriptCase]:
