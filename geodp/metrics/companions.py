@@ -89,7 +89,8 @@ def _find_noise(run: RunFolder) -> tuple[Array, float, bool] | None:
 
 def _log_ratio(counts: Array, people: int) -> Array:
     """Return what counts less everyone else say for so many people, in units of the scale."""
-    return np.asarray(np.abs(counts) - np.abs(counts - people))
+    # |z| - |z - k|, but exactly ±k outside: differences and sums of it are ties there, which rounding must not decide
+    return np.clip(2 * counts - people, -people, people)
 
 
 def _weigh(errors: Array, people: int, *, replaced: bool) -> tuple[Array, Array]:

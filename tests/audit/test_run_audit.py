@@ -14,8 +14,10 @@ from geodp.audit import run_audit
 from geodp.audit.run_audit import audit_releases, ledger_spend, play, repeat_case
 from geodp.audit.server_view import estimate_server_view
 from geodp.cli.main import main
+from geodp.curator.household_counts import sensitivity
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms.contour import Contour
+from geodp.curator.mechanisms.uniform_grid import UniformGrid
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.public.release import Cells
 from geodp.run_folder.folder import RunFolder
@@ -207,3 +209,50 @@ def test_an_adaptive_grid_spends_no_more_than_the_ledger_says(tmp_path: Path, ne
     assert audit.worst.claimed == 3.0
     assert not audit.refuted
     assert audit.worst.certified > 0.3 * audit.worst.claimed
+
+
+HOUSEHOLDS: dict[str, Any] = {
+    **QUICK,
+    "workers.mobility": {"kind": "companions", "sizes": {1: 0.4, 2: 0.3, 4: 0.3}, "mobility": {"kind": "static"}},
+    "curator.mechanism": {"kind": "uniform_grid", "epsilon": 0.3, "cell_m": 200},
+}
+
+
+@pytest.mark.parametrize("hidden", [1, 4])
+def test_households_of_canaries_certify_most_of_what_people_who_move_together_get(tmp_path: Path, hidden: int) -> None:
+    changes = {**HOUSEHOLDS, "curator.mechanism.household": hidden}
+    run(small(changes), tmp_path / "run", draw_map=False, summarise=False)
+    audit = audit_releases(RunFolder(tmp_path / "run"), samples=40_000)
+    one, four = audit.pairs
+    due = 0.6 * 4 / hidden
+    assert one.name == "one canary, in or out, over 2 releases; the claim is what the ledger charged"
+    assert four.name.startswith("a household of 4 canaries, in or out, over 2 releases")
+    assert four.name.endswith(", times 4") == (hidden == 1)
+    assert one.claimed == 0.6
+    assert four.claimed == pytest.approx(due)
+    assert not audit.refuted
+    assert 0.75 * due < four.certified <= due
+    assert one.certified <= 0.6 / hidden, "one of them is hidden better behind noise for four"
+
+
+def test_noise_that_hides_several_is_tried_with_households_where_everyone_moves_alone(tmp_path: Path) -> None:
+    changes = {**QUICK, "curator.mechanism": {"kind": "uniform_grid", "epsilon": 0.3, "cell_m": 200, "household": 3}}
+    changes["curator.neighbours"] = "replace"
+    run(small(changes), tmp_path / "run", draw_map=False, summarise=False)
+    audit = audit_releases(RunFolder(tmp_path / "run"), samples=40_000)
+    assert [pair.name.split(",")[0] for pair in audit.pairs] == ["one canary", "a household of 3 canaries"]
+    assert [pair.claimed for pair in audit.pairs] == [0.6, 0.6]
+    assert not audit.refuted
+    assert audit.pairs[1].certified > 0.3  # of 0.6: told where all four counts lie outside, 1 in 16
+
+
+def test_a_run_with_noise_for_one_is_refuted_by_households_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The promise says four people together, the noise was made for one."""
+    monkeypatch.setattr(UniformGrid, "change", lambda _, neighbours: sensitivity(neighbours))
+    run(small({**HOUSEHOLDS, "curator.mechanism.household": 4}), tmp_path / "run", draw_map=False, summarise=False)
+    one, four = audit_releases(RunFolder(tmp_path / "run"), samples=20_000).pairs
+    assert not one.refuted
+    assert four.refuted
+    assert 2.0 < four.certified <= 2.4, "four times what is claimed, in truth"

@@ -59,9 +59,10 @@ def choose_series(mechanism: ContinualCounts) -> list[TranscriptCase]:
                 for around, crowd in list(crowds.items())[: 1 if setting else None]:
                     found.append(_make_case(name + around + setting + at, one, crowd, (with_, without), neighbours))
     grouped = mechanism if mechanism.household > 1 else mechanism.model_copy(update={"household": HOUSEHOLD})
-    for name, (with_, without, neighbours) in tracks.items():
-        title, pair = f"{name}, a household of {grouped.household}", (with_, without)
-        found.append(_make_case(title, grouped, crowds[""], pair, neighbours, people=grouped.household))
+    for at, method in {"": grouped, f" (ε = {LARGE_EPSILON:g})": grouped.with_epsilon(LARGE_EPSILON)}.items():
+        for name, (with_, without, neighbours) in tracks.items():
+            title, pair = f"{name}, a household of {grouped.household}{at}", (with_, without)
+            found.append(_make_case(title, method, crowds[""], pair, neighbours, people=grouped.household))
     return found
 
 

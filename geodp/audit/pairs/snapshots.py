@@ -50,13 +50,14 @@ def choose_snapshots(mechanism: Mechanism) -> list[TranscriptCase]:
         "a worker who moved": ([*crowd, crowd[0]], [*crowd, corner], Neighbours.REPLACE),
     }
     tried = {"": mechanism, f" (ε = {LARGE_EPSILON:g})": mechanism.with_epsilon(LARGE_EPSILON)}
-    return choose_households(mechanism) + [
+    single = [
         TranscriptCase(
             name + at, method.guarantee(neighbours).epsilon, partial(_release, method, with_, without, neighbours)
         )
         for at, method in tried.items()
         for name, (with_, without, neighbours) in pairs.items()
     ]
+    return single + choose_households(mechanism)  # of pairs that ask for as much, the first is tried with samples
 
 
 def choose_households(mechanism: Mechanism) -> list[TranscriptCase]:
@@ -73,12 +74,14 @@ def choose_households(mechanism: Mechanism) -> list[TranscriptCase]:
         "a household in many places": ([*apart, *crowd], crowd, Neighbours.ADD_REMOVE),
         "a household that moved": ([*crowd, *home], [*crowd, *away], Neighbours.REPLACE),
     }
+    tried = {"": grouped, f" (ε = {LARGE_EPSILON:g})": grouped.with_epsilon(LARGE_EPSILON)}  # one cell, and many
     return [
         TranscriptCase(
-            f"{name}, {size} people",
-            grouped.guarantee(neighbours).epsilon,
-            partial(_release, grouped, with_, without, neighbours),
+            f"{name}, {size} people{at}",
+            method.guarantee(neighbours).epsilon,
+            partial(_release, method, with_, without, neighbours),
         )
+        for at, method in tried.items()
         for name, (with_, without, neighbours) in pairs.items()
     ]
 

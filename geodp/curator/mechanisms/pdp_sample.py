@@ -76,6 +76,10 @@ class PdpSample(Mechanism):
                 f"cells: '{self.cells.kind}' cannot count those who are kept: it must promise ε for every release by "
                 "itself (uniform_grid, adaptive_grid, kd_tree, contour, …)"
             )
+        if promise.people > 1:
+            raise ValueError(
+                "cells.household: here everyone has an ε of her own, and people together the sum of theirs"
+            )
         stated = getattr(self.cells, "epsilon", None)
         if stated is not None and stated not in (self.bound, type(self.cells).model_fields["epsilon"].default):
             raise ValueError("cells.epsilon has no effect: counts have the threshold, or the largest level")
