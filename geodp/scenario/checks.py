@@ -52,8 +52,8 @@ def cross_check(scenario: Scenario) -> list[Finding]:
 
 
 def _files(scenario: Scenario) -> Iterator[Finding]:
-    drawn = {"map.basemap": scenario.map.basemap, "map.places": scenario.map.places}
-    named = [(key, Path(name)) for key, name in drawn.items() if name is not None and name not in BASEMAPS]
+    shown = {"map.basemap": scenario.map.basemap, "map.places": scenario.map.places}
+    named = [(key, Path(name)) for key, name in shown.items() if name is not None and name not in BASEMAPS]
     for path, part in scenario.file_plugins():
         fields = {Path(str(getattr(part, field))): f"{path}.{field}" for field in part.file_fields}
         named += [(fields.get(file, path), file) for file in part.files()]

@@ -305,8 +305,10 @@ class Engine:
 
     def _offer(self) -> Meant | None:
         """Plan offers and broadcast them; the curator, or each phone, knows who is meant, and the server does not."""
-        told = places_told(self._take_waiting(), self.scenario.tasks.place_epsilon_per_m, self.region, self.streams)
-        made = self._announce(self.server.plan(told, self._newest, self.env.now))
+        published = places_told(
+            self._take_waiting(), self.scenario.tasks.place_epsilon_per_m, self.region, self.streams
+        )
+        made = self._announce(self.server.plan(published, self._newest, self.env.now))
         if not made:
             return None
         self._short |= {

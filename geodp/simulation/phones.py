@@ -133,11 +133,11 @@ class Phones:
                 "who": names,
                 "floor_per_m2": self.size / (10 * self.region.area_m2),
             }
-            told, self._made_up = self.device.report_all(
+            reported, self._made_up = self.device.report_all(
                 x_m[order], y_m[order], rng=rng, region=self.region, last=self._made_up, about=about
             )
-            self.current = told
-            return told
+            self.current = reported
+            return reported
         reported_x, reported_y = self.draw(x_m, y_m, rng)
         laws = {name: device.channel(self.region) for name, device, _ in self._devices}
         levels: dict[str, Any] = {}
