@@ -466,10 +466,12 @@ def _phone_budgets(scenario: Scenario) -> Iterator[Finding]:
     promise, rounds = section.mechanism.guarantee(scenario.area), len(scenario.release_times())
     if metric is not None and promise.account != "local":
         sums.append(("epsilon_per_m", metric, promise.epsilon, rounds, "per metre"))
-    if section.budget.epsilon is not None and promise.account == "local":
+    if section.budget.epsilon is not None and promise.account == "local" and promise.holds:
         sums.append(("epsilon", section.budget.epsilon, promise.epsilon, rounds, "per person"))
     elif section.budget.epsilon is not None:
         text = f"'{section.mechanism.kind}' spends no ε per person: give epsilon_per_m, or leave it out"
+        if not promise.holds and promise.account == "local":
+            text = f"what '{section.mechanism.kind}' claims does not hold, and is not charged: leave it out"
         yield ("device",), "device.budget.epsilon", text
     if report is not None and item is not None:
         sums.append(("epsilon_per_item", item, report.guarantee().epsilon, section.history_reports, "per item"))

@@ -71,10 +71,10 @@ class Phones:
     def afford(self, time_s: float) -> bool:
         """Ask the ledger for one report of everyone, and charge it; the public schedule alone decides.
 
-        A mechanism that promises nothing is not charged: there is no epsilon to add up.
+        A mechanism that promises nothing, or whose claim does not hold, is not charged: there is no epsilon to add up.
         """
         promise = self.device.guarantee(self.region)
-        if promise.unit is Unit.NOTHING:
+        if promise.unit is Unit.NOTHING or not promise.holds:
             return True
         try:
             self._charge(promise, time_s)
@@ -227,4 +227,4 @@ class Phones:
 
 def _cost(device: Device, region: Region) -> float:
     promise = device.guarantee(region)
-    return 0.0 if promise.unit is Unit.NOTHING else promise.epsilon
+    return 0.0 if promise.unit is Unit.NOTHING or not promise.holds else promise.epsilon
