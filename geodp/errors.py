@@ -97,6 +97,10 @@ def warn_old_name(old: str, new: str) -> None:
     warnings.warn(text, OldName, stacklevel=3)
 
 
+_old_methods: set[str] = set()
+"""Old names of methods: most classes define none of them, and need not be looked through."""
+
+
 class OldMethod:
     """The old name of a method: it answers with the new one, and says so."""
 
@@ -105,6 +109,7 @@ class OldMethod:
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.owner, self.old = owner, name
+        _old_methods.add(name)
 
     def __get__(self, instance: Any, owner: type) -> Any:
         warn_old_name(f"{self.owner.__name__}.{self.old}", self.new)
@@ -116,7 +121,8 @@ class OldMethod:
 
 def take_old_methods(cls: type) -> None:
     """Let methods that a class defines under old names stand for the new ones, and say so."""
-    for old, value in list(cls.__dict__.items()):
+    for old in [name for name in cls.__dict__ if name in _old_methods]:
+        value = cls.__dict__[old]
         known = next((one for base in cls.__mro__[1:] if isinstance(one := base.__dict__.get(old), OldMethod)), None)
         if known is not None and known.new not in cls.__dict__:
             warn_old_name(f"{cls.__name__}.{old}", known.new)

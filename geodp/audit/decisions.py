@@ -81,11 +81,11 @@ class DecisionsChanged:
 
     def answers(self, noise: Noise, present: bool, samples: int) -> Array:
         """Draw answers, one per row, with nothing (-1) for what is not asked any more."""
-        drawn = np.empty((samples, self.columns))
+        decided = np.empty((samples, self.columns))
         for decision, (law, after) in enumerate(zip(self.true if present else self.other, self.after, strict=True)):
-            asked = np.full(samples, fill_value=True) if after < 0 else drawn[:, after] == YES
-            drawn[:, decision] = np.where(asked, noise.choose(law, samples), NOT_ASKED)
-        return drawn
+            asked = np.full(samples, fill_value=True) if after < 0 else decided[:, after] == YES
+            decided[:, decision] = np.where(asked, noise.choose(law, samples), NOT_ASKED)
+        return decided
 
     def evidence(self, answers: Array) -> Array:
         """Return what each answer says for the first input, in nats."""

@@ -79,7 +79,7 @@ def follow(case: TranscriptCase, noise: Noise) -> Followed:
 def _follow_once(case: TranscriptCase, noise: Noise, first: bool) -> Followed:
     overheard = Overheard(noise)
     try:
-        told = case.release(overheard, first)
+        published = case.release(overheard, first)
     except CannotFollow:
         raise
     except Exception:  # noqa: BLE001 - as below
@@ -100,11 +100,13 @@ def _follow_once(case: TranscriptCase, noise: Noise, first: bool) -> Followed:
 
     if overheard.drawn_apart or retold.drawn_apart:
         raise CannotFollow("noise was drawn apart from what it hides")
-    if again is not None and retold.finished and not any(mask.any() for mask in _differences(told, again)):
+    if again is not None and retold.finished and not any(mask.any() for mask in _differences(published, again)):
         if retold.spent > case.claimed and _asks_at_random(release, overheard):
             raise CannotFollow("what is asked changes from run to run: it holds noise that was drawn apart")
-        return Followed(retold.spent, retold.told, tuple(retold.coins))
-    if is_hidden_apart(release=release, overheard=overheard, retold=retold, told=told, again=again, source=noise):
+        return Followed(retold.spent, retold.differences, tuple(retold.coins))
+    if is_hidden_apart(
+        release=release, overheard=overheard, retold=retold, published=published, again=again, source=noise
+    ):
         raise CannotFollow("what differs is made with noise that was drawn apart from it")
     return Followed(math.inf)
 
@@ -116,14 +118,14 @@ def _asks_at_random(release: Callable[[Noise], Released], overheard: Overheard) 
         release(same)
     except Exception:  # noqa: BLE001 - it did not fail before
         return True
-    return bool(same.told) or not same.finished
+    return bool(same.differences) or not same.finished
 
 
 def is_hidden_apart(
     release: Callable[[Noise], Released],
     overheard: Overheard,
     retold: Retold,
-    told: Released,
+    published: Released,
     again: Released | None,
     source: Noise,
 ) -> bool:
@@ -135,7 +137,7 @@ def is_hidden_apart(
         Runs the release on the first input once more.
     overheard, retold
         What was asked on the first input, and on the second one with the same answers.
-    told, again
+    published, again
         What was released on either (None: nothing, because it asked for something else).
     source
         Noise to draw anew whatever hides nothing.
@@ -143,24 +145,26 @@ def is_hidden_apart(
     redraw = partial(_redraw, release, overheard, retold, source)
     if again is None or not retold.finished:  # what differs is what is asked
         return any(redraw(_APART | _DRAWN) is None for _ in range(_REDRAWN))
-    differ = _differences(told, again)
-    if _moves_all(told, differ, lambda: redraw(_APART), touches=not all(retold.hid)):
+    differ = _differences(published, again)
+    if _moves_all(published, differ, lambda: redraw(_APART), touches=not all(retold.hid)):
         return True
-    if not _moves_all(told, differ, lambda: _first(redraw, _APART | _DRAWN | _CHOSEN, _APART | _DRAWN)):
+    if not _moves_all(published, differ, lambda: _first(redraw, _APART | _DRAWN | _CHOSEN, _APART | _DRAWN)):
         return False
     # Uniforms and choices have a part in it: as noise, or because something is drawn from what was paid for, by a law
     # that depends on data beside. In the second case what was paid for has a part in it, too.
-    return not retold.changes or not _moves_some(told, differ, lambda: redraw(_PAID))
+    return not retold.changes or not _moves_some(published, differ, lambda: redraw(_PAID))
 
 
-def _moves_all(told: Released, differ: list[Mask], redraw: Callable[[], Released | None], touches: bool = True) -> bool:
+def _moves_all(
+    published: Released, differ: list[Mask], redraw: Callable[[], Released | None], touches: bool = True
+) -> bool:
     """Tell whether all that differs changes, sooner or later, when it is drawn anew (or something else is asked)."""
     unmoved = differ
     for number in range(_REDRAWN):
         anew = redraw()
         if anew is None:
             return True
-        moved = _differences(told, anew)
+        moved = _differences(published, anew)
         touches = touches or any(mask.any() for mask in moved)
         unmoved = [_still(mask, now) for mask, now in zip(unmoved, moved, strict=False)]
         if not any(mask.any() for mask in unmoved):
@@ -170,13 +174,13 @@ def _moves_all(told: Released, differ: list[Mask], redraw: Callable[[], Released
     return False
 
 
-def _moves_some(told: Released, differ: list[Mask], redraw: Callable[[], Released | None]) -> bool:
+def _moves_some(published: Released, differ: list[Mask], redraw: Callable[[], Released | None]) -> bool:
     """Tell whether something of what differs changes when it is drawn anew (or something else is asked)."""
     for _ in range(_UNTOUCHED):
         anew = redraw()
         if anew is None:
             return True
-        left = [_still(mask, now) for mask, now in zip(differ, _differences(told, anew), strict=False)]
+        left = [_still(mask, now) for mask, now in zip(differ, _differences(published, anew), strict=False)]
         if sum(int(mask.sum()) for mask in left) < sum(int(mask.sum()) for mask in differ):
             return True
     return False
@@ -185,7 +189,7 @@ def _moves_some(told: Released, differ: list[Mask], redraw: Callable[[], Release
 def _first(redraw: Callable[[frozenset[str]], Released | None], *sorts: frozenset[str]) -> Released | None:
     """Draw the first sorts anew that leave the questions as they were: a choice may decide what is asked next."""
     found = (redraw(sort) for sort in sorts)
-    return next((told for told in found if told is not None), None)
+    return next((released for released in found if released is not None), None)
 
 
 def _redraw(
@@ -194,10 +198,10 @@ def _redraw(
     """Release once more with some answers anew (None: something else was asked, or it failed)."""
     noise = Redrawn(overheard, source, retold.hid, anew=anew)
     try:
-        told = release(noise)
+        published = release(noise)
     except Exception:  # noqa: BLE001 - it did not fail before
         return None
-    return told if noise.finished else None
+    return published if noise.finished else None
 
 
 def _differences(one: Released, other: Released) -> list[Mask]:

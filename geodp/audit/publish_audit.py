@@ -130,14 +130,19 @@ def _follow_pair(
     if apart or (
         may_hide
         and is_hidden_apart(
-            release=again, overheard=overheard, retold=retold, told=first.parts(), again=second.parts(), source=source
+            release=again,
+            overheard=overheard,
+            retold=retold,
+            published=first.parts(),
+            again=second.parts(),
+            source=source,
         )
     ):
         return PairAudit(named, 0.0, transcript=0.0), first, False
     claimed = _read_claim(first, pair, setting.out)
     if differs:
-        told = ", ".join(different) or "questions"
-        return PairAudit(f"{named}, told apart by {told}", claimed, transcript=math.inf), first, True
+        differing = ", ".join(different) or "questions"
+        return PairAudit(f"{named}, told apart by {differing}", claimed, transcript=math.inf), first, True
     return PairAudit(named, claimed, transcript=retold.spent), first, True
 
 
@@ -167,10 +172,10 @@ def _any_rows_are_kept(command: PublishCommand, run: CommandLine) -> PairAudit:
     setting = _Setting(run, replace(command, epsilons=command.epsilons[-1:]), "private.csv", "out.csv", 1)
     noise = SimulatedNoise(np.random.default_rng(1), releasable=True, mode="release")
     let_out = _run(setting, NeighbouringFiles("east, then west", file, file, "nothing"), file, Overheard(noise))
-    told = list(csv.DictReader(io.StringIO(let_out.files["out.csv"].decode())))
-    weight = np.array([float(row.get("count", 1.0)) for row in told])
+    lines = list(csv.DictReader(io.StringIO(let_out.files["out.csv"].decode())))
+    weight = np.array([float(row.get("count", 1.0)) for row in lines])
     at = np.array(
-        [float(row["lon"]) if "lon" in row else (float(row["west"]) + float(row["east"])) / 2 for row in told]
+        [float(row["lon"]) if "lon" in row else (float(row["west"]) + float(row["east"])) / 2 for row in lines]
     )
     share = float(weight[at > middle].sum() / weight.sum())
     one_sided = not _LEAST_SHARE < share < 1 - _LEAST_SHARE

@@ -273,9 +273,9 @@ class _Game:
             newcomers += others  # the run does not tell who was where: nobody but the canaries is there twice
             snapshot = self._take_snapshot(crowd.time_s, people_x, people_y, who)
             if groups := getattr(self.section.mechanism, "group_shares", {}):
-                drawn = draw_groups(groups, rng.random(people_x.size))
-                drawn[others:] = self._canary_group
-                snapshot = replace(snapshot, group=drawn)
+                group = draw_groups(groups, rng.random(people_x.size))
+                group[others:] = self._canary_group
+                snapshot = replace(snapshot, group=group)
             release = series.release(snapshot, noise, number=number)
             if release is None:
                 continue

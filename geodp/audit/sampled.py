@@ -75,10 +75,10 @@ class NumbersChanged:
             there = noise.uniform(samples)[:, None] < self.taken_with
         values = np.where(there, self.true, self.other)
         if self.whole:
-            drawn = [
+            answers = [
                 with_geometric(at.astype(np.int64), wide, noise) for at, wide in zip(values.T, self.scale, strict=True)
             ]
-            return np.column_stack(drawn).astype(np.float64)
+            return np.column_stack(answers).astype(np.float64)
         return with_laplace(values, np.broadcast_to(self.scale, values.shape), noise)
 
     def evidence(self, answers: Array) -> Array:
@@ -137,8 +137,8 @@ class PlacesChanged:
 
     def evidence(self, answers: Array) -> Array:
         """Return what each answer says for the first input, in nats."""
-        told = answers.reshape(len(answers), 2, -1)
-        away, near = (np.hypot(*np.moveaxis(told - place, 1, 0)).sum(axis=1) for place in (self.other, self.true))
+        places = answers.reshape(len(answers), 2, -1)
+        away, near = (np.hypot(*np.moveaxis(places - place, 1, 0)).sum(axis=1) for place in (self.other, self.true))
         return np.asarray(self.step * (away - near))
 
 
@@ -181,7 +181,7 @@ class ChoicesChanged:
     def evidence(self, answers: Array) -> Array:
         """Return what each answer says for the first input, in nats."""
         said = self.true - self.other
-        return np.asarray(sum(row[told.astype(np.int64)] for row, told in zip(said, answers.T, strict=True)))
+        return np.asarray(sum(row[column.astype(np.int64)] for row, column in zip(said, answers.T, strict=True)))
 
 
 Change = NumbersChanged | PlacesChanged | ChoicesChanged | DecisionsChanged | ThresholdsChanged
@@ -265,7 +265,12 @@ def sample_release(case: TranscriptCase, noise: Noise) -> AuditCase:
 
     middle = float((with_[:, best].mean() + without[:, best].mean()) / 2) if size else 0.0
     return AuditCase(
-        f"sampled: {case.name}", case.claimed, draw, lambda told: sign * told, threshold=sign * middle, most=_DRAWN
+        f"sampled: {case.name}",
+        case.claimed,
+        draw,
+        lambda numbers: sign * numbers,
+        threshold=sign * middle,
+        most=_DRAWN,
     )
 
 
@@ -278,8 +283,8 @@ def _release_rows(case: TranscriptCase, noise: Noise, present: bool, times: int,
     return np.array([row[:size] for row in rows])
 
 
-def _numbers(told: object) -> npt.NDArray[np.float64]:
-    parts = [np.asarray(part) for part in told] if isinstance(told, list | tuple) else [np.asarray(told)]
+def _numbers(published: object) -> npt.NDArray[np.float64]:
+    parts = [np.asarray(part) for part in published] if isinstance(published, list | tuple) else [np.asarray(published)]
     return np.concatenate(
         [
             np.empty(0),

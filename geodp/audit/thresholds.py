@@ -102,15 +102,15 @@ class ThresholdsChanged:
 
     def answers(self, noise: Noise, present: bool, samples: int) -> Array:
         """Draw answers, one per row, with nothing (-1) for what follows one that differs from those that were given."""
-        drawn = []
+        answers = []
         for one in self.thresholds:
             hidden = one.law.threshold + noise.laplace(one.law.threshold_scale, samples)
             asked = np.full(samples, fill_value=True)
             for value, passed in zip(one.true if present else one.other, one.passed, strict=True):
                 answer = np.where(value + noise.laplace(one.law.test_scale, samples) < hidden, YES, NO)
-                drawn.append(np.where(asked, answer, NOT_ASKED))
+                answers.append(np.where(asked, answer, NOT_ASKED))
                 asked = asked & (answer == passed)
-        return np.column_stack(drawn).astype(np.float64)
+        return np.column_stack(answers).astype(np.float64)
 
     def evidence(self, answers: Array) -> Array:
         """Return what each answer says for the first input, in nats."""

@@ -82,8 +82,8 @@ class Overheard(_FollowedRun):
     def laplace_answer(self, values: npt.NDArray[Any], scale: npt.ArrayLike, taken_with: float = 1.0) -> Array:  # noqa: ARG002
         """Answer with Laplace noise."""
         wide = np.broadcast_to(np.asarray(scale, dtype=np.float64), values.shape)
-        drawn = self._source.laplace(wide.reshape(-1), values.size).reshape(values.shape)
-        return np.asarray(self._note_question("laplace", np.array(values, dtype=np.float64), wide, values + drawn))
+        noise = self._source.laplace(wide.reshape(-1), values.size).reshape(values.shape)
+        return np.asarray(self._note_question("laplace", np.array(values, dtype=np.float64), wide, values + noise))
 
     def geometric_answer(self, values: Integers, scale: float) -> Integers:
         """Answer with two-sided geometric noise."""
@@ -123,8 +123,8 @@ class Overheard(_FollowedRun):
     def threshold_answer(self, values: Array, serial: Integers, law: ThresholdLaw) -> npt.NDArray[np.bool_]:
         """Hold values against thresholds, which are drawn when they are first asked about."""
         new = [number for number in serial.tolist() if number not in self._hidden]
-        drawn = law.threshold + self._source.laplace(law.threshold_scale, len(new))
-        self._hidden.update(zip(new, drawn.tolist(), strict=True))
+        thresholds = law.threshold + self._source.laplace(law.threshold_scale, len(new))
+        self._hidden.update(zip(new, thresholds.tolist(), strict=True))
         hidden = np.array([self._hidden[number] for number in serial.tolist()])
         answer = values + self._source.laplace(law.test_scale, values.size) < hidden
         place = _as_numbers(serial, law)
@@ -159,7 +159,7 @@ class Retold(_FollowedRun):
         """Which decisions of the step before may be followed by others."""
 
     @property
-    def told(self) -> tuple[Change, ...]:
+    def differences(self) -> tuple[Change, ...]:
         """All that differs between the inputs; decisions that follow one another are one."""
         series = (DecisionsChanged.along(steps) for steps in self._series)
         hidden = ThresholdsChanged.among(self._tested)
@@ -172,7 +172,7 @@ class Retold(_FollowedRun):
     @property
     def spent(self) -> float:
         """The most that all answers together may tell."""
-        return sum(change.cost for change in self.told)
+        return sum(change.cost for change in self.differences)
 
     @property
     def finished(self) -> bool:
@@ -299,30 +299,30 @@ class Redrawn(Retold):
 
     def laplace_answer(self, values: npt.NDArray[Any], scale: npt.ArrayLike, taken_with: float = 1.0) -> Array:
         """Answer as before, or anew."""
-        told = super().laplace_answer(values, scale, taken_with)
-        return Overheard(self._source).laplace_answer(values, scale) if self._is_anew("numbers") else told
+        answer = super().laplace_answer(values, scale, taken_with)
+        return Overheard(self._source).laplace_answer(values, scale) if self._is_anew("numbers") else answer
 
     def geometric_answer(self, values: Integers, scale: float) -> Integers:
         """Answer as before, or anew."""
-        told = super().geometric_answer(values, scale)
-        return Overheard(self._source).geometric_answer(values, scale) if self._is_anew("numbers") else told
+        answer = super().geometric_answer(values, scale)
+        return Overheard(self._source).geometric_answer(values, scale) if self._is_anew("numbers") else answer
 
     def planar_answer(self, column: Array, row: Array, *, epsilon_per_m: float, cell_m: float) -> tuple[Array, Array]:
         """Answer as before, or anew."""
-        told = super().planar_answer(column, row, epsilon_per_m=epsilon_per_m, cell_m=cell_m)
+        answer = super().planar_answer(column, row, epsilon_per_m=epsilon_per_m, cell_m=cell_m)
         if not self._is_anew("numbers"):
-            return told
+            return answer
         return Overheard(self._source).planar_answer(column, row, epsilon_per_m=epsilon_per_m, cell_m=cell_m)
 
     def choose(self, logits: npt.ArrayLike, size: int | None = None) -> Integers:
         """Choose as before, or anew."""
-        told = super().choose(logits, size)
-        return self._source.choose(logits, size) if self._is_anew("choices") else told
+        answer = super().choose(logits, size)
+        return self._source.choose(logits, size) if self._is_anew("choices") else answer
 
     def uniform(self, size: int) -> Array:
         """Draw the same numbers, or others."""
-        told = super().uniform(size)
-        return self._source.uniform(size) if self._is_anew("uniforms") else told
+        answer = super().uniform(size)
+        return self._source.uniform(size) if self._is_anew("uniforms") else answer
 
     def _is_anew(self, sort: str) -> bool:
         """Tell whether the question that was asked last is answered anew."""

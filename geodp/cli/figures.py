@@ -61,8 +61,10 @@ def figures(
     elif names:
         made = make_some(names, out, workers=workers, fresh=fresh, say=say, record=record)
         print_json({"figures": [figure_values(figure) for figure in made]})
-        drawn = [str(image) for figure in made for image in figure.images[:1]]
-        suggest(f"look at {drawn[0]}" if drawn else "set GEODP_DATA to the folder of the data it needs, and try again")
+        images = [str(image) for figure in made for image in figure.images[:1]]
+        suggest(
+            f"look at {images[0]}" if images else "set GEODP_DATA to the folder of the data it needs, and try again"
+        )
     else:
         print_json({"figures": list_values(out)})
         say(list_text(out), "")
@@ -96,8 +98,8 @@ def list_text(out: Path | None = None) -> str:
             folder = (out or FIGURES) / file.id
             kept = [*find_kept(file, folder / name), *(given or {}).values()]
             lines += [f"{'':<{width}}      data: {own}" for own in kept]
-        drawn = (out or FIGURES) / file.id / f"{file.id}.csv"
-        lines += [f"{'':<{width}}    drawn from: {drawn}"] if drawn.is_file() else []
+        values = (out or FIGURES) / file.id / f"{file.id}.csv"
+        lines += [f"{'':<{width}}    drawn from: {values}"] if values.is_file() else []
     return "\n".join(lines)
 
 

@@ -219,12 +219,12 @@ def prune_tree(levels: Sequence[Level], estimates: Sequence[Estimates], least_co
     Looks at estimates alone, so it costs nothing.
     """
     boxes, kept = [], []
-    divided = np.ones(levels[0].count.size, dtype=np.bool_)  # by a level above the first: every root is reached
+    divides = np.ones(levels[0].count.size, dtype=np.bool_)  # by a level above the first: every root is reached
     for depth, level in enumerate(levels):
-        reached = divided[level.parent]
+        reached = divides[level.parent]
         last = depth == len(levels) - 1
-        divided = reached & (estimates[depth].value >= least_count) & (not last)
-        ends = reached & ~divided
+        divides = reached & (estimates[depth].value >= least_count) & (not last)
+        ends = reached & ~divides
         boxes.append(level.boxes.take(ends))
         kept.append(estimates[depth].take(ends))
     parts = ([getattr(each, name) for each in kept] for name in ("value", "second", "fourth"))

@@ -72,7 +72,7 @@ def cluster_by_units(hierarchy: Hierarchy, level: str, strata: Names | None = No
 def _divide(label: Integers, unit: Integers, strata: Names) -> Integers:
     """Divide clusters by category; categories that some unit lacks stay together, with the smallest other one."""
     kind = np.unique(strata.astype(str), return_inverse=True)[1].reshape(-1)
-    divided = np.empty_like(label)
+    parts = np.empty_like(label)
     free = 0
     for number in np.unique(label):
         here = label == number
@@ -85,9 +85,9 @@ def _divide(label: Integers, unit: Integers, strata: Names) -> Integers:
             whole.remove(smallest)
             rest |= here & (kind == smallest)
         for part in [*(here & (kind == each) for each in whole), rest]:
-            divided[part] = free
+            parts[part] = free
             free += 1
-    return divided
+    return parts
 
 
 def _describe(x_m: Array, y_m: Array, label: Integers, centre_x_m: Array, centre_y_m: Array) -> Clusters:

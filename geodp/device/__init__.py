@@ -128,7 +128,7 @@ class DecoyDevice(Device):
         x, y = self.candidates(x_m, y_m, rng=rng, region=region, last=last)
         order = np.argsort(as_noise(rng).uniform(x.size).reshape(x.shape), axis=1)
         shuffled = [np.take_along_axis(place, order, axis=1) for place in (x, y)]
-        told = Candidates(
+        reported = Candidates(
             **about,
             x_m=x.mean(axis=1),
             y_m=y.mean(axis=1),
@@ -136,4 +136,4 @@ class DecoyDevice(Device):
             candidate_x_m=shuffled[0],
             candidate_y_m=shuffled[1],
         )
-        return told, (x[:, 1:], y[:, 1:])
+        return reported, (x[:, 1:], y[:, 1:])

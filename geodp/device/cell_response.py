@@ -76,9 +76,9 @@ class CellResponse(Device):
                 "answers, and let the server work counts out of them (curator: null). Nothing was reported."
             )
         x, y = np.broadcast_arrays(np.asarray(x_m, dtype=np.float64), np.asarray(y_m, dtype=np.float64))
-        told = self.respond(x.ravel(), y.ravel(), rng=rng, region=region)
-        east, north = told.law.cells.all_centres()
-        return east[told.answers[:, 0]].reshape(x.shape), north[told.answers[:, 0]].reshape(x.shape)
+        reported = self.respond(x.ravel(), y.ravel(), rng=rng, region=region)
+        east, north = reported.law.cells.all_centres()
+        return east[reported.answers[:, 0]].reshape(x.shape), north[reported.answers[:, 0]].reshape(x.shape)
 
     def respond(
         self,
@@ -124,18 +124,18 @@ class CellResponse(Device):
         names = np.empty(0, dtype=np.str_) if who is None or self.shuffler_delta is not None else who
         if self.shuffler_delta is not None:
             cell = cell[np.argsort(noise.uniform(cell.size), kind="stable")]
-        drawn = _count_drawn(law, cell.size, noise)
-        answers = draw_answers(law, cell[:drawn], noise)
-        tally = None if drawn == cell.size else _draw_tally(law, cell[drawn:], noise)
+        one_by_one = _count_drawn(law, cell.size, noise)
+        answers = draw_answers(law, cell[:one_by_one], noise)
+        tally = None if one_by_one == cell.size else _draw_tally(law, cell[one_by_one:], noise)
         return CellReports(
             time_s=time_s,
             mechanism=self.kind,
             guarantee=self.guarantee(region),
             law=law,
-            who=names[:drawn],
+            who=names[:one_by_one],
             answers=answers,
             tally=tally,
-            further=cell.size - drawn,
+            further=cell.size - one_by_one,
         )
 
     def guarantee(self, region: Region | None = None) -> Guarantee:  # noqa: ARG002 - distances make no difference

@@ -107,11 +107,11 @@ class Dummies(DecoyDevice):
 
 def _draw_other_cells(cells: Grid, true: npt.NDArray[np.int64], count: int, noise: Noise) -> npt.NDArray[np.int64]:
     """Return so many different cells for each phone, evenly drawn, none of them the true one."""
-    drawn = np.empty((true.size, 0), dtype=np.int64)
+    draws = np.empty((true.size, 0), dtype=np.int64)
     for _ in range(count):
-        taken = np.sort(np.column_stack([true, drawn]), axis=1)
+        taken = np.sort(np.column_stack([true, draws]), axis=1)
         free = np.floor(noise.uniform(true.size) * (cells.size - taken.shape[1])).astype(np.int64)
         for column in range(taken.shape[1]):  # the n-th free cell, counted past those that are taken
             free += free >= taken[:, column]
-        drawn = np.column_stack([drawn, free])
-    return drawn
+        draws = np.column_stack([draws, free])
+    return draws

@@ -80,7 +80,7 @@ class GraphExponential(Device):
         x, y = check_places(x_m, y_m, region)
         law = self.law(region)
         cell = law.cells.locate(*(region.clamp(x.ravel(), y.ravel()) if region is not None else (x.ravel(), y.ravel())))
-        told = np.empty(cell.size, dtype=np.int64)
+        reported = np.empty(cell.size, dtype=np.int64)
         component = law.graph.component
         for number in np.unique(component[cell]).tolist():  # districts are public: whose phones are where is told
             members = np.flatnonzero(component == number)
@@ -91,9 +91,9 @@ class GraphExponential(Device):
             step = max(1, _AT_ONCE // members.size)
             for start in range(0, phones.size, step):
                 some = phones[start : start + step]
-                told[some] = members[noise.choose(logits[row[cell[some]]])]
+                reported[some] = members[noise.choose(logits[row[cell[some]]])]
         east, north = law.cells.all_centres()
-        return east[told].reshape(x.shape), north[told].reshape(x.shape)
+        return east[reported].reshape(x.shape), north[reported].reshape(x.shape)
 
     def guarantee(self, region: Region | None = None) -> Guarantee:
         """Promise ε a step, for one report; with a region, of a graph that has no isolated places."""

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from geodp.sweeps.line_plots import as_words, draw_line, empty_axes, label_axes, with_unit
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -19,6 +17,8 @@ PANELS_ACROSS = 4
 
 def lines_figure(file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
     """Draw every panel's lines through the means of their repetitions."""
+    from geodp.sweeps.line_plots import as_words, draw_line, label_axes, with_unit
+
     quantities = list(dict.fromkeys(name for own in points.values() for name in own["y_name"]))
     figure, grid = panel_axes(file, len(quantities), list(points))
     lines = list(dict.fromkeys(line for own in points.values() for line in own["line"]))
@@ -49,6 +49,8 @@ def panel_axes(file: FigureFile, rows: int, panels: list[str]) -> tuple[Any, Any
     """Return a figure and its axes, by row and panel: a column per panel, titled after it; many panels go on below."""
     import numpy as np
 
+    from geodp.sweeps.line_plots import as_words, empty_axes
+
     across = min(len(panels), PANELS_ACROSS)
     blocks = math.ceil(len(panels) / across)
     figure, places = empty_axes(rows * blocks, across, (max(6.2 * across, 6.4), 3.6 * rows * blocks + 1.2))
@@ -71,6 +73,8 @@ def each_panel(file: FigureFile, points: Mapping[str, pd.DataFrame]) -> tuple[An
 
 def title_figure(figure: Any, file: FigureFile) -> None:
     """Write the figure's id and title above it."""
+    from geodp.sweeps.line_plots import as_words
+
     title = f"{file.id}  {file.section.title}"
     figure.suptitle(as_words(title), x=0.01, ha="left", fontsize=13, wrap=True)
 

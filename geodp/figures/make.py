@@ -108,8 +108,8 @@ def make_figure(
     from geodp.sweeps.line_plots import FORMATS, save
 
     images = save(file.section.make.draw(file, points), folder / file.id, FORMATS)
-    drawn = _write_drawn(folder / f"{file.id}.csv", points)
-    return MadeFigure(file=file, verdicts=verdicts, absent=absent, images=tuple(images), drawn=drawn, data=behind)
+    values = _write_drawn(folder / f"{file.id}.csv", points)
+    return MadeFigure(file=file, verdicts=verdicts, absent=absent, images=tuple(images), drawn=values, data=behind)
 
 
 def find_kept(file: FigureFile, folder: Path) -> list[Path]:

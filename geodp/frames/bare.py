@@ -384,9 +384,11 @@ class BareDevice:
         }
         if isinstance(self.plugin, DecoyDevice):
             last = _recall(who[order].tolist(), made_up)
-            told, new = self.plugin.report_all(x_m[order], y_m[order], rng=noise, region=region, last=last, about=about)
+            reported, new = self.plugin.report_all(
+                x_m[order], y_m[order], rng=noise, region=region, last=last, about=about
+            )
             made_up |= dict(zip(who[order].tolist(), zip(*new, strict=True), strict=True))
-            return Release(told, region, noise.releasable)
+            return Release(reported, region, noise.releasable)
         reported_x, reported_y = self.plugin.report(x_m, y_m, rng=noise, region=region)
         points = Points(
             **about,

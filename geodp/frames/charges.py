@@ -50,8 +50,8 @@ def choose_noise(stated: NoiseLike) -> Noise:
 
 
 @contextmanager
-def bare_call(noise: Noise, told: list[str]) -> Iterator[None]:
-    """Run a call on private data: a release says and guesses nothing, a simulation warns of what `told` gathers."""
+def bare_call(noise: Noise, warned: list[str]) -> Iterator[None]:
+    """Run a call on private data: a release says and guesses nothing, a simulation warns of what `warned` gathers."""
     with python_words(*_SETTINGS):
         if noise.releasable:
             with silence_notices(), warnings.catch_warnings(action="ignore"):
@@ -59,7 +59,7 @@ def bare_call(noise: Noise, told: list[str]) -> Iterator[None]:
             return
         with gather_notices() as noticed:
             yield
-    warn_in_python([*told, *noticed], *_SETTINGS)
+    warn_in_python([*warned, *noticed], *_SETTINGS)
 
 
 @contextmanager

@@ -25,8 +25,8 @@ def ask_attack(attack: Attack, view: AttackView) -> Guesses:
         )
     sizes = {name: np.size(getattr(guesses, name)) for name in _ROWS}
     if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        raise GeodpError(f"{whose}: the columns of its Guesses must have one row per guess each, and have {told}.")
+        lengths = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        raise GeodpError(f"{whose}: the columns of its Guesses must have one row per guess each, and have {lengths}.")
     return guesses
 
 

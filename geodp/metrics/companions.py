@@ -106,13 +106,13 @@ def _weigh(errors: Array, people: int, *, replaced: bool) -> tuple[Array, Array]
 def _play(errors: Array, people: int, *, replaced: bool) -> Measured:
     there, not_there = _weigh(errors, people, replaced=replaced)
     if not replaced:  # the same noise decides both: right where it is, and not wrong where it is not
-        told = (there > 0) & (not_there <= 0)
-        return share(int(told.sum()), told.size)
+        found_out = (there > 0) & (not_there <= 0)
+        return share(int(found_out.sum()), found_out.size)
     return mean(((np.sign(there) - np.sign(not_there)) / 2).mean(axis=1))
 
 
 def _play_series(errors: Array, people: int, *, replaced: bool) -> Measured:
-    there, not_there = (told.sum(axis=0) for told in _weigh(errors, people, replaced=replaced))
+    there, not_there = (weights.sum(axis=0) for weights in _weigh(errors, people, replaced=replaced))
     return mean((np.sign(there) - np.sign(not_there)) / 2)
 
 

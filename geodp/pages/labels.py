@@ -147,13 +147,13 @@ def find_label(name: str) -> Label:
 def find_labels(names: Iterable[str]) -> dict[str, Label]:
     """Return labels that tell names apart: those with the same words say where they stand."""
     labels = {name: find_label(name) for name in names}
-    told: dict[str, Label] = {}
+    distinct: dict[str, Label] = {}
     for name, label in labels.items():
         same = [other for other in labels if other != name and labels[other].words == label.words]
         place = name.rpartition(".")[0].replace("_", " ").replace(".", ", ")
         words = f"{label.words} ({place or name})" if same else label.words
-        told[name] = Label(name, words, label.unit, label.better, label.about)
-    return told
+        distinct[name] = Label(name, words, label.unit, label.better, label.about)
+    return distinct
 
 
 @cache

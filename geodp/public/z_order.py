@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 Whole = npt.NDArray[np.int64]
 MOST_BITS = 31
-"""Columns and rows have at most so many bits: together they fit into 64, with a sign."""
+"""Maximum number of bits of a column or row: together they fit into 64, with a sign."""
 _STEPS = (
     (16, 0x0000FFFF0000FFFF),
     (8, 0x00FF00FF00FF00FF),

@@ -145,8 +145,8 @@ class PublishedData(ReleasedTable):
 
     def _repr_html_(self) -> str:
         said = "".join(f"<p>{escape(line)}</p>" for line in self.text.splitlines())
-        drawn = self.map()._repr_html_() if {"lon", "west"} & set(self.table.columns) else ""
-        return f"{said}{self.table.head(5).to_html(escape=True)}{drawn}"
+        picture = self.map()._repr_html_() if {"lon", "west"} & set(self.table.columns) else ""
+        return f"{said}{self.table.head(5).to_html(escape=True)}{picture}"
 
 
 @dataclass(frozen=True)

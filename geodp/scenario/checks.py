@@ -52,8 +52,8 @@ def cross_check(scenario: Scenario) -> list[Finding]:
 
 
 def _files(scenario: Scenario) -> Iterator[Finding]:
-    drawn = {"map.basemap": scenario.map.basemap, "map.places": scenario.map.places}
-    named = [(key, Path(name)) for key, name in drawn.items() if name is not None and name not in BASEMAPS]
+    shown = {"map.basemap": scenario.map.basemap, "map.places": scenario.map.places}
+    named = [(key, Path(name)) for key, name in shown.items() if name is not None and name not in BASEMAPS]
     for path, part in scenario.file_plugins():
         fields = {Path(str(getattr(part, field))): f"{path}.{field}" for field in part.file_fields}
         named += [(fields.get(file, path), file) for file in part.files()]
@@ -466,10 +466,12 @@ def _phone_budgets(scenario: Scenario) -> Iterator[Finding]:
     promise, rounds = section.mechanism.guarantee(scenario.area), len(scenario.release_times())
     if metric is not None and promise.account != "local":
         sums.append(("epsilon_per_m", metric, promise.epsilon, rounds, "per metre"))
-    if section.budget.epsilon is not None and promise.account == "local":
+    if section.budget.epsilon is not None and promise.account == "local" and promise.holds:
         sums.append(("epsilon", section.budget.epsilon, promise.epsilon, rounds, "per person"))
     elif section.budget.epsilon is not None:
         text = f"'{section.mechanism.kind}' spends no ε per person: give epsilon_per_m, or leave it out"
+        if not promise.holds and promise.account == "local":
+            text = f"what '{section.mechanism.kind}' claims does not hold, and is not charged: leave it out"
         yield ("device",), "device.budget.epsilon", text
     if report is not None and item is not None:
         sums.append(("epsilon_per_item", item, report.guarantee().epsilon, section.history_reports, "per item"))

@@ -336,6 +336,8 @@ def _device_budget(scenario: Scenario) -> list[tuple[str, str]]:
     scheduled = len(scenario.release_times())
     if guarantee.unit is Unit.NOTHING or not scheduled:
         return []
+    if not guarantee.holds:
+        return [("budget", f"nothing is charged or added up: the claim of ε {guarantee.epsilon:g} does not hold")]
     local = guarantee.account == "local"
     budget = (scenario.device.budget.epsilon if local else scenario.device.budget.epsilon_per_m) or math.inf
     per = "" if local else " per metre"

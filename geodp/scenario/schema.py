@@ -232,9 +232,9 @@ class Scenario(Model):
         device = self.device.mechanism.resolve(facts)
         metric, local = self.device.budget.epsilon_per_m, self.device.budget.epsilon
         promise = device.guarantee(self.area)
-        if promise.account == "local":
+        if promise.account == "local" and promise.holds:
             local = local or _times(promise.epsilon, len(self.release_times()))
-        elif metric is None:
+        elif metric is None and promise.account != "local":
             metric = _times(promise.epsilon, len(self.release_times()))
             if metric is not None:
                 metric = plus(metric, *(epsilon for _, epsilon in list_publication_charges(self, metric=True)))

@@ -138,9 +138,8 @@ class Growth:
         west, south, east, north = rectangle
         x, y = (west + east) / 2 - x_m, (south + north) / 2 - y_m
         wide, high = _GAUSS * (east - west), _GAUSS * (north - south)
-        willing = self.willing
-        a, b = hypot(x - wide, y - high), hypot(x - wide, y + high)
-        c, d = hypot(x + wide, y - high), hypot(x + wide, y + high)
+        willing, left, right, below, above = self.willing, x - wide, x + wide, y - high, y + high
+        a, b, c, d = hypot(left, below), hypot(left, above), hypot(right, below), hypot(right, above)
         return (a + b + c + d) / 4, (willing(a) + willing(b) + willing(c) + willing(d)) / 4
 
     def _push_neighbours(self, best: Look, seen: set[int], waiting: list[Look], x_m: float, y_m: float) -> None:

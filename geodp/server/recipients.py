@@ -54,7 +54,7 @@ class PeopleInside:
         return np.clip(self.acceptors / np.maximum(self.mean, 1e-300), 0.0, 1.0)
 
     def success(self, cap: npt.ArrayLike, needed: int = 1, declined: Array | float = 0.0) -> Array:
-        """Return the chance that enough accept when at most so many are asked.
+        """Return the chance that enough accept when `cap` is the maximum number asked.
 
         N is taken at 64 mid-quantiles of Gamma(μ, V); given N, acceptors are Bin(min(N, K), p), fractions allowed.
         Where D people were asked in vain, K others are asked of those who are left, and what happened tells of N: each

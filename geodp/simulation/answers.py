@@ -87,10 +87,19 @@ class AskedWorkers:
         """Return those who said no, of one task's rows."""
         return np.asarray(self.worker[rows][self.notified[rows] & (self.answer[rows] != _YES)])
 
-    def pick_accepted(self, rows: slice) -> Accepted:
-        """Return those who said yes, of one task's rows."""
-        yes = np.flatnonzero(self.answer[rows] == _YES) + rows.start
-        return Accepted(self.worker[yes], self.distance_m[yes], self.x_m[yes], self.y_m[yes], self.luck[yes])
+    @property
+    def acceptors(self) -> Ids:
+        """Everyone who said yes to some task, in ascending order."""
+        return np.unique(self.worker[self.answer == _YES])
+
+    def accepted_by_task(self) -> Iterator[tuple[Task, float, Accepted]]:
+        """Yield each task with its reward and those who said yes to it, in order of arrival."""
+        yes = np.flatnonzero(self.answer == _YES)  # once for all tasks: most of them have few rows
+        columns = Accepted(self.worker[yes], self.distance_m[yes], self.x_m[yes], self.y_m[yes], self.luck[yes])
+        border, rewards = np.searchsorted(yes, self.border).tolist(), self.rewards.tolist()
+        for index in np.argsort([task.task for task in self.tasks]).tolist():
+            rows = slice(border[index], border[index + 1])
+            yield self.tasks[index], rewards[index], Accepted(*(column[rows] for column in columns))
 
 
 class Answers:

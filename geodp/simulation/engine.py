@@ -305,8 +305,10 @@ class Engine:
 
     def _offer(self) -> Meant | None:
         """Plan offers and broadcast them; the curator, or each phone, knows who is meant, and the server does not."""
-        told = places_told(self._take_waiting(), self.scenario.tasks.place_epsilon_per_m, self.region, self.streams)
-        made = self._announce(self.server.plan(told, self._newest, self.env.now))
+        published = places_told(
+            self._take_waiting(), self.scenario.tasks.place_epsilon_per_m, self.region, self.streams
+        )
+        made = self._announce(self.server.plan(published, self._newest, self.env.now))
         if not made:
             return None
         self._short |= {
@@ -411,9 +413,11 @@ class Engine:
             self._remember_asked(asked)
         row_task = np.repeat([task.task for task in asked.tasks], np.diff(asked.border))
         self._notified.update(np.unique(row_task[asked.notified]).tolist())
+        acceptors = asked.acceptors
+        names = dict(zip(acceptors.tolist(), pseudonyms(self.streams, acceptors).tolist(), strict=True))
         winners = {
-            task.task: self._decide(task, reward, asked.pick_accepted(rows), last=is_last(task.task))
-            for task, reward, rows in asked.by_task()
+            task.task: self._decide(task, reward, yes, names=names, last=is_last(task.task))
+            for task, reward, yes in asked.accepted_by_task()
             if task.task in self.open
         }
         self.disclosure.charge(see_outcomes(asked, winners, gone))
@@ -426,10 +430,10 @@ class Engine:
                 new = asked.worker[rows][asked.notified[rows]]
                 self._asked_before[task.task] = np.union1d(self._asked_before.get(task.task, new), new)
 
-    def _decide(self, task: Task, reward: float, yes: Accepted, *, last: bool) -> list[int]:
+    def _decide(self, task: Task, reward: float, yes: Accepted, *, names: dict[int, str], last: bool) -> list[int]:
         """Close a task with those who are picked and return them, or leave it to its next round."""
         free = ~self.workers.busy[yes.worker]
-        winners = yes.pick(free, self.scenario.tasks.workers_per_task)
+        winners = yes.pick(free, self.scenario.tasks.workers_per_task) if yes.worker.size else []
         if yes.worker.size:
             self.log.add(
                 self.env.now,
@@ -446,8 +450,7 @@ class Engine:
         if not winners:
             self._nobody(task, self._why_nobody(task, yes.worker.size, int(free.sum())))
             return []
-        names = pseudonyms(self.streams, np.array(winners)).tolist()
-        self.server.hear(Answer(task.task, tuple(names), self.env.now))
+        self.server.hear(Answer(task.task, tuple(names[winner] for winner in winners), self.env.now))
         self._close(task)
         for winner in winners:
             self.workers.busy[winner] = True  # at once: the next task of this batch must not pick her too

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +65,13 @@ class EventLog:
         """Log one event, or many of one kind at one time when arrays are given."""
         codes = _REASON_CODE[reason] if isinstance(reason, Reason) else reason
         row = (time_s, _KIND_CODE[kind], task, worker, x_m, y_m, value, codes)
+        if not any(isinstance(entry, np.ndarray) for entry in row):  # most calls: one event
+            self._add_one(row)
+            return
         sizes = {entry.size for entry in row if isinstance(entry, np.ndarray)}
         if len(sizes) > 1:
             raise ValueError(f"columns of one call to EventLog.add differ in length: {sorted(sizes)}")
-        rows, written = sizes.pop() if sizes else 1, 0
+        rows, written = sizes.pop(), 0
         while written < rows:  # behind what is there, in as many pieces as it takes
             if self._filled == self._limit:
                 self._flush()
@@ -77,6 +81,14 @@ class EventLog:
                 column[here] = entry[written:stop] if isinstance(entry, np.ndarray) else entry
             written, self._filled = stop, here.stop
         self.rows += rows
+
+    def _add_one(self, row: Sequence[Any]) -> None:
+        if self._filled == self._limit:
+            self._flush()
+        for column, entry in zip(self._columns, row, strict=True):
+            column[self._filled] = entry
+        self._filled += 1
+        self.rows += 1
 
     def close(self) -> None:
         """Write what is left and close the file."""

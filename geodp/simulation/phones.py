@@ -71,10 +71,10 @@ class Phones:
     def afford(self, time_s: float) -> bool:
         """Ask the ledger for one report of everyone, and charge it; the public schedule alone decides.
 
-        A mechanism that promises nothing is not charged: there is no epsilon to add up.
+        A mechanism that promises nothing, or whose claim does not hold, is not charged: there is no epsilon to add up.
         """
         promise = self.device.guarantee(self.region)
-        if promise.unit is Unit.NOTHING:
+        if promise.unit is Unit.NOTHING or not promise.holds:
             return True
         try:
             self._charge(promise, time_s)
@@ -133,11 +133,11 @@ class Phones:
                 "who": names,
                 "floor_per_m2": self.size / (10 * self.region.area_m2),
             }
-            told, self._made_up = self.device.report_all(
+            reported, self._made_up = self.device.report_all(
                 x_m[order], y_m[order], rng=rng, region=self.region, last=self._made_up, about=about
             )
-            self.current = told
-            return told
+            self.current = reported
+            return reported
         reported_x, reported_y = self.draw(x_m, y_m, rng)
         laws = {name: device.channel(self.region) for name, device, _ in self._devices}
         levels: dict[str, Any] = {}
@@ -227,4 +227,4 @@ class Phones:
 
 def _cost(device: Device, region: Region) -> float:
     promise = device.guarantee(region)
-    return 0.0 if promise.unit is Unit.NOTHING else promise.epsilon
+    return 0.0 if promise.unit is Unit.NOTHING or not promise.holds else promise.epsilon

@@ -25,5 +25,5 @@ def places_told(tasks: list[Task], epsilon_per_m: float | None, region: Region, 
     turn = 2 * np.pi * streams.uniform("requester.place", number, 1)
     x = np.array([task.x_m for task in tasks]) + radius * np.cos(turn)
     y = np.array([task.y_m for task in tasks]) + radius * np.sin(turn)
-    told = zip(tasks, *(place.tolist() for place in region.clamp(x, y)), strict=True)
-    return [replace(task, x_m=east, y_m=north) for task, east, north in told]
+    published = zip(tasks, *(place.tolist() for place in region.clamp(x, y)), strict=True)
+    return [replace(task, x_m=east, y_m=north) for task, east, north in published]

@@ -84,7 +84,7 @@ class DrawnPlot:
 def write_plots(sweep: LoadedSweep, runs: pd.DataFrame, folder: Path) -> list[DrawnPlot]:
     """Draw every plot of a sweep into files of the formats it asks for."""
     folder.mkdir(exist_ok=True)
-    drawn: list[DrawnPlot] = []
+    plots: list[DrawnPlot] = []
     stems: set[str] = set()
     for plot in list_plots(sweep, runs):
         across = (plot.x or choose_x(runs, sweep.varied)).rsplit(".", 1)[-1]
@@ -96,8 +96,8 @@ def write_plots(sweep: LoadedSweep, runs: pd.DataFrame, folder: Path) -> list[Dr
         files = save(figure, folder / stem, plot.formats)
         shown = figure if plot.size == "screen" else draw_plot(runs, plot.model_copy(update=_ON_SCREEN), sweep.varied)
         wide = len({axes.get_position().x0 for axes in shown.axes}) > 1
-        drawn.append(DrawnPlot(draw_svg(shown), _describe(runs, plot, sweep.varied), tuple(files), wide))
-    return drawn
+        plots.append(DrawnPlot(draw_svg(shown), _describe(runs, plot, sweep.varied), tuple(files), wide))
+    return plots
 
 
 _ON_SCREEN = {"size": "screen", "font": "sans"}

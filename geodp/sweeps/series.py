@@ -133,8 +133,8 @@ def _find_rest(words: pd.DataFrame, several: Sequence[str], used: list[str]) -> 
         if path in used:
             continue
         fixed = [*used, *rest]
-        told = len(words[fixed].drop_duplicates()) if fixed else 1
-        if len(words[[*fixed, path]].drop_duplicates()) > told:
+        cases = len(words[fixed].drop_duplicates()) if fixed else 1
+        if len(words[[*fixed, path]].drop_duplicates()) > cases:
             rest.append(path)
     return rest
 

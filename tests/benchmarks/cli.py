@@ -18,7 +18,7 @@ def measure() -> Iterator[Figure]:
     trace = usage_of(["-X", "importtime", "-m", "geodp", "--help"]).output
     imported = set(re.findall(r"^import time:.*\|\s+(\w+)$", trace, flags=re.MULTILINE))
     yield Figure("cli_help_heavy_imports", float(len(imported.intersection(HEAVY))), at_most=0)
-    yield Figure("cli_list_cpu_s", _best("list"), at_most=1.5)
+    yield Figure("cli_list_cpu_s", _best("list"), at_most=1.1)
 
 
 def _best(command: str) -> float:

@@ -5,8 +5,8 @@ same travel distance (13.5 km), willingness (linear, MAR 0.1), target (0.9) and 
 yardstick's: a second world puts them at 8,000 venues, which is harder than the yardstick's and has no target. The
 yardstick's ANW and times were measured elsewhere, on its own data and at up to 1.5 times the stated ε.
 
-Plans are the default ones: regions grow beyond what is needed, and of those inside at most so many are asked as are
-(`geocast_…_anw` counts these, in all rounds). Up to 0.5 everyone inside was asked, which the figures `…_uncapped_…` go
+Plans are the default ones: regions grow beyond what is needed, and the maximum number of those asked inside is what
+`geocast_…_anw` counts (in all rounds). Up to 0.5 everyone inside was asked, which the figures `…_uncapped_…` go
 on to measure. The whole run of a million workers stands in `planning`.
 """
 

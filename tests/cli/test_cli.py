@@ -49,6 +49,26 @@ def test_list_does_not_load_pandas_scipy_or_geopandas() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_line_per_plugin_loads_nothing_with_which_plugins_work() -> None:
+    code = (
+        "import sys; from geodp.cli.plugin_list import find_listed, plugin_lines; found = find_listed(None)\n"
+        "assert len(found) > 100 and plugin_lines(found).count(chr(10)) == len(found) - 1\n"
+        "heavy = {'pandas', 'scipy', 'geopandas', 'folium', 'matplotlib', 'pyarrow', 'shapely', 'simpy', 'opendp'}\n"
+        "print(sorted((heavy | {'geodp.sweeps.line_plots', 'geodp.simulation.engine'}) & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_importing_geodp_loads_none_of_its_rooms() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import geodp; new = set(sys.modules) - before\n"
+        "print(sorted({'numpy', 'pydantic', 'typer'} & new), [name for name in new if name.count('.') > 1])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] []"
+
+
 def test_list_prints_options_units_defaults_guarantee_and_reference() -> None:
     text = geodp("list", "mechanism").stdout
     for words in (

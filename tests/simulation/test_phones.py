@@ -16,6 +16,7 @@ from geodp.privacy.ledger import Account, Ledger
 from geodp.public.guarantee import Unit
 from geodp.public.release import Points
 from geodp.run_folder.folder import RunFolder
+from geodp.scenario.report import report
 from geodp.simulation.answers import pseudonyms
 from geodp.simulation.phones import Phones
 from geodp.streams import Streams
@@ -34,6 +35,23 @@ def phones(count: int = 50, budget: float | None = None, when_spent: str = "reus
 
 def places(count: int = 50, seed: int = 0) -> tuple[Array, Array]:
     return REGION.sample(count, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("variant", ["public", "literal"])
+def test_a_claim_that_does_not_hold_is_reported_but_never_added_up(variant: str) -> None:
+    ledger = Ledger(budgets={Account.LOCAL: 1.5})
+    device = plugin("dewri", variant=variant)
+    mine = Phones(device, ledger, "fail", REGION, 50, lambda ids: pseudonyms(Streams(3), ids))
+    for time_s in (0.0, 600.0):
+        assert mine.report(time_s, *places(), np.random.default_rng(1)) is not None
+    assert ledger.sum_spent(Account.LOCAL) == 0
+    per_m = device.guarantee(REGION).epsilon
+    assert ledger.sum_spent(Account.METRIC) == pytest.approx(2 * per_m if variant == "public" else 0.0)
+    assert mine.charged == pytest.approx(np.full(50, 2 * per_m if variant == "public" else 0.0))
+    changes = {"curator": None, "device.mechanism": {"kind": "dewri", "variant": variant}}
+    scenario = small({**changes, "server.assignment": {"kind": "nearest_report"}})
+    assert ("nothing is charged or added up" in report(scenario, "small.yaml")) == (variant == "literal")
+    assert scenario.resolve().device.budget.epsilon is None
 
 
 def test_reports_come_in_the_order_of_names_and_names_lead_back_to_workers() -> None:

@@ -80,10 +80,10 @@ def _divide(samples: int, law: CellLaw) -> list[int]:
 def _write_down(law: CellLaw, cell: Integers, pair: tuple[int, int], noise: Noise) -> Array:
     """Return answers as numbers: what is told, and whether it supports the first and the second cell."""
     answers = draw_answers(law, cell, noise)
-    told: Integers = np.zeros(len(cell), dtype=np.int64)
+    answer: Integers = np.zeros(len(cell), dtype=np.int64)
     if law.protocol != "oue":  # bits elsewhere have the same law on either side
-        told = answers[:, -1].astype(np.int64)
-    return np.column_stack([told, law.supports(answers)[:, list(pair)]]).astype(np.float64)
+        answer = answers[:, -1].astype(np.int64)
+    return np.column_stack([answer, law.supports(answers)[:, list(pair)]]).astype(np.float64)
 
 
 def _region_of(device: CellResponse) -> Region:

@@ -70,9 +70,9 @@ def random_releases(mechanism: CountsPublication, rng: np.random.Generator, coun
         venues, users = int(rng.integers(1, 15)), int(rng.choice([0, 1, 3, 12]))
         others: Rows = {f"u{rng.integers(10**6)}": _some(rng, venues) for _ in range(users)}
         epsilon = float(rng.choice([0.69, LARGE_EPSILON, 10 ** rng.uniform(-2, 1)]))
-        drawn = {"epsilon": epsilon, "cap": int(rng.integers(1, 6)), "max_theta": int(rng.integers(1, 20))}
+        sizes = {"epsilon": epsilon, "cap": int(rng.integers(1, 6)), "max_theta": int(rng.integers(1, 20))}
         kept = {"epsilon", *(name for name in ("cap", "max_theta") if rng.random() < 0.7)}
-        fields = {name: value for name, value in drawn.items() if name in kept & set(type(mechanism).model_fields)}
+        fields = {name: value for name, value in sizes.items() if name in kept & set(type(mechanism).model_fields)}
         method = mechanism.model_copy(update=fields)
         called = str(rng.choice(["", "0", "u5", "zz"])) + str(rng.integers(100))
         release = partial(_release, method, others, _some(rng, venues), venues, called=called)

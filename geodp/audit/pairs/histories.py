@@ -70,12 +70,12 @@ def _pair(name: str, device: HistoryDevice, catalogue: Catalogue, history: Flags
     promised about items that are all `all`.
     """
     levels = device.levels(catalogue)
-    told = {levels[catalogue.categories[at]] for at in np.flatnonzero(catalogue.membership[item])}
-    if not told - {"all"}:
+    labels = {levels[catalogue.categories[at]] for at in np.flatnonzero(catalogue.membership[item])}
+    if not labels - {"all"}:
         return None
-    claimed = 0.0 if "no" in told else device.guarantee().epsilon
+    claimed = 0.0 if "no" in labels else device.guarantee().epsilon
     release = partial(_report_history, device, catalogue, history, item)
-    return TranscriptCase(f"{name} ({', '.join(sorted(told))})", claimed, release, runs=1)
+    return TranscriptCase(f"{name} ({', '.join(sorted(labels))})", claimed, release, runs=1)
 
 
 def _random_catalogue(rng: np.random.Generator) -> Catalogue:
@@ -91,5 +91,5 @@ def _report_history(
     owned = history.copy()
     owned[item] = present
     source = noise.rng if isinstance(noise, SimulatedNoise) and not noise.releasable else noise
-    told = device.protect(owned, catalogue, rng=source)
-    return [told.items, np.nan_to_num(told.aggregates, nan=-1e9), told.guarantee.epsilon]
+    report = device.protect(owned, catalogue, rng=source)
+    return [report.items, np.nan_to_num(report.aggregates, nan=-1e9), report.guarantee.epsilon]

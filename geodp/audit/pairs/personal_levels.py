@@ -52,8 +52,8 @@ def random_people(mechanism: PdpSample, rng: np.random.Generator, count: int) ->
             "one": CountLevel(epsilon=threshold * share, share=0.5),
             "other": CountLevel(epsilon=threshold, share=0.5),
         }
-        drawn = PdpSample(levels=levels, cells=mechanism.cells)
-        laws = partial(_sample_laws, drawn.bound, drawn.kept_shares["one"])
+        sampling = PdpSample(levels=levels, cells=mechanism.cells)
+        laws = partial(_sample_laws, sampling.bound, sampling.kept_shares["one"])
         found.append(ExactCase(f"random levels {number + 1} (ε = {threshold * share:.3g})", threshold * share, laws))
     return found
 

@@ -104,11 +104,11 @@ def _release(
     present: bool,
 ) -> list[npt.ArrayLike]:
     model = publication.fit_model(world_of([*more, *others] if present else others), _TOWN, noise)
-    told = model.draw(min(model.number, _DRAWN))
+    trips = model.draw(min(model.number, _DRAWN))
     receipts = [(receipt.part, receipt.epsilon, receipt.sensitivity, receipt.size) for receipt in model.receipts]
-    names = np.array([] if told.names is None else told.names, dtype=str)
-    people = told.people[told.person].astype(str)
-    return [model.number, np.array(receipts, dtype=str), told.first, told.time_s, told.x_m, told.y_m, people, names]
+    names = np.array([] if trips.names is None else trips.names, dtype=str)
+    people = trips.people[trips.person].astype(str)
+    return [model.number, np.array(receipts, dtype=str), trips.first, trips.time_s, trips.x_m, trips.y_m, people, names]
 
 
 def world_of(trips: Sequence[TimedTrip]) -> Trajectories:

@@ -112,7 +112,7 @@ def deviations(people: npt.NDArray[Any]) -> list[Array]:
     return found
 
 
-def weigh_quadtrees(whole: list[Array], divided: float) -> tuple[list[Array], list[Array]]:
+def weigh_quadtrees(whole: list[Array], share: float) -> tuple[list[Array], list[Array]]:
     """Return for every square the log-weight of its staying whole, and of all quadtrees that divide it together.
 
     `whole` has the log-weight of every square as a leaf, level by level from the root. Single cells are not divided.
@@ -121,8 +121,8 @@ def weigh_quadtrees(whole: list[Array], divided: float) -> tuple[list[Array], li
     below = whole[-1]
     for own in whole[-2::-1]:
         size = len(own)
-        parts.append(math.log(divided) + below.reshape(size, 2, size, 2).sum(axis=(1, 3)))
-        stays.append(math.log1p(-divided) + own)
+        parts.append(math.log(share) + below.reshape(size, 2, size, 2).sum(axis=(1, 3)))
+        stays.append(math.log1p(-share) + own)
         below = np.logaddexp(stays[-1], parts[-1])
     return stays[::-1], parts[::-1]
 

@@ -125,9 +125,9 @@ def range_variance(branching: tuple[int, ...], shares: list[float]) -> float:
     """
     across = np.cumprod(branching)
     leaves = (across[-1] / across) ** 2
-    told = np.cumsum((np.array(shares) ** 2 * leaves)[::-1])[::-1]
+    precision = np.cumsum((np.array(shares) ** 2 * leaves)[::-1])[::-1]
     squares = np.array([_mean_square(int(blocks), int(across[-1])) ** 2 for blocks in across])
-    return float((np.diff(squares, prepend=0.0) / told).sum())
+    return float((np.diff(squares, prepend=0.0) / precision).sum())
 
 
 @cache

@@ -97,11 +97,11 @@ class PdpExponential(Mechanism):
         made = self._resolve_for(snapshot)
         grid = Grid.fit(snapshot.region, made.cell_m or 1.0)
         ladder = made.ladder()
-        drawn = noise.choose(-ladder.cost(made.count_groups(snapshot, grid)) / 2)
+        draws = noise.choose(-ladder.cost(made.count_groups(snapshot, grid)) / 2)
         law = ladder.law()
         return GridCells(
-            count=law.count[drawn],
-            noise_scale=np.sqrt(law.variance[drawn] / 2),
+            count=law.count[draws],
+            noise_scale=np.sqrt(law.variance[draws] / 2),
             noise_terms=np.full(grid.size, _MANY_TERMS),
             grid=grid,
             **self.release_fields(snapshot, grid.edges()),

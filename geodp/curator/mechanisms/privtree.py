@@ -91,15 +91,15 @@ class PrivTree(Decomposition):
         for depth in range(people.depth):
             smaller = people.depth - depth - 1
             biased = np.maximum(people.count(first, smaller + 1) - depth * decay, -decay)
-            divided = decide_in_series(division_logits(biased, scale), noise, after)
-            leaves.append((first[~divided], depth))
-            if _QUARTERS * np.count_nonzero(divided) > MAX_CELLS:
+            divides = decide_in_series(division_logits(biased, scale), noise, after)
+            leaves.append((first[~divides], depth))
+            if _QUARTERS * np.count_nonzero(divides) > MAX_CELLS:
                 raise DataError(
                     f"curator.mechanism: the tree would have more than {MAX_CELLS:,} cells: use a smaller epsilon or a "
                     "larger least_cell_m"
                 )
-            first = (first[divided][:, None] + (np.arange(_QUARTERS) << 2 * smaller)).ravel()
-            after = np.repeat(np.flatnonzero(divided), _QUARTERS)
+            first = (first[divides][:, None] + (np.arange(_QUARTERS) << 2 * smaller)).ravel()
+            after = np.repeat(np.flatnonzero(divides), _QUARTERS)
             if not first.size:
                 break
         leaves.append((first, people.depth))

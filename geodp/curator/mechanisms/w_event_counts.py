@@ -207,8 +207,8 @@ class WEventSeries(CountSeries):
             raise
         self._schedule.decide(spent)
         # Before the first counts there are zeros: the test says that counts are below its threshold on average.
-        told, scale = self._published or (np.zeros(count.size), change / (offered or self._schedule.test))
-        return self.show(snapshot, told, scale=scale, terms=1.0, measured=spent > 0)
+        published, scale = self._published or (np.zeros(count.size), change / (offered or self._schedule.test))
+        return self.show(snapshot, published, scale=scale, terms=1.0, measured=spent > 0)
 
     def _has_changed(
         self, count: npt.NDArray[np.int64], threshold: float, snapshot: Snapshot, noise: Noise, pay: Pay

@@ -15,7 +15,7 @@ from geodp.public.guarantee import Guarantee
 from geodp.tables.visits.histories import Histories, Integers, ReleasedVisits, Replacements, Venues
 
 _WHY = (
-    "no ε is claimed: places are averaged over groups of visits of k people, which tells where groups were and bounds "
+    "no ε is claimed: places are averaged over neighbouring visits of k people, which tells where they were and bounds "
     "nobody's influence"
 )
 

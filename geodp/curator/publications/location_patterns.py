@@ -63,7 +63,7 @@ class LocationPatterns(Publication):
     epsilon: float = Field(default=1.0, gt=0)
     """ε of the table."""
     cap: int = Field(default=20, ge=1)
-    """Everyone counts with at most so many visits: public."""
+    """Maximum number of visits with which someone counts: public."""
     depth: int = Field(default=6, ge=1, le=12)
     """How often squares are divided at most."""
     divide_above: float = Field(default=400.0, gt=0)
@@ -165,10 +165,10 @@ class LocationPatterns(Publication):
             if not cells.size:
                 break
             noisy = laplace_counts(exact, epsilon=epsilon, sensitivity=self.cap, noise=noise)
-            divided = (noisy > self.divide_above) & (level < self.depth)
-            kept = ~divided & (noisy > self.threshold)
+            divides = (noisy > self.divide_above) & (level < self.depth)
+            kept = ~divides & (noisy > self.threshold)
             found.append((np.full(int(kept.sum()), level), cells[kept], noisy[kept]))
-            open_cells = cells[divided]
+            open_cells = cells[divides]
         levels, cells, counts = (np.concatenate(column) for column in zip(*found, strict=True))
         return levels, cells, counts
 

@@ -51,11 +51,11 @@ class Meetings(Publication):
         "degree_histogram"
     )
     """`edges`, `flow_edges`: pairs that met. `degree_histogram`: people by the number of others they met;
-    `cumulative_histogram`: people with at most so many. `degrees`: one number per person, by name (pairs only)."""
+    `cumulative_histogram`: people up to each number. `degrees`: one number per person, by name (pairs only)."""
     hides: Literal["person", "pair"] = "person"
     """What the promise is about: everything one person did, or whether one pair met."""
     max_degree: int = Field(default=20, ge=1, le=10_000)
-    """Everyone counts with at most so many meetings (θ); histograms end here. Public."""
+    """Maximum number of meetings with which someone counts (θ); histograms end here. Public."""
     radius_m: float = Field(default=10.0, gt=0)
     """How near two people are when they meet, metres."""
     every_s: float = Field(default=60.0, gt=0)

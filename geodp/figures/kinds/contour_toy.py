@@ -13,7 +13,6 @@ from geodp.figures.kinds import FigureKind, Making, points_table
 from geodp.geometry import Region
 from geodp.privacy.noise import noise_source
 from geodp.streams import Streams
-from geodp.sweeps.line_plots import empty_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,6 +85,8 @@ class ContourToy(FigureKind):
 
     def draw(self, file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
         """Draw the four steps of each panel in a row."""
+        from geodp.sweeps.line_plots import empty_axes
+
         figure, grid = empty_axes(len(points), 4, (14.5, 4.0 * len(points) + 0.4))
         title_figure(figure, file)
         for row, name in enumerate(points):

@@ -55,8 +55,8 @@ class CorrelatedQueries(FigureKind):
         """Return how many people are in each cell."""
         if self.path is not None:
             return _count_file(self.path)
-        drawn = plugin("synthetic_city", count=self.people).load(_REGION, np.random.default_rng(14))
-        return np.asarray(_grid_over(_REGION).count(drawn.x_m, drawn.y_m), dtype=np.float64)
+        people = plugin("synthetic_city", count=self.people).load(_REGION, np.random.default_rng(14))
+        return np.asarray(_grid_over(_REGION).count(people.x_m, people.y_m), dtype=np.float64)
 
     def draw_queries(self, luck: np.random.Generator) -> Array:
         """Return the weight of each cell in each query (row); answers lie in [0, 1]."""
@@ -241,9 +241,9 @@ class CorrelatedIteration(CorrelatedQueries):
             begin = stop
             if far.size:
                 updates += 1
-                told = float(laplace_counts(true[[stop]], epsilon=half / most, sensitivity=change, noise=noise)[0])
-                answers[stop] = told
-                synthetic *= np.exp(math.copysign(self.gap / 2, told - known[int(far[0])]) * weights[stop])
+                answer = float(laplace_counts(true[[stop]], epsilon=half / most, sensitivity=change, noise=noise)[0])
+                answers[stop] = answer
+                synthetic *= np.exp(math.copysign(self.gap / 2, answer - known[int(far[0])]) * weights[stop])
                 synthetic /= synthetic.sum()
                 begin += 1
         answers[begin:] = weights[begin:] @ synthetic

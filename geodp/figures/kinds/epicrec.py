@@ -12,7 +12,6 @@ from geodp.figures.drawing import each_panel
 from geodp.figures.kinds import FigureKind, Making, points_table
 from geodp.privacy.noise import SimulatedNoise
 from geodp.streams import Streams
-from geodp.sweeps.line_plots import COLOURS
 from geodp.tables.visits.catalogue import Catalogue, golden_catalogue
 
 if TYPE_CHECKING:
@@ -54,6 +53,8 @@ class EpicRecNoise(FigureKind):
 
     def draw(self, file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
         """Draw two bars per category with their values, and the means as lines."""
+        from geodp.sweeps.line_plots import COLOURS
+
         figure, panels = each_panel(file, points)
         for axes, own in panels:
             for number, line in enumerate(LINES):
@@ -115,6 +116,8 @@ class EpicRecBudget(FigureKind):
 
     def draw(self, file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
         """Draw every search, and where each rule stops on average."""
+        from geodp.sweeps.line_plots import COLOURS
+
         figure, panels = each_panel(file, points)
         for axes, own in panels:
             for _, search in own[own["y_name"] == ERROR].groupby("repeat"):

@@ -78,8 +78,8 @@ class MeetingCounts(FigureKind):
         return {line: error / graph.edges for line, error in found.items()}
 
     def _add_noise(self, left_out: float, sensitivity: float, noise: SimulatedNoise) -> float:
-        drawn = noise.laplace(sensitivity / self.epsilon, self.draws)
-        return float(np.abs(left_out + drawn).mean())
+        draws = noise.laplace(sensitivity / self.epsilon, self.draws)
+        return float(np.abs(left_out + draws).mean())
 
     def _draw_graph(self, luck: np.random.Generator) -> MeetingGraph:
         from scipy.spatial import cKDTree

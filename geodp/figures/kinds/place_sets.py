@@ -115,13 +115,13 @@ class DummyHits(FigureKind):
             {"k": self.k, "cell_m": 10.0, "moves": moves} | ({"step_m": step_m / 2} if moves == "near_last" else {})
         )
         x_m, y_m = (place - _SIDE_M / 2 for place in _draw_crowd(self.people, rng))
-        told: list[tuple[Array, Array]] = []
+        reported: list[tuple[Array, Array]] = []
         for _ in range(self.reports):
-            last = (told[-1][0][:, 1:], told[-1][1][:, 1:]) if told else None
-            told.append(phone.candidates(*region.clamp(x_m, y_m), rng=rng, region=region, last=last))
+            last = (reported[-1][0][:, 1:], reported[-1][1][:, 1:]) if reported else None
+            reported.append(phone.candidates(*region.clamp(x_m, y_m), rng=rng, region=region, last=last))
             turn, far = rng.uniform(0, 2 * np.pi, x_m.size), 0.95 * step_m * np.sqrt(rng.random(x_m.size))
             x_m, y_m = region.clamp(x_m + far * np.cos(turn), y_m + far * np.sin(turn))
-        return told
+        return reported
 
 
 def _draw_crowd(people: int, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -12,7 +12,6 @@ from pydantic import Field
 
 from geodp.figures.drawing import each_panel
 from geodp.figures.kinds import FigureKind, Making, points_table
-from geodp.sweeps.line_plots import COLOURS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,6 +82,8 @@ class RadiusBoxplot(FigureKind):
 
     def draw(self, file: FigureFile, points: Mapping[str, pd.DataFrame]) -> Any:
         """Draw a box per method, whiskers from 5 % to 95 %, and the quantile that the book calls MTD."""
+        from geodp.sweeps.line_plots import COLOURS
+
         figure, panels = each_panel(file, points)
         for axes, own in panels:
             part = own[own["y_name"] == DISTANCE]

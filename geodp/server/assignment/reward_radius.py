@@ -242,7 +242,7 @@ class RewardRadius(CappedAssignment):
 
 
 def _cap_success(success: Array, workers: Array, cap: int) -> Array:
-    """Return the success of circles of which at most so many workers are asked, if as many are inside as expected."""
+    """Return the success of circles with a maximum number of recipients, if as many are inside as expected."""
     share = np.minimum(1.0, cap / np.maximum(workers, 1e-300))
     return np.asarray(-np.expm1(np.log1p(-np.minimum(success, 1 - 1e-15)) * share))
 

@@ -114,7 +114,7 @@ class Unmatched:
         self._free[rows_named(self.who, self.engaged)] = False
 
     def take(self, leaf: int, count: int, asked_before: Iterable[str]) -> Ids:
-        """Return the reports nearest to a leaf, at most so many, and match them.
+        """Match the reports nearest to a leaf, up to a maximum number, and return them.
 
         The squares around the leaf are looked through from the smallest on; each is one run of reports.
         """
