@@ -95,11 +95,18 @@ class AskedWorkers:
     def accepted_by_task(self) -> Iterator[tuple[Task, float, Accepted]]:
         """Yield each task with its reward and those who said yes to it, in order of arrival."""
         yes = np.flatnonzero(self.answer == _YES)  # once for all tasks: most of them have few rows
-        columns = Accepted(self.worker[yes], self.distance_m[yes], self.x_m[yes], self.y_m[yes], self.luck[yes])
+        every = Accepted(self.worker[yes], self.distance_m[yes], self.x_m[yes], self.y_m[yes], self.luck[yes])
         border, rewards = np.searchsorted(yes, self.border).tolist(), self.rewards.tolist()
         for index in np.argsort([task.task for task in self.tasks]).tolist():
             rows = slice(border[index], border[index + 1])
-            yield self.tasks[index], rewards[index], Accepted(*(column[rows] for column in columns))
+            own = Accepted(
+                worker=every.worker[rows],
+                distance_m=every.distance_m[rows],
+                x_m=every.x_m[rows],
+                y_m=every.y_m[rows],
+                luck=every.luck[rows],
+            )
+            yield self.tasks[index], rewards[index], own
 
 
 class Answers:
