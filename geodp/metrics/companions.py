@@ -142,7 +142,7 @@ class TemporalLeakage(Metric):
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Estimate how people move, and follow what is told from release to release."""
-        from geodp.privacy.temporal_leakage import measure_leakage
+        from geodp.metrics.temporal_leakage import measure_leakage
 
         promises = [release.guarantee for release in run.releases if isinstance(release, Cells)]
         hidden = all(promise.unit is Unit.SNAPSHOT and promise.window == 1 and promise.holds for promise in promises)

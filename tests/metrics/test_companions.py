@@ -13,7 +13,7 @@ import pytest
 from geodp.geometry import Grid
 from geodp.metrics.companions import CompanionAdvantage, TemporalLeakage, expect_advantage
 from geodp.metrics.intervals import Measured
-from geodp.privacy.temporal_leakage import measure_leakage
+from geodp.metrics.temporal_leakage import measure_leakage
 from geodp.public.guarantee import Neighbours, Unit
 from geodp.public.release import GridCells
 from geodp.run_folder.folder import RunFolder

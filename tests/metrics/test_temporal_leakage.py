@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from geodp.errors import UsageError
-from geodp.privacy.temporal_leakage import LeakageStep, measure_leakage, reverse_chain, trace_leakage
+from geodp.metrics.temporal_leakage import LeakageStep, measure_leakage, reverse_chain, trace_leakage
 
 STICKY = [[0.9, 0.1], [0.1, 0.9]]
 

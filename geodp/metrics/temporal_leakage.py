@@ -39,7 +39,7 @@ class LeakageStep:
 
     Examples
     --------
-    >>> from geodp.privacy.temporal_leakage import LeakageStep
+    >>> from geodp.metrics.temporal_leakage import LeakageStep
     >>> round(LeakageStep([[0.9, 0.1], [0.1, 0.9]]).after(0.1), 6)
     0.079976
     """
@@ -113,7 +113,7 @@ def reverse_chain(chain: npt.ArrayLike, law: npt.ArrayLike | None = None) -> Arr
 
     Examples
     --------
-    >>> from geodp.privacy.temporal_leakage import reverse_chain
+    >>> from geodp.metrics.temporal_leakage import reverse_chain
     >>> reverse_chain([[0.5, 0.5], [1.0, 0.0]]).round(6).tolist()
     [[0.5, 0.5], [1.0, 0.0]]
     """
@@ -138,7 +138,7 @@ def trace_leakage(step: LeakageStep, epsilons: Sequence[float]) -> Array:
 
     Examples
     --------
-    >>> from geodp.privacy.temporal_leakage import LeakageStep, trace_leakage
+    >>> from geodp.metrics.temporal_leakage import LeakageStep, trace_leakage
     >>> trace_leakage(LeakageStep([[0.9, 0.1], [0.1, 0.9]]), [0.1] * 5).round(6).tolist()
     [0.1, 0.179976, 0.243841, 0.294725, 0.335166]
     """
@@ -169,7 +169,7 @@ def measure_leakage(
 
     Examples
     --------
-    >>> from geodp.privacy.temporal_leakage import measure_leakage
+    >>> from geodp.metrics.temporal_leakage import measure_leakage
     >>> measure_leakage([[0.9, 0.1], [0.1, 0.9]], [0.1] * 10)[4].round(6).item()
     0.602395
     """
