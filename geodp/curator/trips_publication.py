@@ -14,8 +14,8 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from geodp.curator.publications import Publication, Published, Records
+from geodp.curator.synthesis.densities import DENSITY
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts, Receipt, split
-from geodp.curator.synthesis.paths import DENSITY
 from geodp.curator.synthesis.prefix_trees import Direction, level_parts
 from geodp.curator.synthesis.sequence_tree import SequenceModel
 from geodp.curator.synthesis.tree_model import LENGTHS, TreeModel, TreeSettings, fit_tree_model, length_edges

@@ -36,7 +36,7 @@ from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 from geodp.curator.publications.prilocation import PriLocation
 from geodp.curator.publications.zeros import Zeros
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts
-from geodp.curator.synthesis.paths import count_density
+from geodp.curator.synthesis.densities import count_density
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, count_trip_ends
 from geodp.curator.synthesis.trip_model import NUMBER
 from geodp.curator.synthesis.trip_shapes import count_shapes, count_timing

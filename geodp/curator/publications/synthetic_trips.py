@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from geodp.curator.synthesis.densities import DENSITY
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts, split
-from geodp.curator.synthesis.paths import DENSITY
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS
 from geodp.curator.synthesis.trip_model import NUMBER, SHARES, TripModel, fit_trip_model
 from geodp.curator.trips_publication import TripModelPublication

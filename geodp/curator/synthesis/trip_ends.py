@@ -47,6 +47,10 @@ class Ends:
         """Distance between first and last place."""
         return np.asarray(np.hypot(self.to_x_m - self.from_x_m, self.to_y_m - self.from_y_m))
 
+    def select(self, which: slice | Integers) -> Ends:
+        """Return some of them."""
+        return Ends(self.from_x_m[which], self.from_y_m[which], self.to_x_m[which], self.to_y_m[which])
+
 
 @dataclass(frozen=True, eq=False)
 class TripEnds:

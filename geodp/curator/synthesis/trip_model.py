@@ -6,26 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from geodp.curator.synthesis.densities import DENSITY, POINTS, Density, count_density
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts
-from geodp.curator.synthesis.paths import (
-    DENSITY,
-    POINTS,
-    Density,
-    choose_detours,
-    count_density,
-    move_inside,
-    place_points,
-    synthetic_trajectories,
-)
+from geodp.curator.synthesis.paths import WantedTrips, choose_paths
+from geodp.curator.synthesis.points_on_paths import move_inside, place_points, synthetic_trajectories
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, TRIPS, TripEnds, count_trip_ends
 from geodp.curator.synthesis.trip_shapes import (
     DEPARTURES,
+    EXTENTS,
     PACES,
     SHAPES,
     SPACING,
+    Extents,
     Shapes,
     Spacing,
     Timing,
+    count_extents,
     count_shapes,
     count_spacing,
     count_timing,
@@ -35,7 +31,8 @@ from geodp.tables.trajectories.table import Trajectories
 
 NUMBER = "number of trips"
 SHARES = {
-    DENSITY: 0.45,
+    DENSITY: 0.40,
+    EXTENTS: 0.05,
     TRIPS: 0.22,
     FINE_ENDS: 0.09,
     COARSE_ENDS: 0.08,
@@ -55,6 +52,7 @@ class TripModel:
 
     number: int
     shapes: Shapes
+    extents: Extents
     spacing: Spacing
     density: Density
     ends: TripEnds
@@ -71,9 +69,8 @@ class TripModel:
         longest[np.argsort(apart_m)] = length_m[np.argsort(wanted_m)]
         length_m = np.maximum(longest, apart_m)
         points = self.spacing.points(length_m, rng)
-        paths = choose_detours(
-            ends=ends, length_m=length_m, points=points, density=self.density, region=self.region, rng=rng
-        )
+        wanted = WantedTrips(ends, length_m, self.extents.draw(length_m, apart_m, rng), points)
+        paths = choose_paths(wanted, self.density, self.region, rng)
         first, x_m, y_m = place_points(paths, points, self.density)
         x_m, y_m = move_inside(self.region, first, x_m, y_m, rng)
         return synthetic_trajectories(first, self.timing.times(first, rng), x_m, y_m)
@@ -88,6 +85,7 @@ def fit_trip_model(
     return TripModel(
         number=number,
         shapes=count_shapes(trajectories, parts, number, widest_m),
+        extents=count_extents(trajectories, parts),
         spacing=count_spacing(trajectories, parts, widest_m, most_points),
         density=count_density(trajectories, region, parts, total=number, most_points=most_points),
         ends=count_trip_ends(trajectories, region, parts, number),

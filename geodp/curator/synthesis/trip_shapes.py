@@ -53,15 +53,71 @@ class Shapes:
 def count_shapes(trajectories: Trajectories, parts: EpsilonParts, total: float, widest_m: float) -> Shapes:
     """Count each trip once, by its length and its detour."""
     edges = grow_edges(widest_m / 75, 4 * widest_m, 1.25)
-    first, last = trajectories.first[:-1], trajectories.first[1:] - 1
-    x_m, y_m, length_m = trajectories.x_m, trajectories.y_m, trajectories.lengths_m
-    apart_m = np.hypot(x_m[last] - x_m[first], y_m[last] - y_m[first])
+    length_m, apart_m = trajectories.lengths_m, measure_apart(trajectories)
     detour = 1 - np.divide(apart_m, length_m, out=np.ones_like(length_m), where=length_m > 0)
     noisy = count_table(SHAPES, (length_m, edges), (detour, _DETOUR_EDGES), parts)
     sure = find_standing_out(
         noisy.sum(axis=1), parts.scale(SHAPES), noisy.shape[1]
     )  # other lengths are taken for empty
     return Shapes(edges, fit_total(np.where(sure[:, None], noisy, -np.inf).ravel(), total).reshape(noisy.shape))
+
+
+EXTENTS = "detours and extents"
+_ROAMING_EDGES = np.array([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+"""Detours (as above) of trips that pass several places."""
+_EXTENT_EDGES = np.array([0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8, 1.0])
+"""Greatest distance between two points of a path, as a share of its length."""
+_DIRECTIONS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Extents:
+    """Noisy numbers of trips by detour (rows) and by extent, a share of the length (columns); not negative."""
+
+    counts: Array
+
+    def draw(self, length_m: Array, apart_m: Array, rng: np.random.Generator) -> Array:
+        """Draw the extents of paths of given lengths between given ends (m)."""
+        detour = 1 - apart_m / np.maximum(length_m, 1e-9)
+        row_of = bin_of(detour, _ROAMING_EDGES)
+        share = np.empty(length_m.size)
+        for row, counts in enumerate(self.counts):
+            mine = np.flatnonzero(row_of == row)
+            usable = counts if counts.sum() > 0 else self.counts.sum(axis=0) + 1e-9
+            column = np.repeat(np.arange(counts.size), draw_whole_counts(usable, mine.size, rng))
+            rng.shuffle(column)
+            share[mine] = _EXTENT_EDGES[column] + rng.random(mine.size) * np.diff(_EXTENT_EDGES)[column]
+        return np.clip(share * length_m, apart_m, length_m)
+
+
+def count_extents(trajectories: Trajectories, parts: EpsilonParts) -> Extents:
+    """Count each trip that detours once, by its detour and its extent."""
+    length_m, apart_m = trajectories.lengths_m, measure_apart(trajectories)
+    detour = 1 - np.divide(apart_m, length_m, out=np.ones_like(length_m), where=length_m > 0)
+    which = np.flatnonzero(detour > _ROAMING_EDGES[0])
+    extent = measure_extents(trajectories.select(which)) / np.maximum(length_m[which], 1e-9)
+    noisy = count_table(EXTENTS, (detour[which], _ROAMING_EDGES), (extent, _EXTENT_EDGES), parts)
+    fitted = fit_total(noisy.ravel(), max(float(noisy.sum()), 1.0))
+    return Extents(fitted.reshape(noisy.shape))
+
+
+def measure_apart(trajectories: Trajectories) -> Array:
+    """Return the distance between the ends of every trip."""
+    first, last = trajectories.first[:-1], trajectories.first[1:] - 1
+    x_m, y_m = trajectories.x_m, trajectories.y_m
+    return np.asarray(np.hypot(x_m[last] - x_m[first], y_m[last] - y_m[first]))
+
+
+def measure_extents(trajectories: Trajectories) -> Array:
+    """Return the greatest distance between two points of every trip, to a percent: its width in eight directions."""
+    widest = np.zeros(trajectories.size)
+    if not trajectories.size:
+        return widest
+    for angle in np.arange(_DIRECTIONS) * np.pi / _DIRECTIONS:
+        along, first = trajectories.x_m * np.cos(angle) + trajectories.y_m * np.sin(angle), trajectories.first[:-1]
+        widest = np.maximum(widest, np.maximum.reduceat(along, first) - np.minimum.reduceat(along, first))
+    # Between two directions the width falls short by up to 1 - cos(π/16), by a third of that on average.
+    return widest / (1 - (1 - np.cos(np.pi / (2 * _DIRECTIONS))) / 3)
 
 
 @dataclass(frozen=True, eq=False)
