@@ -104,9 +104,15 @@ class TripsPublication(Publication):
 
     def cap_trips(self, trajectories: Trajectories, region: Region, key: bytes = b"") -> Trajectories:
         """Return the trips that count: inside the region, and of each person those that the key chooses."""
-        if not region.contains(trajectories.x_m, trajectories.y_m).all():
-            raise DataError("some points lie outside the region: leave them out first. Nothing was drawn.")
-        return trajectories if self.cap is None else trajectories.keep_at_most(self.cap, key)
+        inside = require_inside(trajectories, region)
+        return inside if self.cap is None else inside.keep_at_most(self.cap, key)
+
+
+def require_inside(trajectories: Trajectories, region: Region) -> Trajectories:
+    """Return trips as they are, or refuse them if some points lie outside the region."""
+    if not region.contains(trajectories.x_m, trajectories.y_m).all():
+        raise DataError("some points lie outside the region: leave them out first. Nothing was drawn.")
+    return trajectories
 
 
 @dataclass(frozen=True, eq=False)

@@ -145,7 +145,7 @@ def _on_ellipses(wanted: WantedTrips, region: Region, rng: np.random.Generator) 
     outside = np.ones(shape, dtype=np.bool_)
     for _ in range(_TRIES):
         trip, candidate = np.nonzero(outside)
-        found_x, found_y = _draw_on_ellipse(ends.select(trip), wanted.length_m[trip], rng)
+        found_x, found_y = draw_on_ellipse(ends.select(trip), wanted.length_m[trip], rng)
         x_m[trip, candidate], y_m[trip, candidate] = found_x, found_y
         outside[trip, candidate] = ~region.contains(found_x, found_y)
     x_m, y_m = region.clamp(x_m, y_m)
@@ -157,7 +157,8 @@ def _on_ellipses(wanted: WantedTrips, region: Region, rng: np.random.Generator) 
     )
 
 
-def _draw_on_ellipse(ends: Ends, length_m: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+def draw_on_ellipse(ends: Ends, length_m: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draw a place V per trip with |OV| + |VD| = L."""
     apart_m = np.maximum(ends.apart_m, 1e-9)
     half = length_m / 2
     height = np.sqrt(np.maximum(half**2 - (apart_m / 2) ** 2, 0.0))
@@ -176,17 +177,39 @@ def _draw_on_ellipse(ends: Ends, length_m: Array, rng: np.random.Generator) -> t
 def _over_several_places(
     wanted: WantedTrips, density: Density, region: Region, rng: np.random.Generator
 ) -> _Candidates:
-    """Draw paths over two to six places in a disc of the trip's extent, drawn in until the legs have the length.
+    """Return paths over two to six places, and how far they are from the extent and the length wanted."""
+    x_m, y_m, _, short = _spread_legs(wanted, density, region, rng, candidates=_CANDIDATES)
+    off = np.log(np.maximum(_extent_of_corners(x_m, y_m), 1.0) / np.maximum(wanted.extent_m, 1.0)[:, None])
+    score = -0.5 * (off / _EXTENT_SPREAD) ** 2 - _TOO_SHORT * short
+    score = np.where(region.contains(x_m, y_m).all(axis=2), score, score + _OUTSIDE)
+    return _Candidates(x_m, y_m, np.maximum(score, 2 * _OUTSIDE))
+
+
+def draw_over_several_places(
+    wanted: WantedTrips, density: Density, region: Region, rng: np.random.Generator, *, candidates: int
+) -> tuple[Array, Array, Integers]:
+    """Draw so many lists of two to six places for each trip, over which its path has the length; return their number.
+
+    Lists are rows of six places; those beyond the number repeat the trip's end.
+    """
+    x_m, y_m, vias, _ = _spread_legs(wanted, density, region, rng, candidates=candidates)
+    return x_m[:, :, 1:-1], y_m[:, :, 1:-1], vias
+
+
+def _spread_legs(
+    wanted: WantedTrips, density: Density, region: Region, rng: np.random.Generator, *, candidates: int
+) -> tuple[Array, Array, Integers, Array]:
+    """Draw two to six places in a disc of the trip's extent, drawn in until the legs have the length.
 
     All places are moved towards the chord by the same share: their path becomes shorter evenly, down to the chord, and
     stays in the region where that is convex. Of the shares there is one with the right length, unless even the places
     themselves are too near for it. Legs are so many that little has to be drawn in.
     """
-    shape, ends = (wanted.points.size, _CANDIDATES), wanted.ends
+    shape, ends = (wanted.points.size, candidates), wanted.ends
     legs = wanted.length_m / np.maximum(wanted.extent_m, 1e-9)
     vias = np.rint(legs[:, None] / rng.uniform(*_LEG_OF_EXTENT, shape)).astype(np.int64) - 1
     vias = np.clip(vias, LEAST_VIAS, np.minimum(MOST_VIAS, wanted.points - 2)[:, None])
-    via_x, via_y = _draw_places(wanted, density, region, rng)
+    via_x, via_y = _draw_places(wanted, density, region, rng, candidates=candidates)
     number = np.arange(1, MOST_VIAS + 1)
     share = np.minimum(number / (vias[:, :, None] + 1), 1.0)  # a path of fewer places repeats its end
     x_m, by_x = _spread_out(ends.from_x_m, ends.to_x_m, share, via_x)
@@ -194,18 +217,14 @@ def _over_several_places(
     west, south, east, north = region.box_m
     most = np.minimum(_room(x_m, by_x, west, east), _room(y_m, by_y, south, north))
     drawn_in, short = _draw_in((x_m, y_m), (by_x, by_y), wanted.length_m, most)
-    x_m, y_m = x_m + drawn_in * by_x, y_m + drawn_in * by_y
-    off = np.log(np.maximum(_extent_of_corners(x_m, y_m), 1.0) / np.maximum(wanted.extent_m, 1.0)[:, None])
-    score = -0.5 * (off / _EXTENT_SPREAD) ** 2 - _TOO_SHORT * short
-    score = np.where(region.contains(x_m, y_m).all(axis=2), score, score + _OUTSIDE)
-    return _Candidates(x_m, y_m, np.maximum(score, 2 * _OUTSIDE))
+    return x_m + drawn_in * by_x, y_m + drawn_in * by_y, vias, short
 
 
 def _draw_places(
-    wanted: WantedTrips, density: Density, region: Region, rng: np.random.Generator
+    wanted: WantedTrips, density: Density, region: Region, rng: np.random.Generator, *, candidates: int
 ) -> tuple[Array, Array]:
     """Draw places in discs of the trips' extents that hold their ends: of a few, one by the density there."""
-    ends, shape = wanted.ends, (wanted.points.size, _CANDIDATES)
+    ends, shape = wanted.ends, (wanted.points.size, candidates)
     apart_m = np.maximum(ends.apart_m, 1e-9)
     radius = np.maximum(wanted.extent_m, apart_m) / 2
     side = rng.uniform(-1.0, 1.0, shape) * np.sqrt(np.maximum(radius**2 - (apart_m / 2) ** 2, 0.0))[:, None]

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.curator.synthesis.densities import DENSITY, POINTS, Density, count_density
-from geodp.curator.synthesis.epsilon_parts import EpsilonParts
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts, round_down
 from geodp.curator.synthesis.paths import WantedTrips, choose_paths
-from geodp.curator.synthesis.points_on_paths import move_inside, place_points, synthetic_trajectories
+from geodp.curator.synthesis.points_on_paths import Ways, move_inside, place_points, synthetic_trajectories
+from geodp.curator.synthesis.street_routes import choose_routes
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, TRIPS, TripEnds, count_trip_ends
 from geodp.curator.synthesis.trip_shapes import (
     DEPARTURES,
@@ -26,7 +27,8 @@ from geodp.curator.synthesis.trip_shapes import (
     count_spacing,
     count_timing,
 )
-from geodp.geometry import Region
+from geodp.geometry import Array, Region
+from geodp.public.streets import StreetNetwork
 from geodp.tables.trajectories.table import Trajectories
 
 NUMBER = "number of trips"
@@ -43,7 +45,31 @@ SHARES = {
     DEPARTURES: 0.015,
     PACES: 0.015,
 }
-"""Parts of ε: found by sweeps over generated trips; densities gain most from more, lengths least."""
+"""Parts of ε where noise is narrow: found by sweeps over generated trips; densities gain most from more."""
+SHARES_IN_WIDE_NOISE = {
+    DENSITY: 0.30,
+    TRIPS: 0.20,
+    FINE_ENDS: 0.06,
+    COARSE_ENDS: 0.08,
+    SHAPES: 0.10,
+    EXTENTS: 0.04,
+    NUMBER: 0.02,
+    SPACING: 0.05,
+    POINTS: 0.03,
+    DEPARTURES: 0.08,
+    PACES: 0.04,
+}
+"""Parts of ε where noise is wide: what few numbers tell (hours, lengths) must stand out before anything else can."""
+_NARROW, _WIDE = 1.0, 10.0
+
+
+def shares_in_noise(scale: float) -> dict[str, float]:
+    """Return the parts of ε for a release whose count of trips would have noise of this scale, if it were all of it.
+
+    Between narrow noise (1: one trip, ε = 1) and wide noise (10: ten trips of a person) shares change geometrically.
+    """
+    place = float(np.clip(np.log(scale / _NARROW) / np.log(_WIDE / _NARROW), 0.0, 1.0))
+    return {part: share ** (1 - place) * SHARES_IN_WIDE_NOISE[part] ** place for part, share in SHARES.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +84,8 @@ class TripModel:
     ends: TripEnds
     timing: Timing
     region: Region
+    streets: StreetNetwork | None = None
+    """Public streets along which trips go; None: straight on."""
 
     def draw(self, rng: np.random.Generator, count: int | None = None) -> Trajectories:
         """Draw as many synthetic trips as the noisy number of real ones, or `count`."""
@@ -70,25 +98,43 @@ class TripModel:
         length_m = np.maximum(longest, apart_m)
         points = self.spacing.points(length_m, rng)
         wanted = WantedTrips(ends, length_m, self.extents.draw(length_m, apart_m, rng), points)
-        paths = choose_paths(wanted, self.density, self.region, rng)
+        paths: Ways
+        if self.streets is None:
+            paths = choose_paths(wanted, self.density, self.region, rng)
+        else:
+            paths = choose_routes(wanted, self.density, self.region, self.streets, rng)
         first, x_m, y_m = place_points(paths, points, self.density)
         x_m, y_m = move_inside(self.region, first, x_m, y_m, rng)
         return synthetic_trajectories(first, self.timing.times(first, rng), x_m, y_m)
 
 
 def fit_trip_model(
-    trajectories: Trajectories, region: Region, parts: EpsilonParts, *, most_points: int, period_s: float
+    trajectories: Trajectories,
+    region: Region,
+    parts: EpsilonParts,
+    *,
+    most_points: int,
+    period_s: float,
+    weights: Array | None = None,
+    streets: StreetNetwork | None = None,
 ) -> TripModel:
-    """Count everything that the model needs, with noise from the parts of ε alone."""
-    number = max(1, round(float(parts.add_noise(NUMBER, np.array([trajectories.size]))[0])))
+    """Count everything that the model needs, with noise from the parts of ε alone.
+
+    Without `weights` every trip counts once.
+    """
+    counted = np.array([trajectories.size])
+    if weights is not None:
+        counted = np.array([round_down(weights, parts.scale(NUMBER)).sum()])
+    number = max(1, round(float(parts.add_noise(NUMBER, counted)[0])))
     widest_m = max(region.width_m, region.height_m)
     return TripModel(
         number=number,
-        shapes=count_shapes(trajectories, parts, number, widest_m),
-        extents=count_extents(trajectories, parts),
-        spacing=count_spacing(trajectories, parts, widest_m, most_points),
-        density=count_density(trajectories, region, parts, total=number, most_points=most_points),
-        ends=count_trip_ends(trajectories, region, parts, number),
-        timing=count_timing(trajectories, trajectories.counts, parts, total=number, period_s=period_s),
+        shapes=count_shapes(trajectories, parts, number, widest_m, weights),
+        extents=count_extents(trajectories, parts, weights),
+        spacing=count_spacing(trajectories, parts, widest_m, most_points, total=number, weights=weights),
+        density=count_density(trajectories, region, parts, total=number, most_points=most_points, weights=weights),
+        ends=count_trip_ends(trajectories, region, parts, number, weights),
+        timing=count_timing(trajectories, trajectories.counts, parts, total=number, period_s=period_s, weights=weights),
         region=region,
+        streets=streets,
     )

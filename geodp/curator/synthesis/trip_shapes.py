@@ -1,4 +1,4 @@
-"""Shapes and timing of trips: lengths, detours, distances between points, departures and paces, counted with noise."""
+"""Shapes and timing of trips: lengths, detours, extents, distances between points, departures and paces, with noise."""
 
 from __future__ import annotations
 
@@ -14,21 +14,29 @@ from geodp.curator.synthesis.noisy_histograms import (
     count_histogram,
     count_table,
     draw_whole_counts,
-    find_standing_out,
-    fit_total,
     grow_edges,
+    thin_edges,
 )
+from geodp.curator.synthesis.shrinkage import Axis, expect, fit_law, shrink, spread_over
 from geodp.geometry import Array
 from geodp.tables.trajectories.table import Trajectories
 
 SHAPES = "shapes"
 _DETOUR_EDGES = np.array([0.0, 0.01, 0.03, 0.06, 0.1, 0.14, 0.18, 0.22, 0.26, 0.3, 0.36, 0.45, 0.6, 0.8, 1.0])
 """Share of a path's length that is not the way from its first to its last point as the crow flies."""
+EXTENTS = "detours and extents"
+_ROAMING_EDGES = np.array([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+"""Detours (as above) of trips that pass several places."""
+_FOLD_EDGES = np.linspace(0.0, 1.0, 13)
+"""(length - extent) over (length - distance of the ends): 0 for a way straight on, above ½ for one to and fro."""
+_DIRECTIONS = 8
 SPACING = "spacing"
 _SPACING_EDGES_M = grow_edges(2.0, 20_000.0, 1.26)
 DEPARTURES, PACES = "departures", "paces"
 _LEAST_BINS, _MOST_BINS = 4, 48
 _PACE_EDGES_S = grow_edges(0.5, 7200.0, 1.3)
+_CELLS_PER_WORTH = 0.5
+"""Cells of a table of counts per trip that the scale of its noise is worth."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,29 +58,19 @@ class Shapes:
         return length_m, length_m * (1 - detour)
 
 
-def count_shapes(trajectories: Trajectories, parts: EpsilonParts, total: float, widest_m: float) -> Shapes:
+def count_shapes(
+    trajectories: Trajectories, parts: EpsilonParts, total: float, widest_m: float, weights: Array | None = None
+) -> Shapes:
     """Count each trip once, by its length and its detour."""
     edges = grow_edges(widest_m / 75, 4 * widest_m, 1.25)
-    length_m, apart_m = trajectories.lengths_m, measure_apart(trajectories)
-    detour = 1 - np.divide(apart_m, length_m, out=np.ones_like(length_m), where=length_m > 0)
-    noisy = count_table(SHAPES, (length_m, edges), (detour, _DETOUR_EDGES), parts)
-    sure = find_standing_out(
-        noisy.sum(axis=1), parts.scale(SHAPES), noisy.shape[1]
-    )  # other lengths are taken for empty
-    return Shapes(edges, fit_total(np.where(sure[:, None], noisy, -np.inf).ravel(), total).reshape(noisy.shape))
-
-
-EXTENTS = "detours and extents"
-_ROAMING_EDGES = np.array([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
-"""Detours (as above) of trips that pass several places."""
-_EXTENT_EDGES = np.array([0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8, 1.0])
-"""Greatest distance between two points of a path, as a share of its length."""
-_DIRECTIONS = 8
+    rows = Axis(trajectories.lengths_m, edges, "positive")
+    columns = Axis(measure_detours(trajectories), _DETOUR_EDGES, "share")
+    return Shapes(edges, count_shrunk(SHAPES, rows, columns, parts, total=total, weights=weights))
 
 
 @dataclass(frozen=True, eq=False)
 class Extents:
-    """Noisy numbers of trips by detour (rows) and by extent, a share of the length (columns); not negative."""
+    """Noisy numbers of trips by detour (rows) and by fold (columns); not negative."""
 
     counts: Array
 
@@ -80,25 +78,67 @@ class Extents:
         """Draw the extents of paths of given lengths between given ends (m)."""
         detour = 1 - apart_m / np.maximum(length_m, 1e-9)
         row_of = bin_of(detour, _ROAMING_EDGES)
-        share = np.empty(length_m.size)
+        fold = np.empty(length_m.size)
         for row, counts in enumerate(self.counts):
             mine = np.flatnonzero(row_of == row)
             usable = counts if counts.sum() > 0 else self.counts.sum(axis=0) + 1e-9
             column = np.repeat(np.arange(counts.size), draw_whole_counts(usable, mine.size, rng))
             rng.shuffle(column)
-            share[mine] = _EXTENT_EDGES[column] + rng.random(mine.size) * np.diff(_EXTENT_EDGES)[column]
-        return np.clip(share * length_m, apart_m, length_m)
+            fold[mine] = _FOLD_EDGES[column] + rng.random(mine.size) * np.diff(_FOLD_EDGES)[column]
+        return np.asarray(length_m - fold * (length_m - apart_m))
 
 
-def count_extents(trajectories: Trajectories, parts: EpsilonParts) -> Extents:
+def count_extents(trajectories: Trajectories, parts: EpsilonParts, weights: Array | None = None) -> Extents:
     """Count each trip that detours once, by its detour and its extent."""
-    length_m, apart_m = trajectories.lengths_m, measure_apart(trajectories)
-    detour = 1 - np.divide(apart_m, length_m, out=np.ones_like(length_m), where=length_m > 0)
+    detour = measure_detours(trajectories)
     which = np.flatnonzero(detour > _ROAMING_EDGES[0])
-    extent = measure_extents(trajectories.select(which)) / np.maximum(length_m[which], 1e-9)
-    noisy = count_table(EXTENTS, (detour[which], _ROAMING_EDGES), (extent, _EXTENT_EDGES), parts)
-    fitted = fit_total(noisy.ravel(), max(float(noisy.sum()), 1.0))
-    return Extents(fitted.reshape(noisy.shape))
+    some, length_m = trajectories.select(which), trajectories.lengths_m[which]
+    spare_m = np.maximum(detour[which] * length_m, 1e-9)
+    fold = np.clip((length_m - measure_extents(some)) / spare_m, 0.0, 1.0)
+    rows, columns = Axis(detour[which], _ROAMING_EDGES, "share"), Axis(fold, _FOLD_EDGES, "share")
+    return Extents(count_shrunk(EXTENTS, rows, columns, parts, weights=None if weights is None else weights[which]))
+
+
+def count_shrunk(
+    part: str,
+    rows: Axis,
+    columns: Axis,
+    parts: EpsilonParts,
+    *,
+    total: float | None = None,
+    weights: Array | None = None,
+) -> Array:
+    """Count each trip once by two numbers, and draw the noisy counts towards laws of either number.
+
+    Bins are as many as the noise allows (`total` is a noisy number of trips); within a bin trips are spread as the
+    laws say. Without `total` all bins are counted, and the total follows from them.
+    """
+    worth = np.inf if total is None else _CELLS_PER_WORTH * total / parts.scale(part)
+    most = rows.edges.size - 1, columns.edges.size - 1
+    row_bins = int(np.clip(np.sqrt(min(worth, 1e9) * most[0] / most[1]), 1, most[0]))
+    row_edges = thin_edges(rows.edges, row_bins)
+    column_edges = thin_edges(columns.edges, int(np.clip(min(worth, 1e9) / row_bins, 2, most[1])))
+    noisy = count_table(part, (rows.values, row_edges), (columns.values, column_edges), parts, weights)
+    found = max(float(noisy.sum()), 1.0) if total is None else total
+    of_rows = fit_law(noisy.sum(axis=1), row_edges, rows.family)
+    of_columns = fit_law(noisy.sum(axis=0), column_edges, columns.family)
+    scale = parts.scale(part)
+    by_row = shrink(noisy.sum(axis=1), expect(of_rows, row_edges, found), scale * np.sqrt(noisy.shape[1]), found)
+    by_column = shrink(
+        noisy.sum(axis=0), expect(of_columns, column_edges, found), scale * np.sqrt(noisy.shape[0]), found
+    )
+    counts = shrink(noisy, np.outer(by_row, by_column) / found, scale, found)
+    counts = _spread_rows(counts, expect(of_rows, rows.edges, found), rows.edges, row_edges)
+    return _spread_rows(counts.T, expect(of_columns, columns.edges, found), columns.edges, column_edges).T
+
+
+def _spread_rows(counts: Array, fine: Array, edges: Array, coarse: Array) -> Array:
+    """Return a table with a row for every fine bin, in which each coarse row is spread as the law says."""
+    if coarse.size == edges.size:
+        return counts
+    share = spread_over(fine, edges, coarse, np.ones(coarse.size - 1))
+    row = np.clip(np.searchsorted(coarse, (edges[:-1] + edges[1:]) / 2, side="right") - 1, 0, coarse.size - 2)
+    return np.asarray(counts[row] * share[:, None])
 
 
 def measure_apart(trajectories: Trajectories) -> Array:
@@ -106,6 +146,12 @@ def measure_apart(trajectories: Trajectories) -> Array:
     first, last = trajectories.first[:-1], trajectories.first[1:] - 1
     x_m, y_m = trajectories.x_m, trajectories.y_m
     return np.asarray(np.hypot(x_m[last] - x_m[first], y_m[last] - y_m[first]))
+
+
+def measure_detours(trajectories: Trajectories) -> Array:
+    """Return the share of every path's length that is not the distance of its ends."""
+    length_m, apart_m = trajectories.lengths_m, measure_apart(trajectories)
+    return np.asarray(1 - np.divide(apart_m, length_m, out=np.ones_like(length_m), where=length_m > 0))
 
 
 def measure_extents(trajectories: Trajectories) -> Array:
@@ -145,16 +191,21 @@ class Spacing:
         return points
 
 
-def count_spacing(trajectories: Trajectories, parts: EpsilonParts, widest_m: float, most_points: int) -> Spacing:
+def count_spacing(
+    trajectories: Trajectories,
+    parts: EpsilonParts,
+    widest_m: float,
+    most_points: int,
+    *,
+    total: float | None = None,
+    weights: Array | None = None,
+) -> Spacing:
     """Count each trip once, by its length and by the mean distance between its points."""
-    edges = grow_edges(widest_m / 30, 1.3 * widest_m, 1.7)
+    edges = grow_edges(widest_m / 30, 4 * widest_m, 1.7)
     length_m = trajectories.lengths_m
     spacing_m = length_m / np.maximum(trajectories.counts - 1, 1)
-    noisy = count_table(SPACING, (length_m, edges), (spacing_m, _SPACING_EDGES_M), parts)
-    sure = find_standing_out(noisy.sum(axis=0), parts.scale(SPACING), noisy.shape[0])
-    kept = np.where(sure, noisy, -np.inf)
-    fitted = [fit_total(counts, max(float(counts[sure].sum()), 1.0)) for counts in kept]
-    return Spacing(edges, np.array(fitted), most_points)
+    rows, columns = Axis(length_m, edges, "positive"), Axis(spacing_m, _SPACING_EDGES_M, "positive")
+    return Spacing(edges, count_shrunk(SPACING, rows, columns, parts, total=total, weights=weights), most_points)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +224,13 @@ class Timing:
 
 
 def count_timing(
-    trajectories: Trajectories, points: Integers, parts: EpsilonParts, *, total: float, period_s: float
+    trajectories: Trajectories,
+    points: Integers,
+    parts: EpsilonParts,
+    *,
+    total: float,
+    period_s: float,
+    weights: Array | None = None,
 ) -> Timing:
     """Count departures by time of the period, and the mean time between points (of which there are `points`).
 
@@ -182,6 +239,7 @@ def count_timing(
     """
     bins = int(np.clip(total / (4 * parts.scale(DEPARTURES)), _LEAST_BINS, _MOST_BINS))
     edges = np.linspace(0.0, period_s, bins + 1)
-    departures = count_histogram(DEPARTURES, np.mod(trajectories.departures_s, period_s), edges, parts)
+    departures = np.mod(trajectories.departures_s, period_s)
+    of_day = count_histogram(DEPARTURES, departures, edges, parts, weights=weights, shape="circular")
     pace_s = trajectories.durations_s / np.maximum(points - 1, 1)
-    return Timing(departures, count_histogram(PACES, pace_s, _PACE_EDGES_S, parts))
+    return Timing(of_day, count_histogram(PACES, pace_s, _PACE_EDGES_S, parts, weights=weights, total=total))
