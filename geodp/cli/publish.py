@@ -287,13 +287,16 @@ def trajectories(
         list[str] | None,
         typer.Option("--read", metavar="FIELD=VALUE", help="Set a field of that loader, e.g. origin=0,0."),
     ] = None,
+    streets: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Public streets (lines) that synthetic trips follow.")
+    ] = None,
 ) -> Any:
     """Publish trajectories (columns user, trajectory, time_s, lon, lat; or a published format) as synthetic trips."""
     from geodp.publish.trajectories_plan import TripFormat, publish_trajectories
     from geodp.tables.trajectories.table import COLUMNS
 
     form = TripFormat(kind, overrides(reading))
-    return publish_trajectories(asked(COLUMNS), method=method, unit=unit, variant=variant, form=form)
+    return publish_trajectories(asked(COLUMNS), method=method, unit=unit, variant=variant, form=form, streets=streets)
 
 
 @app.command("adopt-ledger")

@@ -9,7 +9,7 @@ part are left out, and so is what lies outside the region.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +107,11 @@ class StreetNetwork:
         return self.length_m / self.speed_mps
 
     @cached_property
+    def middles(self) -> tuple[Array, Array]:
+        """Place halfway between the ends of each street (m)."""
+        return (self.x_m[self.tail] + self.x_m[self.head]) / 2, (self.y_m[self.tail] + self.y_m[self.head]) / 2
+
+    @cached_property
     def _tree(self) -> Any:
         from scipy.spatial import cKDTree
 
@@ -154,6 +159,18 @@ class StreetNetwork:
         tree = shapely.STRtree(lines)
         points = shapely.points(x_m, y_m)
         return np.asarray(shapely.distance(points, lines[tree.nearest(points)]))
+
+
+def open_streets(path: Path, region: Region) -> StreetNetwork:
+    """Read the streets of a region as `read_streets` does; the last ones are kept, as long as the file stays."""
+    if not path.exists():
+        raise DataError(f"{path}: there is no such file of streets.")
+    return _streets_in_state(path, region, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _streets_in_state(path: Path, region: Region, changed_ns: int) -> StreetNetwork:  # noqa: ARG001 - tells states apart
+    return read_streets(path, region)
 
 
 def read_streets(path: Path, region: Region) -> StreetNetwork:
@@ -334,7 +351,7 @@ def _join_bends(low: Integers, high: Integers, length: Array, speed: Array) -> _
 
 
 def _assemble(x_m: Array, y_m: Array, ways: _Ways, left_out_m: float) -> StreetNetwork:
-    """Number the crossings: of streets between the same two the quickest counts, and circles count for none."""
+    """Return the network of ways: of those between the same two crossings the quickest counts, circles for nothing."""
     count = np.array([len(chain) for chain in ways.places])
     first = np.append(0, np.cumsum(count))
     corner = np.array([place for chain in ways.places for place in chain], dtype=np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -121,7 +121,7 @@ class _TripRecords(Records):
     def of(cls, trips: Trajectories, region: Region) -> _TripRecords:
         """Return the records that a file of trips makes: how people moved otherwise, and their visits, are unknown."""
         unknown: Any = None
-        return cls(region, float(trips.time_s.max(initial=0.0)), unknown, cls._no_visits, trips)
+        return cls(region, float(trips.time_s.max(initial=0.0)), unknown, cls._no_visits, trips=trips)
 
     def trajectories(self) -> Trajectories:
         """Return the trips of the file."""
@@ -149,12 +149,16 @@ def publish_trajectories(
     unit: str | None = None,
     variant: str | None = None,
     form: TripFormat | None = None,
+    streets: Path | None = None,
 ) -> PublishResult:
     """Publish a file of trajectories as synthetic ones, or whatever else `method` makes of them.
 
     A table has the columns user, trajectory, time_s, lon, lat. Files and folders of published formats
-    (GeoLife, T-Drive, …) are read by the loader that `form`, their name or their columns tell.
+    (GeoLife, T-Drive, …) are read by the loader that `form`, their name or their columns tell. Trips follow the public
+    lines of the file `streets`, where there is one.
     """
+    if streets is not None:
+        request = replace(request, settings={**request.settings, "streets": str(streets)})
     return publish(request, partial(_prepare, kind=method, unit=unit, variant=variant, form=form or TripFormat()))
 
 

@@ -34,9 +34,10 @@ from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms.hierarchical_grid import HierarchicalGrid
 from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 from geodp.curator.publications.prilocation import PriLocation
+from geodp.curator.publications.synthetic_trips import SyntheticTrips
 from geodp.curator.publications.zeros import Zeros
-from geodp.curator.synthesis.epsilon_parts import EpsilonParts
 from geodp.curator.synthesis.densities import count_density
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, count_trip_ends
 from geodp.curator.synthesis.trip_model import NUMBER
 from geodp.curator.synthesis.trip_shapes import count_shapes, count_timing
@@ -333,6 +334,11 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
     "trips: their exact number": ("synthetic_trips", {}, _in_file(EpsilonParts, "add_noise", _exact_number)),
     "trips: the cap is not applied": (
         "synthetic_trips",
+        {},
+        _in_file(SyntheticTrips, "weigh_trips", lambda self, trips: None),
+    ),
+    "trips: the cap of trees is not applied": (
+        "dpt",
         {},
         _in_file(TripModelPublication, "cap_trips", lambda self, trips, region, key=b"": trips),
     ),

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+from pydantic import PrivateAttr
 
+from geodp.curator.publications import Published, Records
 from geodp.curator.synthesis.densities import DENSITY
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts, split
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS
 from geodp.curator.synthesis.trip_model import NUMBER, TripModel, fit_trip_model, shares_in_noise
 from geodp.curator.trips_publication import TripModelPublication, require_inside
 from geodp.geometry import Array, Region
+from geodp.privacy.noise import Noise
+from geodp.public.streets import StreetNetwork, open_streets
+from geodp.tables.trajectories.generated_trips import make_up_streets
 from geodp.tables.trajectories.table import Trajectories
+
+GENERATED = "generated"
 
 
 class SyntheticTrips(TripModelPublication):
-    """Synthetic trips drawn from noisy counts of ends, lengths, detours and densities of whole trips.
+    """Synthetic trips drawn from noisy counts of ends, lengths, detours and densities of whole trips, also on streets.
+
+    With `streets` trips follow public streets; without, they go straight on from place to place. Either way a trip that
+    detours far passes several places.
 
     Guarantee
     ---------
-    `unit: person`: ε-differential privacy for everything one person did, of which at most `trajectories_per_person`
-    trips count; noise grows with that number. `unit: trajectory`: ε for one trip; a person with k trips is protected at
-    k·ε only. Under a cap one trip more may push another one out, so the noise is then twice as wide. The region, caps
-    and grids are public; the number of trips, their lengths, times, ends and densities are all counted with noise, and
-    synthetic trips follow from the noisy counts alone.
+    `unit: person`: ε-differential privacy for everything one person did, which counts for `trajectories_per_person`
+    trips at most: of a person with more trips all count, each for less. Noise grows with that number. `unit:
+    trajectory`: ε for one trip; a person with k trips is protected at k·ε only. Under a cap one trip more may push
+    another one out, so the noise is then twice as wide. The region, caps, grids and streets are public; the number of
+    trips, their lengths, detours, times, ends and densities are all counted with noise, and synthetic trips follow
+    from the noisy counts and the streets alone.
 
     Reference
     ---------
@@ -32,6 +44,41 @@ class SyntheticTrips(TripModelPublication):
     """
 
     kind: ClassVar[str] = "synthetic_trips"
+    file_fields: ClassVar[tuple[str, ...]] = ("streets",)
+
+    streets: str = ""
+    """A file of public lines (GeoJSON, GeoParquet, GeoPackage, shapefile) that trips follow; `generated` for the
+    streets of the run, or for made-up ones; '' for none. Streets are passable both ways; islands are left out."""
+
+    _network: Any = PrivateAttr(default=None)
+
+    def files(self) -> list[Path]:
+        """Return the file of streets, where there is one."""
+        return [] if self.streets == GENERATED else super().files()
+
+    def on_streets(self, network: StreetNetwork) -> Self:
+        """Return a copy whose trips follow a public network."""
+        found = self.model_copy()
+        found._network = network
+        return found
+
+    def find_network(self, region: Region) -> StreetNetwork | None:
+        """Return the public streets that trips follow, if any; read or made anew for the region."""
+        if self._network is not None or not self.streets:
+            return cast("StreetNetwork | None", self._network)
+        if self.streets == GENERATED:
+            return make_up_streets(region)
+        return open_streets(Path(self.streets), region)
+
+    def check_records(self, records: Records) -> None:
+        """Refuse streets that do not fit the region."""
+        super().check_records(records)
+        self.find_network(records.region)
+
+    def publish(self, records: Records, noise: Noise) -> Published:
+        """Publish the trips of a run, on its own streets where they are asked for."""
+        own = records.streets() if self.streets == GENERATED else None
+        return TripModelPublication.publish(self if own is None else self.on_streets(own), records, noise)
 
     def parts(self) -> dict[str, float]:
         """Return ε of every part of the release; together they are the ε of the guarantee."""
@@ -46,6 +93,7 @@ class SyntheticTrips(TripModelPublication):
             most_points=self.most_points,
             period_s=self.period_s,
             weights=self.weigh_trips(trajectories),
+            streets=self.find_network(region),
         )
 
     def cap_trips(self, trajectories: Trajectories, region: Region, key: bytes = b"") -> Trajectories:

@@ -9,7 +9,7 @@ import numpy as np
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts, round_down
 from geodp.curator.synthesis.grids import side_cells, square_grid
 from geodp.curator.synthesis.noisy_histograms import count_histogram, fit_total, whole_edges
-from geodp.curator.synthesis.shrinkage import shrink_map
+from geodp.curator.synthesis.shrinkage import shrink, shrink_map
 from geodp.geometry import Array, Grid, Region
 from geodp.tables.trajectories.table import Trajectories
 
@@ -20,6 +20,7 @@ _BOUND_QUANTILE, _BOUND_QUANTILE_IN_WIDE_NOISE = 0.8, 0.3
 _WIDE_NOISE = 0.02
 _CELLS_PER_WORTH = 0.3
 _MOST_SIDE = 96
+_BLOCKS = (8, 4, 2, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,30 @@ class Density:
     share: Array
     bound: int
     """Most points that one trip counted for."""
+    noisy: Array
+    """What the noise left, negative counts too."""
+    scale: float
+    """Scale of the noise on each count."""
+
+    def sharpen(self, guess: Density) -> Density:
+        """Return the density on the guess's finer cells: the guess, drawn towards the noisy counts where they say more.
+
+        Ever smaller blocks of cells are looked at: the mass of each is a mean of the guess (corrected by the larger
+        blocks) and of the noisy count, weighted by the noise (`shrinkage.shrink`).
+        """
+        total = max(float(self.noisy.sum()), 1.0)
+        x_m, y_m = guess.grid.all_centres()
+        cell = self.grid.locate(x_m, y_m)
+        expected = guess.share / guess.share.sum() * total
+        row, column = np.divmod(np.arange(self.grid.size), self.grid.columns)
+        for times in _BLOCKS:
+            block = row // times * self.grid.columns + column // times
+            _, block = np.unique(block, return_inverse=True)
+            cells = np.bincount(block)
+            now = np.bincount(block[cell], expected, cells.size)
+            better = shrink(np.bincount(block, self.noisy), now, self.scale * np.sqrt(cells), total)
+            expected *= (better / np.maximum(now, 1e-12))[block[cell]]
+        return Density(guess.grid, expected / expected.sum(), self.bound, self.noisy, self.scale)
 
 
 def count_density(
@@ -60,4 +85,4 @@ def count_density(
     noisy = parts.add_noise(DENSITY, np.bincount(cell, per_point[trajectories.owner], grid.size), bound)
     smooth = shrink_map(noisy.reshape(grid.rows, grid.columns), parts.scale(DENSITY, bound)).ravel()
     fitted = fit_total(smooth, max(float(noisy.sum()), 1.0))
-    return Density(grid, fitted / fitted.sum(), bound)
+    return Density(grid, fitted / fitted.sum(), bound, noisy, parts.scale(DENSITY, bound))

@@ -9,14 +9,14 @@ from there to its last one; what it would go to and fro is left out. A trip that
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.curator.synthesis.densities import FLOOR, Density
-from geodp.curator.synthesis.grids import Integers
+from geodp.curator.synthesis.grids import Integers, refine_grid
 from geodp.curator.synthesis.paths import WantedTrips, draw_on_ellipse, draw_over_several_places
 from geodp.curator.synthesis.points_on_paths import place_points
 from geodp.curator.synthesis.trip_ends import choose_columns
@@ -27,7 +27,7 @@ Nodes = npt.NDArray[np.int32]
 _ROOTS = 384
 _TRAFFICS = 8
 _TRAFFIC_SPREAD = 0.25
-_PULL = 0.4
+_PULL = 0.1
 """How much quicker streets are in popular cells: a power of how many points they have."""
 _MOST_PULL = 2.0
 _SEVERAL_LEGS_FROM = 1.6
@@ -40,7 +40,9 @@ _LENGTH_SPREAD, _EXTENT_SPREAD = 0.04, 0.1
 _DENSITY_STRENGTH = 6.0
 _BLOCK = 3_000
 _FITTED_TRIPS = 4_000
-_PILOT_TRIPS = 2_000
+_PILOT_TRIPS, _PILOT_ROOTS = 5_000, 192
+_LEAST_SIDE = 40
+_UNSEEN = 0.05
 _ROUNDS, _LEARNING = 8, 0.5
 _CUT_CLASSES = 8
 _WALKERS = 1 << 15
@@ -73,14 +75,14 @@ class Trees:
         return self._near[node, pick].reshape(x_m.shape)
 
 
-def grow_trees_on(network: StreetNetwork, density: Density, rng: np.random.Generator) -> Trees:
+def grow_trees_on(network: StreetNetwork, density: Density, rng: np.random.Generator, roots: int = _ROOTS) -> Trees:
     """Find the quickest ways from everywhere to some roots, more of them where more points are."""
     from scipy.sparse.csgraph import dijkstra
 
     cell = density.grid.locate(network.x_m, network.y_m)
     nodes_in = np.bincount(cell, minlength=density.grid.size)
     pull = (density.share + FLOOR / density.grid.size)[cell] / nodes_in[cell]
-    count = min(_ROOTS, network.size)
+    count = min(roots, network.size)
     root = rng.choice(network.size, count, replace=False, p=np.sqrt(pull) / np.sqrt(pull).sum())
     per_street = pull / pull.mean()
     liking = np.sqrt(per_street[network.tail] * per_street[network.head]) ** _PULL
@@ -172,15 +174,18 @@ def choose_routes(
     Lengths are those of lines from point to point, which cut corners: how much, for points so far apart, is measured
     on some trips first.
     """
-    trees = grow_trees_on(network, density, rng)
     ends = wanted.ends
     begin, end = network.nearest(ends.from_x_m, ends.from_y_m), network.nearest(ends.to_x_m, ends.to_y_m)
     size = wanted.points.size
     pilot = np.arange(min(size, _PILOT_TRIPS))
-    flat = np.zeros(density.grid.size)
     some = wanted.select(pilot)
-    tried = _choose(_Asked(some, begin[pilot], end[pilot], np.ones(pilot.size)), trees, density, region, flat, rng)
+    flat = _even_density(density)
+    trees = grow_trees_on(network, flat, rng, roots=_PILOT_ROOTS)
+    nothing = np.zeros(flat.grid.size)
+    tried = _choose(_Asked(some, begin[pilot], end[pilot], np.ones(pilot.size)), trees, flat, region, nothing, rng)
     cut = _measure_cuts(some, tried, density)
+    density = density.sharpen(_density_along(tried, some.points, flat))
+    trees = grow_trees_on(network, density, rng)
     asked = _Asked(wanted, begin, end, cut(wanted))
     fitted = asked.select(np.arange(min(size, _FITTED_TRIPS)))
     log_weight = _fit_weights(fitted, trees, density, region, rng)
@@ -189,6 +194,26 @@ def choose_routes(
         for start in range(0, size, _BLOCK)
     ]
     return _concatenate(network, parts)
+
+
+def _even_density(density: Density) -> Density:
+    """Return a density that says nothing, on cells that are at least as fine as streets are."""
+    times = max(1, -(-_LEAST_SIDE // max(density.grid.rows, density.grid.columns)))
+    grid = refine_grid(density.grid, times)
+    return replace(density, grid=grid, share=np.full(grid.size, 1 / grid.size))
+
+
+def _density_along(paths: StreetPaths, points: Integers, density: Density) -> Density:
+    """Return the density of points spread evenly along ways: what ends and streets alone make likely."""
+    network = paths.network
+    counts = np.diff(paths.first)
+    per_m = points / np.maximum(paths.whole_m, 1.0)
+    x_m, y_m = network.middles
+    cell = density.grid.locate(x_m, y_m)[paths.street]
+    mass = np.bincount(cell, network.length_m[paths.street] * np.repeat(per_m, counts), density.grid.size)
+    there = np.bincount(density.grid.locate(x_m, y_m), network.length_m, density.grid.size)
+    mass = mass / max(mass.sum(), 1e-9) + _UNSEEN * there / there.sum()
+    return replace(density, share=mass / mass.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,9 +400,7 @@ def _trace_candidates(
     hop_m = network.length_m[street]
     reached = np.append(0.0, np.cumsum(hop_m))
     length_m = reached[first[1:]] - reached[first[:-1]]
-    middle_x = (network.x_m[network.tail] + network.x_m[network.head]) / 2
-    middle_y = (network.y_m[network.tail] + network.y_m[network.head]) / 2
-    cell = density.grid.locate(middle_x, middle_y).astype(np.int32)[street]
+    cell = density.grid.locate(*network.middles).astype(np.int32)[street]
     part = (hop_m / np.repeat(np.maximum(length_m, 1e-9), np.diff(first))).astype(np.float32)
     off = np.log(np.maximum(length_m, 1.0).reshape(candidates.count.shape) / np.maximum(asked.length_m, 1.0)[:, None])
     score = candidates.score - 0.5 * (off / _LENGTH_SPREAD) ** 2

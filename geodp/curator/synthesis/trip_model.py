@@ -47,17 +47,17 @@ SHARES = {
 }
 """Parts of ε where noise is narrow: found by sweeps over generated trips; densities gain most from more."""
 SHARES_IN_WIDE_NOISE = {
-    DENSITY: 0.30,
-    TRIPS: 0.20,
+    DENSITY: 0.27,
+    TRIPS: 0.19,
     FINE_ENDS: 0.06,
-    COARSE_ENDS: 0.08,
-    SHAPES: 0.10,
+    COARSE_ENDS: 0.15,
+    SHAPES: 0.09,
     EXTENTS: 0.04,
-    NUMBER: 0.02,
-    SPACING: 0.05,
-    POINTS: 0.03,
-    DEPARTURES: 0.08,
-    PACES: 0.04,
+    NUMBER: 0.03,
+    SPACING: 0.03,
+    POINTS: 0.01,
+    DEPARTURES: 0.11,
+    PACES: 0.02,
 }
 """Parts of ε where noise is wide: what few numbers tell (hours, lengths) must stand out before anything else can."""
 _NARROW, _WIDE = 1.0, 10.0

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from geodp.errors import UsageError
 from geodp.geometry import Array, Region
+from geodp.public.streets import StreetNetwork, network_of_segments
 from geodp.tables.trajectories.table import Trajectories
 
 Integers = npt.NDArray[np.int64]
@@ -64,6 +65,23 @@ class Streets:
         graph = _symmetric(self.tail, self.head, time_s, self.size)
         _, following = dijkstra(graph, directed=True, indices=targets, return_predecessors=True)
         return np.asarray(following, dtype=np.int32)
+
+
+_BLOCKS_ACROSS, _MADE_UP_SEED = 60, 0
+_LEAST_BLOCK_M = 100.0
+
+
+def network_of_streets(streets: Streets) -> StreetNetwork:
+    """Return generated streets as a public network, main roads quicker than others."""
+    speed = np.where(streets.arterial, _ARTERIAL_MPS, _STREET_MPS)
+    return network_of_segments(streets.x_m, streets.y_m, streets.tail, streets.head, speed)
+
+
+def make_up_streets(region: Region) -> StreetNetwork:
+    """Lay out streets of no real place over a region: always the same ones."""
+    least_m, longest_m = min(region.width_m, region.height_m), max(region.width_m, region.height_m)
+    block_m = min(max(_LEAST_BLOCK_M, longest_m / _BLOCKS_ACROSS), least_m / 4)
+    return network_of_streets(street_network(region, np.random.default_rng(_MADE_UP_SEED), block_m))
 
 
 def street_network(region: Region, rng: np.random.Generator, block_m: float = 250.0) -> Streets:
