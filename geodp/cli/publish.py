@@ -290,13 +290,26 @@ def trajectories(
     streets: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Public streets (lines) that synthetic trips follow.")
     ] = None,
+    compare: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Score this synthetic set, too, against the same truth (simulate only)."),
+    ] = None,
 ) -> Any:
     """Publish trajectories (columns user, trajectory, time_s, lon, lat; or a published format) as synthetic trips."""
     from geodp.publish.trajectories_plan import TripFormat, publish_trajectories
     from geodp.tables.trajectories.table import COLUMNS
 
     form = TripFormat(kind, overrides(reading))
-    return publish_trajectories(asked(COLUMNS), method=method, unit=unit, variant=variant, form=form, streets=streets)
+    with tell_log():
+        return publish_trajectories(
+            asked(COLUMNS),
+            method=method,
+            unit=unit,
+            variant=variant,
+            form=form,
+            streets=streets,
+            compare=compare or [],
+        )
 
 
 @app.command("adopt-ledger")

@@ -20,6 +20,7 @@ from geodp.curator.synthesis.prefix_trees import Direction, level_parts
 from geodp.curator.synthesis.sequence_tree import SequenceModel
 from geodp.curator.synthesis.tree_model import LENGTHS, TreeModel, TreeSettings, fit_tree_model, length_edges
 from geodp.curator.synthesis.trip_model import TripModel
+from geodp.curator.synthesis.trip_shapes import DEPARTURES
 from geodp.errors import DataError, OldName
 from geodp.geometry import Region
 from geodp.model import did_you_mean
@@ -219,6 +220,22 @@ class TripModelPublication(TripsPublication):
     def for_run(self, duration_s: float) -> Self:
         """Trips of a run count from its start and end with it: a shorter period wastes no bin on other times."""
         return self.model_copy(update={"period_s": min(self.period_s, duration_s)})
+
+    def forecast(self, region: Region) -> str:
+        """Say what the release will cost and what it can show, from public settings alone."""
+        number = self.crowd() / self.parts()[self._number_part()[0]]
+        finest = min(self.crowd() / epsilon for epsilon in self.parts().values())
+        unit = "each person" if self.unit == "person" else "one trip"
+        size = f"{region.width_m / 1000:.3g} km by {region.height_m / 1000:.3g} km"
+        return (
+            f"{self.kind} costs ε = {self.epsilon:g} of {unit}. Counts of trips get noise of ±{finest:.3g} at best, "
+            f"their number ±{number:.3g}: of N trips about N/{4 * finest:.3g} cells of the {size} stand out, hours come "
+            f"in at most N/{4 * self._noise_on_hours():.3g} bins, and no trip has more than {self.most_points:,} "
+            f"points. What is finer follows laws{' and streets' if getattr(self, 'streets', '') else ''}."
+        )
+
+    def _noise_on_hours(self) -> float:
+        return self.crowd() / self.parts()[DEPARTURES]
 
     def expected_error(self) -> tuple[str, dict[str, float]]:
         """Say how large the noise is, from public facts alone, in words and numbers."""

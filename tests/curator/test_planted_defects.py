@@ -112,14 +112,16 @@ def _one_end(self: EpsilonParts, part: str, values: Any, sensitivity: float = 1.
     return _counts(self, part, values, 1.0 if part in (COARSE_ENDS, FINE_ENDS) else sensitivity)
 
 
-def _longest_of_the_data(trajectories: Any, region: Any, parts: Any, *, total: float, most_points: int) -> Any:
+def _longest_of_the_data(
+    trajectories: Any, region: Any, parts: Any, *, total: float, most_points: int, weights: Any = None
+) -> Any:
     longest = min(most_points, int(trajectories.counts.max(initial=2)))
-    return count_density(trajectories, region, parts, total=total, most_points=longest)
+    return count_density(trajectories, region, parts, total=total, most_points=longest, weights=weights)
 
 
-def _width_of_the_data(trajectories: Any, parts: Any, number: float, widest_m: float) -> Any:
+def _width_of_the_data(trajectories: Any, parts: Any, number: float, widest_m: float, weights: Any = None) -> Any:
     width = float(np.ptp(trajectories.x_m)) if trajectories.points else widest_m
-    return count_shapes(trajectories, parts, number, max(width, 100.0))
+    return count_shapes(trajectories, parts, number, max(width, 100.0), weights)
 
 
 def _half_as_wide(values: Any, scale: float, noise: Any) -> Any:
@@ -149,8 +151,8 @@ def _true_number_for(function: Any) -> Any:
     )
 
 
-def _ends_by_true_number(trajectories: Any, region: Any, parts: Any, total: float) -> Any:
-    return count_trip_ends(trajectories, region, parts, max(1.0, float(trajectories.size)))
+def _ends_by_true_number(trajectories: Any, region: Any, parts: Any, total: float, weights: Any = None) -> Any:
+    return count_trip_ends(trajectories, region, parts, max(1.0, float(trajectories.size)), weights)
 
 
 def _trips_by_place(self: Trajectories, cap: int, key: bytes = b"") -> Trajectories:
@@ -369,7 +371,7 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
         _in_file(trips_file, "count_trip_ends", _ends_by_true_number),
     ),
     "trips: kept by their place in the table": (
-        "synthetic_trips",
+        "dpt",
         {},
         _in_file(Trajectories, "keep_at_most", _trips_by_place),
     ),

@@ -182,18 +182,29 @@ def choose_routes(
     flat = _even_density(density)
     trees = grow_trees_on(network, flat, rng, roots=_PILOT_ROOTS)
     nothing = np.zeros(flat.grid.size)
-    tried = _choose(_Asked(some, begin[pilot], end[pilot], np.ones(pilot.size)), trees, flat, region, nothing, rng)
+    asked = _Asked(some, begin[pilot], end[pilot], np.ones(pilot.size))
+    tried = _choose(asked, _Town(trees, flat, region), nothing, rng)
     cut = _measure_cuts(some, tried, density)
     density = density.sharpen(_density_along(tried, some.points, flat))
     trees = grow_trees_on(network, density, rng)
     asked = _Asked(wanted, begin, end, cut(wanted))
     fitted = asked.select(np.arange(min(size, _FITTED_TRIPS)))
-    log_weight = _fit_weights(fitted, trees, density, region, rng)
+    town = _Town(trees, density, region)
+    log_weight = _fit_weights(fitted, town, rng)
     parts = [
-        _choose(asked.select(np.arange(start, min(start + _BLOCK, size))), trees, density, region, log_weight, rng)
+        _choose(asked.select(np.arange(start, min(start + _BLOCK, size))), town, log_weight, rng)
         for start in range(0, size, _BLOCK)
     ]
     return _concatenate(network, parts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Town:
+    """Quickest ways, and where points are to be."""
+
+    trees: Trees
+    density: Density
+    region: Region
 
 
 def _even_density(density: Density) -> Density:
@@ -253,9 +264,9 @@ def _measure_cuts(some: WantedTrips, paths: StreetPaths, density: Density) -> Ca
     return stretch
 
 
-def _propose(asked: _Asked, trees: Trees, density: Density, region: Region, rng: np.random.Generator) -> _Candidates:
+def _propose(asked: _Asked, town: _Town, rng: np.random.Generator) -> _Candidates:
     """Return candidates for every trip: over one root on the ellipse or near an end, or over several in a disc."""
-    wanted, length_m = asked.wanted, asked.length_m
+    wanted, length_m, trees = asked.wanted, asked.length_m, town.trees
     roaming = length_m > _SEVERAL_LEGS_FROM * np.maximum(wanted.ends.apart_m, 1.0)
     root = np.zeros((length_m.size, _DIRECT, 6), dtype=np.int64)
     count, score = np.ones(root.shape[:2], dtype=np.int64), np.zeros(root.shape[:2])
@@ -265,7 +276,7 @@ def _propose(asked: _Asked, trees: Trees, density: Density, region: Region, rng:
         lines = WantedTrips(
             wanted.ends.select(far), length_m[far] / _BENT, wanted.extent_m[far], np.full(far.size, 1000)
         )
-        x_m, y_m, legs = draw_over_several_places(lines, density, region, rng, candidates=_ROAMING)
+        x_m, y_m, legs = draw_over_several_places(lines, town.density, town.region, rng, candidates=_ROAMING)
         root[far], count[far] = trees.near(x_m, y_m, rng), legs
         extent = _extent_over(trees, root[far], count[far], asked.begin[far], asked.end[far])
         off = np.log(np.maximum(extent, 1.0) / np.maximum(wanted.extent_m[far], 1.0)[:, None])
@@ -392,25 +403,23 @@ class _Traced:
         return np.asarray(chance / chance.sum(axis=1, keepdims=True))
 
 
-def _trace_candidates(
-    asked: _Asked, trees: Trees, density: Density, region: Region, rng: np.random.Generator
-) -> _Traced:
-    candidates, network = _propose(asked, trees, density, region, rng), trees.network
-    first, street, backwards = _expand(asked, candidates, trees)
+def _trace_candidates(asked: _Asked, town: _Town, rng: np.random.Generator) -> _Traced:
+    candidates, network = _propose(asked, town, rng), town.trees.network
+    first, street, backwards = _expand(asked, candidates, town.trees)
     hop_m = network.length_m[street]
     reached = np.append(0.0, np.cumsum(hop_m))
     length_m = reached[first[1:]] - reached[first[:-1]]
-    cell = density.grid.locate(*network.middles).astype(np.int32)[street]
+    cell = town.density.grid.locate(*network.middles).astype(np.int32)[street]
     part = (hop_m / np.repeat(np.maximum(length_m, 1e-9), np.diff(first))).astype(np.float32)
     off = np.log(np.maximum(length_m, 1.0).reshape(candidates.count.shape) / np.maximum(asked.length_m, 1.0)[:, None])
     score = candidates.score - 0.5 * (off / _LENGTH_SPREAD) ** 2
     score = np.where(np.diff(first).reshape(score.shape) > 0, np.maximum(score, -300.0), -1000.0)
-    return _Traced(first, street, backwards, cell, part, score)
+    return _Traced(first=first, street=street, backwards=backwards, cell=cell, part=part, score=score)
 
 
-def _fit_weights(asked: _Asked, trees: Trees, density: Density, region: Region, rng: np.random.Generator) -> Array:
+def _fit_weights(asked: _Asked, town: _Town, rng: np.random.Generator) -> Array:
     """Return log-weights per cell under which the chosen ways have the density; ways count by their points."""
-    traced = _trace_candidates(asked, trees, density, region, rng)
+    traced, density = _trace_candidates(asked, town, rng), town.density
     floor = FLOOR / density.grid.size
     log_weight = np.log(density.share + 2 * floor)
     log_weight -= log_weight.mean()
@@ -423,11 +432,9 @@ def _fit_weights(asked: _Asked, trees: Trees, density: Density, region: Region, 
     return log_weight
 
 
-def _choose(
-    asked: _Asked, trees: Trees, density: Density, region: Region, log_weight: Array, rng: np.random.Generator
-) -> StreetPaths:
+def _choose(asked: _Asked, town: _Town, log_weight: Array, rng: np.random.Generator) -> StreetPaths:
     """Choose one way per trip, and where on its first and last street it begins and ends."""
-    traced = _trace_candidates(asked, trees, density, region, rng)
+    traced, trees = _trace_candidates(asked, town, rng), town.trees
     pick = choose_columns(traced.chances(log_weight), rng)
     way = np.arange(pick.size) * traced.score.shape[1] + pick
     counts = np.diff(traced.first)[way]
@@ -446,7 +453,9 @@ def _choose(
     length = trees.network.length_m
     begin_m = rng.random(pick.size) / 2 * length[street[first[:-1]]]
     spare_m = rng.random(pick.size) / 2 * length[street[first[1:] - 1]]
-    return StreetPaths(trees.network, first, street, backwards, begin_m, spare_m)
+    return StreetPaths(
+        network=trees.network, first=first, street=street, backwards=backwards, begin_m=begin_m, spare_m=spare_m
+    )
 
 
 def _any_street(network: StreetNetwork, node: Integers) -> Integers:
@@ -457,17 +466,12 @@ def _any_street(network: StreetNetwork, node: Integers) -> Integers:
 
 
 def _concatenate(network: StreetNetwork, parts: list[StreetPaths]) -> StreetPaths:
-    if not parts:
-        none = np.empty(0)
-        return StreetPaths(
-            network, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.bool_), none, none.copy()
-        )
-    counts = np.concatenate([np.diff(part.first) for part in parts])
+    counts = [np.zeros(0, np.int64), *(np.diff(part.first) for part in parts)]
     return StreetPaths(
-        network,
-        np.append(0, np.cumsum(counts)),
-        np.concatenate([part.street for part in parts]),
-        np.concatenate([part.backwards for part in parts]),
-        np.concatenate([part.begin_m for part in parts]),
-        np.concatenate([part.spare_m for part in parts]),
+        network=network,
+        first=np.append(0, np.cumsum(np.concatenate(counts))),
+        street=np.concatenate([np.empty(0, np.int32), *(part.street for part in parts)]),
+        backwards=np.concatenate([np.empty(0, np.bool_), *(part.backwards for part in parts)]),
+        begin_m=np.concatenate([np.empty(0), *(part.begin_m for part in parts)]),
+        spare_m=np.concatenate([np.empty(0), *(part.spare_m for part in parts)]),
     )

@@ -33,16 +33,16 @@ from geodp.tables.trajectories.table import Trajectories
 
 NUMBER = "number of trips"
 SHARES = {
-    DENSITY: 0.40,
+    DENSITY: 0.38,
     EXTENTS: 0.05,
     TRIPS: 0.22,
     FINE_ENDS: 0.09,
     COARSE_ENDS: 0.08,
-    SHAPES: 0.06,
+    SHAPES: 0.07,
     NUMBER: 0.02,
-    SPACING: 0.03,
+    SPACING: 0.025,
     POINTS: 0.02,
-    DEPARTURES: 0.015,
+    DEPARTURES: 0.03,
     PACES: 0.015,
 }
 """Parts of ε where noise is narrow: found by sweeps over generated trips; densities gain most from more."""
