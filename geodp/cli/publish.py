@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from geodp.cli.completion import complete_kind
-from geodp.cli.console import JSON, Json, Plugins, flags, overrides, print_json, say, suggest, warn
+from geodp.cli.console import JSON, Json, Plugins, flags, overrides, print_json, say, suggest, tell_log, warn
 
 app = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 

@@ -7,7 +7,7 @@ import sys
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
@@ -17,9 +17,7 @@ from geodp.curator.publications import Publication, Published, Records
 from geodp.curator.synthesis.densities import DENSITY
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts, Receipt, split
 from geodp.curator.synthesis.prefix_trees import Direction, level_parts
-from geodp.curator.synthesis.sequence_tree import SequenceModel
 from geodp.curator.synthesis.tree_model import LENGTHS, TreeModel, TreeSettings, fit_tree_model, length_edges
-from geodp.curator.synthesis.trip_model import TripModel
 from geodp.curator.synthesis.trip_shapes import DEPARTURES
 from geodp.errors import DataError, OldName
 from geodp.geometry import Region
@@ -116,11 +114,24 @@ def require_inside(trajectories: Trajectories, region: Region) -> Trajectories:
     return trajectories
 
 
+class TripsModel(Protocol):
+    """Noisy counts of trips, from which synthetic ones are drawn."""
+
+    @property
+    def number(self) -> int:
+        """Noisy number of trips."""
+        ...
+
+    def draw(self, rng: np.random.Generator, count: int | None = None) -> Trajectories:
+        """Draw as many synthetic trips as the noisy number of real ones, or `count`."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class PaidModel:
     """A model of trips, what every part of it cost, and chance for drawing from it, which costs nothing."""
 
-    model: TreeModel | TripModel | SequenceModel
+    model: TripsModel
     receipts: tuple[Receipt, ...]
     rng: np.random.Generator
 
@@ -166,9 +177,7 @@ class TripModelPublication(TripsPublication):
         """Return ε of every part of the release; together they are the ε of the guarantee."""
 
     @abstractmethod
-    def fit(
-        self, trajectories: Trajectories, region: Region, parts: EpsilonParts
-    ) -> TreeModel | TripModel | SequenceModel:
+    def fit(self, trajectories: Trajectories, region: Region, parts: EpsilonParts) -> TripsModel:
         """Count everything that the model needs, with noise from the parts of ε alone."""
 
     @abstractmethod
@@ -229,8 +238,8 @@ class TripModelPublication(TripsPublication):
         size = f"{region.width_m / 1000:.3g} km by {region.height_m / 1000:.3g} km"
         return (
             f"{self.kind} costs ε = {self.epsilon:g} of {unit}. Counts of trips get noise of ±{finest:.3g} at best, "
-            f"their number ±{number:.3g}: of N trips about N/{4 * finest:.3g} cells of the {size} stand out, hours come "
-            f"in at most N/{4 * self._noise_on_hours():.3g} bins, and no trip has more than {self.most_points:,} "
+            f"their number ±{number:.3g}: of N trips about N/{4 * finest:.3g} cells of the {size} stand out, hours "
+            f"come in at most N/{4 * self._noise_on_hours():.3g} bins, and no trip has more than {self.most_points:,} "
             f"points. What is finer follows laws{' and streets' if getattr(self, 'streets', '') else ''}."
         )
 
