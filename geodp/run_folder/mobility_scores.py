@@ -46,17 +46,23 @@ def straight_ratio(real: Trajectories, synthetic: Trajectories, region: Region) 
 
 def gyration_jsd(real: Trajectories, synthetic: Trajectories, region: Region) -> float | None:  # noqa: ARG001
     """Return the divergence of radii of gyration, in 20 bins up to the greatest real one and one beyond."""
-    return _binned(gyrations_m(real), gyrations_m(synthetic))
+    return _bin(gyrations_m(real), gyrations_m(synthetic))
 
 
 def spacing_jsd(real: Trajectories, synthetic: Trajectories, region: Region) -> float | None:  # noqa: ARG001
     """Return the divergence of mean distances between points, in 20 bins of the logarithm."""
-    return _binned_logs(*(one.lengths_m / np.maximum(one.counts - 1, 1) for one in (real, synthetic)), least=1.0)
+    return _bin_logs(
+        real.lengths_m / np.maximum(real.counts - 1, 1), synthetic.lengths_m / np.maximum(synthetic.counts - 1, 1), 1.0
+    )
 
 
 def speed_jsd(real: Trajectories, synthetic: Trajectories, region: Region) -> float | None:  # noqa: ARG001
     """Return the divergence of trips' mean speeds, in 20 bins of the logarithm."""
-    return _binned_logs(*(one.lengths_m / np.maximum(one.durations_s, 1.0) for one in (real, synthetic)), least=0.1)
+    return _bin_logs(
+        real.lengths_m / np.maximum(real.durations_s, 1.0),
+        synthetic.lengths_m / np.maximum(synthetic.durations_s, 1.0),
+        0.1,
+    )
 
 
 def hour_jsd(real: Trajectories, synthetic: Trajectories, region: Region) -> float | None:  # noqa: ARG001
@@ -66,7 +72,7 @@ def hour_jsd(real: Trajectories, synthetic: Trajectories, region: Region) -> flo
 
 def points_jsd(real: Trajectories, synthetic: Trajectories, region: Region) -> float | None:  # noqa: ARG001
     """Return the divergence of the numbers of points per trip, in 20 bins of the logarithm."""
-    return _binned_logs(*(one.counts.astype(np.float64) for one in (real, synthetic)), least=1.0)
+    return _bin_logs(real.counts.astype(np.float64), synthetic.counts.astype(np.float64), 1.0)
 
 
 def od_cpc(real: Trajectories, synthetic: Trajectories, region: Region) -> float | None:
@@ -167,13 +173,13 @@ def _hours(trips: Trajectories) -> Integers:
     return np.bincount(np.minimum(hour.astype(np.int64), _HOURS - 1), minlength=_HOURS)
 
 
-def _binned(real: Array, synthetic: Array) -> float | None:
+def _bin(real: Array, synthetic: Array) -> float | None:
     if not real.size or not synthetic.size:
         return None
     edges = np.linspace(0.0, float(real.max()) or 1.0, _BINS + 1)[1:]
     return jsd(*(np.bincount(np.searchsorted(edges, one), minlength=_BINS + 1) for one in (real, synthetic)))
 
 
-def _binned_logs(real: Array, synthetic: Array, least: float) -> float | None:
+def _bin_logs(real: Array, synthetic: Array, least: float) -> float | None:
     real, synthetic = (np.log(np.maximum(one, least) / least) for one in (real, synthetic))
-    return _binned(real, synthetic)
+    return _bin(real, synthetic)

@@ -73,7 +73,7 @@ class AdaptiveMarkov(TripModelPublication):
         pairs = parts.add_noise(TRIPS, np.bincount(begin * cells.size + end, minlength=cells.size**2))
         steps = np.minimum(counts, _MOST_STEPS).astype(np.float64)
         edges = whole_edges(_MOST_STEPS, 1.25)
-        one = np.arange(top.size + 1) - 0.5
+        one = np.arange(top.size + 1, dtype=np.float64) - 0.5
         table = count_table(LENGTHS, (cells.parent[begin].astype(np.float64), one), (steps, edges), parts)
         timing = count_timing(trajectories, counts, parts, total=number, period_s=self.period_s)
         return AdaptiveChain(
@@ -91,7 +91,7 @@ class AdaptiveMarkov(TripModelPublication):
 
 
 @dataclass(frozen=True, eq=False)
-class AdaptiveCells:
+class TwoLevelCells:
     """Cells of two levels: every top cell is divided in squares of its own number."""
 
     top: Grid
@@ -145,21 +145,21 @@ class AdaptiveCells:
         return np.asarray(across & along & ~np.eye(self.size, dtype=np.bool_))
 
 
-def _divide(top: Grid, counts: Array, worth: float) -> AdaptiveCells:
+def _divide(top: Grid, counts: Array, worth: float) -> TwoLevelCells:
     """Divide top cells by their noisy counts; all cells together are as many as the noise on trips allows."""
     cells = float(np.clip(np.sqrt(worth) * 2, top.size, _MOST_CELLS))
     share = counts / max(counts.sum(), 1e-9)
     times = np.maximum(1, np.floor(np.sqrt(share * cells))).astype(np.int64)
-    return AdaptiveCells(top, np.minimum(times, 6))
+    return TwoLevelCells(top, np.minimum(times, 6))
 
 
-def _share_out(trajectories: Trajectories, cells: Grid | AdaptiveCells, scale: float) -> Array:
+def _share_out(trajectories: Trajectories, cells: Grid | TwoLevelCells, scale: float) -> Array:
     """Count every trip once, shared out over the cells of its points."""
     weight = round_down(1.0 / np.maximum(trajectories.counts, 1), scale)[trajectories.owner]
     return np.bincount(cells.locate(trajectories.x_m, trajectories.y_m), weight, cells.size).astype(np.float64)
 
 
-def _ways(trajectories: Trajectories, cells: AdaptiveCells) -> tuple[Integers, Integers]:
+def _ways(trajectories: Trajectories, cells: TwoLevelCells) -> tuple[Integers, Integers]:
     """Return the cells of every trip, in order, without repeats; long steps pass the cells between."""
     least = min(float(side.min()) for side in cells.boxes[2:])
     dense = insert_points(trajectories, least)
@@ -170,7 +170,7 @@ def _ways(trajectories: Trajectories, cells: AdaptiveCells) -> tuple[Integers, I
     return reached[dense.first], cell[new]
 
 
-def _count_moves(cells: AdaptiveCells, first: Integers, way: Integers, parts: EpsilonParts) -> Array:
+def _count_moves(cells: TwoLevelCells, first: Integers, way: Integers, parts: EpsilonParts) -> Array:
     """Return the probabilities of moves to touching cells; every trip's moves together count once."""
     tail, head = np.nonzero(cells.touching)
     code = tail * cells.size + head  # ascending
@@ -207,7 +207,7 @@ class AdaptiveChain:
     """Everything that was counted with noise; trips drawn from it cost nothing more."""
 
     number: int
-    cells: AdaptiveCells
+    cells: TwoLevelCells
     weight: Array
     moves: Array
     trips: Array
@@ -256,7 +256,7 @@ class AdaptiveChain:
         self, begin: Integers, end: Integers, steps: Integers, powers: Array, rng: np.random.Generator
     ) -> Integers:
         """Walk from start to end in so many cells, each move by how likely the end is reached in time; -1: over."""
-        way = np.full((begin.size, int(steps.max(initial=2))), -1)
+        way = np.full((begin.size, int(steps.max(initial=2))), -1, dtype=np.int64)
         way[:, 0] = begin
         at = begin.copy()
         for step in range(1, way.shape[1]):
@@ -271,4 +271,4 @@ class AdaptiveChain:
             pick = np.where(lost | (left == 0), end[going], pick)  # too far: a jump to the end
             at[going] = pick
             way[going, step] = pick
-        return way
+        return np.asarray(way, dtype=np.int64)

@@ -51,8 +51,8 @@ class Density:
             block = row // times * self.grid.columns + column // times
             _, block = np.unique(block, return_inverse=True)
             cells = np.bincount(block)
-            now = np.bincount(block[cell], expected, cells.size)
-            better = shrink(np.bincount(block, self.noisy), now, self.scale * np.sqrt(cells), total)
+            now = np.bincount(block[cell], expected, cells.size).astype(np.float64)
+            better = shrink(np.bincount(block, self.noisy).astype(np.float64), now, self.scale * np.sqrt(cells), total)
             expected *= (better / np.maximum(now, 1e-12))[block[cell]]
         return Density(guess.grid, expected / expected.sum(), self.bound, self.noisy, self.scale)
 

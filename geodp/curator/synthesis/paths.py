@@ -35,11 +35,12 @@ _TRIES = 4
 _BLOCK = 1_000
 _NEWTON_ROUNDS = 5
 _OPTIONS = 7
-_LEG_OF_EXTENT = (0.4, 0.85)
+_EASY_LEGS = 3.0
+_LEG_OF_EXTENT = (0.33, 0.7)
 """Length of a leg over the extent of its path."""
 _EXTENT_SPREAD = 0.05
 """How far (in logarithms) a path's extent may be from the one wanted before another path is preferred."""
-_TOO_SHORT = 200.0
+_TOO_SHORT = 500.0
 _FARTHEST = 3.0
 
 
@@ -234,12 +235,15 @@ def _draw_places(
     turn = np.where(rng.random(shape) < 0.5, np.pi, 0.0)[:, :, None] * np.arange(MOST_VIAS)
     spread = np.where(turn[:, :, 1:2] > 0, 0.4, 1.0) * np.pi
     angle = rng.uniform(0, 2 * np.pi, (*shape, 1)) + turn
+    # Evenly in the disc; near its rim where legs must be long for six places to make the length.
+    legs = wanted.length_m / np.maximum(wanted.extent_m, 1e-9)
+    power = (0.5 * np.minimum(1.0, _EASY_LEGS / legs) ** 3)[:, None, None]
     best_x, best_y = np.empty((2, *shape, MOST_VIAS))
     lot = np.zeros((*shape, MOST_VIAS))
     weight = density.share + FLOOR / density.grid.size
     for _ in range(_OPTIONS):
         at = angle + rng.uniform(-1, 1, (*shape, MOST_VIAS)) * spread
-        far = radius[:, None, None] * np.sqrt(rng.random((*shape, MOST_VIAS)))
+        far = radius[:, None, None] * rng.random((*shape, MOST_VIAS)) ** power
         x_m, y_m = region.clamp(centre_x[:, :, None] + far * np.cos(at), centre_y[:, :, None] + far * np.sin(at))
         # The greatest of weights over exponential variables is a draw in proportion to the weights.
         found = weight[density.grid.locate(x_m, y_m)] / rng.standard_exponential(x_m.shape)

@@ -1,9 +1,9 @@
 """What noise says about the shape of a histogram, and no more: counts drawn towards a stated law by what noise allows.
 
-A histogram is fitted by a law of few parameters (log-normal or gamma for lengths, paces and numbers; beta for shares;
-for hours the circle's slow waves, and the uniform law where nothing stands out). Every count is then a mean of itself
-and of the law, weighted by how much real counts scatter around the law against the variance 2b² of the noise (empirical
-Bayes). Nothing is set to zero for not standing out: where the noise says nothing, the law does.
+A histogram is fitted by a law of few parameters (log-normal, gamma or Weibull for lengths, paces and numbers; beta for
+shares; for hours the circle's slow waves, and the uniform law where nothing stands out). Every count is then a mean of
+itself and of the law, weighted by how much real counts scatter around the law against the variance 2b² of the noise
+(empirical Bayes). Nothing is set to zero for not standing out: where the noise says nothing, the law does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from geodp.curator.synthesis.noisy_histograms import fit_total
 from geodp.geometry import Array
 
 Family = Literal["positive", "share"]
-"""Numbers above 0 (log-normal or gamma), or shares between 0 and 1 (beta)."""
+"""Numbers above 0 (log-normal, gamma or Weibull), or shares between 0 and 1 (beta)."""
 Law = Callable[[Array], Array]
 """A distribution function."""
 _LEAST_SHARE = 0.02
@@ -62,22 +62,26 @@ def fit_law(noisy: Array, edges: Array, family: Family) -> Law:
     if family == "share":
         middle, size = (part.ravel()[:, None] for part in np.meshgrid(_SHARES, _SIZES))
         first, second = middle * size, (1 - middle) * size
-        best = _find_nearest(noisy, betainc(first, second, np.clip(inner, 0, 1)))
+        best = _find_nearest(noisy, np.asarray(betainc(first, second, np.clip(inner, 0, 1)), dtype=np.float64))
         first, second = first[best], second[best]
         return lambda values: np.asarray(betainc(first, second, np.clip(values, 0.0, 1.0)))
     least, most = np.log(max(edges[edges > 0][0], 1e-9)), np.log(edges[-1])
     place, spread = (part.ravel()[:, None] for part in np.meshgrid(np.linspace(least, most, _PLACES), _SPREADS))
     shape = 1 / spread**2  # of a gamma law: its relative spread is 1/√shape
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
+        relative = inner / np.exp(place)
         reached = np.concatenate([
-            ndtr((np.log(inner) - place) / spread),
-            gammainc(shape, shape * inner / np.exp(place)),
+            ndtr(np.log(relative) / spread),
+            gammainc(shape, shape * relative),
+            -np.expm1(-(relative ** (1 / spread))),
         ])  # fmt: skip
     best = _find_nearest(noisy, reached)
-    at, wide = float(place[best % place.size, 0]), float(spread[best % place.size, 0])
+    at, wide = float(np.exp(place[best % place.size, 0])), float(spread[best % place.size, 0])
     if best < place.size:
-        return lambda values: np.asarray(ndtr((np.log(np.maximum(values, 1e-300)) - at) / wide))
-    return lambda values: np.asarray(gammainc(1 / wide**2, np.maximum(values, 0.0) / (wide**2 * np.exp(at))))
+        return lambda values: np.asarray(ndtr(np.log(np.maximum(values, 1e-300) / at) / wide))
+    if best < 2 * place.size:
+        return lambda values: np.asarray(gammainc(1 / wide**2, np.maximum(values, 0.0) / (wide**2 * at)))
+    return lambda values: np.asarray(-np.expm1(-((np.maximum(values, 0.0) / at) ** (1 / wide))))
 
 
 def _find_nearest(noisy: Array, reached: Array) -> int:

@@ -353,7 +353,7 @@ def _expand(asked: _Asked, candidates: _Candidates, trees: Trees) -> tuple[Integ
     node = np.where(last, end[way], np.where(number == 0, begin[way], trees.root[before]))
     first, nodes = _trace(trees, leg_root, node)
     length = np.diff(first)
-    shared = _shared_ends(first, nodes, first_leg, count)
+    shared = _find_shared_ends(first, nodes, first_leg, count)
     kept = length - np.where(last | ((number == 0) & (count[way] == 1)), shared[way], 0)
     offset = np.append(0, np.cumsum(kept))
     rank = np.arange(offset[-1]) - np.repeat(offset[:-1], kept)
@@ -367,7 +367,7 @@ def _expand(asked: _Asked, candidates: _Candidates, trees: Trees) -> tuple[Integ
     return hops, street.astype(np.int32), backwards
 
 
-def _shared_ends(first: Integers, nodes: Nodes, first_leg: Integers, count: Integers) -> Integers:
+def _find_shared_ends(first: Integers, nodes: Nodes, first_leg: Integers, count: Integers) -> Integers:
     """Return, for ways over one root, how many crossings before the root both their legs share (less one: the fork)."""
     shared = np.zeros(count.size, dtype=np.int64)
     way = np.flatnonzero(count == 1)

@@ -35,10 +35,10 @@ NUMBER = "number of trips"
 SHARES = {
     DENSITY: 0.38,
     EXTENTS: 0.05,
-    TRIPS: 0.22,
+    TRIPS: 0.20,
     FINE_ENDS: 0.09,
     COARSE_ENDS: 0.08,
-    SHAPES: 0.07,
+    SHAPES: 0.09,
     NUMBER: 0.02,
     SPACING: 0.025,
     POINTS: 0.02,
@@ -49,14 +49,14 @@ SHARES = {
 SHARES_IN_WIDE_NOISE = {
     DENSITY: 0.27,
     TRIPS: 0.19,
-    FINE_ENDS: 0.06,
+    FINE_ENDS: 0.05,
     COARSE_ENDS: 0.15,
     SHAPES: 0.09,
     EXTENTS: 0.04,
     NUMBER: 0.03,
-    SPACING: 0.03,
+    SPACING: 0.05,
     POINTS: 0.01,
-    DEPARTURES: 0.11,
+    DEPARTURES: 0.10,
     PACES: 0.02,
 }
 """Parts of ε where noise is wide: what few numbers tell (hours, lengths) must stand out before anything else can."""

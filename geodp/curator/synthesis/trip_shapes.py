@@ -29,6 +29,7 @@ _ROAMING_EDGES = np.array([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 """Detours (as above) of trips that pass several places."""
 _FOLD_EDGES = np.linspace(0.0, 1.0, 13)
 """(length - extent) over (length - distance of the ends): 0 for a way straight on, above ½ for one to and fro."""
+_LONGEST, _LONGEST_IN_WIDE_NOISE, _WIDE_NOISE = 4.0, 1.75, 0.01
 _DIRECTIONS = 8
 SPACING = "spacing"
 _SPACING_EDGES_M = grow_edges(2.0, 20_000.0, 1.26)
@@ -62,7 +63,9 @@ def count_shapes(
     trajectories: Trajectories, parts: EpsilonParts, total: float, widest_m: float, weights: Array | None = None
 ) -> Shapes:
     """Count each trip once, by its length and its detour."""
-    edges = grow_edges(widest_m / 75, 4 * widest_m, 1.25)
+    # In wide noise few trips in the bins of the longest ones would weigh more than all others.
+    most = _LONGEST if parts.scale(SHAPES) < _WIDE_NOISE * total else _LONGEST_IN_WIDE_NOISE
+    edges = grow_edges(widest_m / 75, most * widest_m, 1.25)
     rows = Axis(trajectories.lengths_m, edges, "positive")
     columns = Axis(measure_detours(trajectories), _DETOUR_EDGES, "share")
     return Shapes(edges, count_shrunk(SHAPES, rows, columns, parts, total=total, weights=weights))
@@ -163,7 +166,7 @@ def measure_extents(trajectories: Trajectories) -> Array:
         along, first = trajectories.x_m * np.cos(angle) + trajectories.y_m * np.sin(angle), trajectories.first[:-1]
         widest = np.maximum(widest, np.maximum.reduceat(along, first) - np.minimum.reduceat(along, first))
     # Between two directions the width falls short by up to 1 - cos(π/16), by a third of that on average.
-    return widest / (1 - (1 - np.cos(np.pi / (2 * _DIRECTIONS))) / 3)
+    return np.asarray(widest / (1 - (1 - np.cos(np.pi / (2 * _DIRECTIONS))) / 3))
 
 
 @dataclass(frozen=True, eq=False)
