@@ -70,6 +70,11 @@ class TripsPublication(Publication):
         """The public cap on one person's trips (None: nobody is bounded)."""
         return self.trajectories_per_person
 
+    @property
+    def hard_cap(self) -> int | None:
+        """The cap beyond which trips are not used at all (None: those beyond it count for less, or there is none)."""
+        return self.cap
+
     def release(self, trajectories: Trajectories, region: Region, noise: Noise) -> Trajectories:
         """Publish trips, with noise from `noise` alone."""
         return self.release_with_receipts(trajectories, region, noise)[0]
@@ -92,7 +97,7 @@ class TripsPublication(Publication):
         """Publish the trips of a run; which parts ε was spent on is public."""
         true, method = records.trajectories(), self.for_run(records.duration_s)
         released, receipts = method.release_with_receipts(true, records.region, noise)
-        notice_cap(self.kind, np.bincount(true.person), self.cap, "trips")
+        notice_cap(self.kind, np.bincount(true.person), self.hard_cap, "trips")
         if text := remark_changed(true, released):
             notice(f"{self.kind}: {text}")
         paid = {receipt.part: receipt.epsilon for receipt in receipts}

@@ -81,7 +81,7 @@ class TripPlan(PublicationPlan):
             columns = {str(name): released[name].to_numpy() for name in released.columns}
             table = PublishedTable(columns, _shape(released))
             return Product(table, self._accuracy(), noise.releasable, lambda page: page.note("no map of this table"))
-        cap = getattr(self._method, "cap", None)
+        cap = getattr(self._method, "hard_cap", getattr(self._method, "cap", None))
         notice_cap(self.mechanism, np.bincount(self._trajectories.person), cap, "trips")
         for text in (sparse_remark(self._trajectories), remark_changed(self._trajectories, released)):
             if text:

@@ -96,6 +96,11 @@ class SyntheticTrips(TripModelPublication):
             streets=self.find_network(region),
         )
 
+    @property
+    def hard_cap(self) -> int | None:
+        """The cap beyond which trips are not used; a person's trips beyond it count for less each (`unit: person`)."""
+        return None if self.unit == "person" else self.cap
+
     def cap_trips(self, trajectories: Trajectories, region: Region, key: bytes = b"") -> Trajectories:
         """Return the trips that count: of a person all of them, where they can count less each (`unit: person`)."""
         if self.unit == "person":
