@@ -38,13 +38,12 @@ class NoisyHistogram:
 
     def shares(self) -> Array:
         """Return the counts drawn towards the law of their shape, not negative, with the same total."""
-        from geodp.curator.synthesis.shrinkage import expect, fit_law, shrink, shrink_circular
+        from geodp.curator.synthesis.shrinkage import shrink_circular, shrink_to_law
 
         total = float(max(self.counts.sum(), 1.0))
         if self.shape == "circular":
             return shrink_circular(self.counts, self.scale, total)
-        law = fit_law(self.counts, self.edges, self.shape)
-        return shrink(self.counts, expect(law, self.edges, total), self.scale, total)
+        return shrink_to_law(self.counts, self.edges, self.shape, self.scale, total)
 
     def draw(self, size: int, rng: np.random.Generator) -> Array:
         """Draw numbers in the proportions of the bins, evenly within a bin, in random order.

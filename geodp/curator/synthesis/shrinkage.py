@@ -162,6 +162,19 @@ def shrink_map(noisy: Array, scale: float) -> Array:
     return np.asarray(idctn(wave * kept, norm="ortho"))
 
 
+def shrink_to_law(
+    noisy: Array, edges: Array, family: Family, scale: float, total: float, *, smooth: bool = False
+) -> Array:
+    """Return the counts of a histogram drawn towards the law of a family that fits best.
+
+    `smooth`: where counts lie off the law over several bins in a row (a tail that ends at once), the law is corrected
+    first: the rest is smoothed as maps are.
+    """
+    expected = expect(fit_law(noisy, edges, family), edges, total)
+    rest = shrink_map((noisy - expected)[None, :], scale)[0] if smooth else 0.0
+    return shrink(noisy, np.maximum(expected + rest, 0.0), scale, total)
+
+
 @dataclass(frozen=True, eq=False)
 class Axis:
     """One side of a table of counts: bins, and the family of laws that they are drawn towards."""
@@ -169,6 +182,8 @@ class Axis:
     values: Array
     edges: Array
     family: Family
+    smooth: bool = False
+    """Whether neighbouring bins are alike, so that what lies off the law in several of them is no noise."""
 
 
 def spread_over(fine: Array, edges: Array, coarse: Array, counts: Array) -> Array:

@@ -17,7 +17,7 @@ from geodp.curator.synthesis.noisy_histograms import (
     grow_edges,
     thin_edges,
 )
-from geodp.curator.synthesis.shrinkage import Axis, expect, fit_law, shrink, spread_over
+from geodp.curator.synthesis.shrinkage import Axis, expect, fit_law, shrink, shrink_to_law, spread_over
 from geodp.geometry import Array
 from geodp.tables.trajectories.table import Trajectories
 
@@ -66,7 +66,7 @@ def count_shapes(
     # In wide noise few trips in the bins of the longest ones would weigh more than all others.
     most = _LONGEST if parts.scale(SHAPES) < _WIDE_NOISE * total else _LONGEST_IN_WIDE_NOISE
     edges = grow_edges(widest_m / 75, most * widest_m, 1.25)
-    rows = Axis(trajectories.lengths_m, edges, "positive")
+    rows = Axis(trajectories.lengths_m, edges, "positive", smooth=True)
     columns = Axis(measure_detours(trajectories), _DETOUR_EDGES, "share")
     return Shapes(edges, count_shrunk(SHAPES, rows, columns, parts, total=total, weights=weights))
 
@@ -126,9 +126,10 @@ def count_shrunk(
     of_rows = fit_law(noisy.sum(axis=1), row_edges, rows.family)
     of_columns = fit_law(noisy.sum(axis=0), column_edges, columns.family)
     scale = parts.scale(part)
-    by_row = shrink(noisy.sum(axis=1), expect(of_rows, row_edges, found), scale * np.sqrt(noisy.shape[1]), found)
-    by_column = shrink(
-        noisy.sum(axis=0), expect(of_columns, column_edges, found), scale * np.sqrt(noisy.shape[0]), found
+    of_sums = [float(scale * np.sqrt(size)) for size in noisy.shape]
+    by_row, by_column = (
+        shrink_to_law(noisy.sum(axis=1 - side), edges, axis.family, of_sums[1 - side], found, smooth=axis.smooth)
+        for side, (axis, edges) in enumerate(((rows, row_edges), (columns, column_edges)))
     )
     counts = shrink(noisy, np.outer(by_row, by_column) / found, scale, found)
     counts = _spread_rows(counts, expect(of_rows, rows.edges, found), rows.edges, row_edges)
