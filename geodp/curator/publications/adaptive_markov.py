@@ -243,7 +243,7 @@ class AdaptiveChain:
         place = np.minimum((reached <= lot).sum(axis=1), self.edges.size - 2)
         low, high = self.edges[place], self.edges[place + 1]
         found = np.floor(low + rng.random(begin.size) * (high - low)).astype(np.int64)
-        return np.clip(found, 2, min(_MOST_STEPS, self.most_points))
+        return np.asarray(np.clip(found, 2, min(_MOST_STEPS, self.most_points)), dtype=np.int64)
 
     def _powers(self) -> Array:
         """Return the probabilities of being anywhere after 0, 1, 2, … moves."""
