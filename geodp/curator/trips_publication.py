@@ -243,13 +243,14 @@ class TripModelPublication(TripsPublication):
         size = f"{region.width_m / 1000:.3g} km by {region.height_m / 1000:.3g} km"
         return (
             f"{self.kind} costs ε = {self.epsilon:g} of {unit}. Counts of trips get noise of ±{finest:.3g} at best, "
-            f"their number ±{number:.3g}: of N trips about N/{4 * finest:.3g} cells of the {size} stand out, hours "
-            f"come in at most N/{4 * self._noise_on_hours():.3g} bins, and no trip has more than {self.most_points:,} "
-            f"points. What is finer follows laws{' and streets' if getattr(self, 'streets', '') else ''}."
+            f"their number ±{number:.3g}: of N trips about N/{4 * finest:.3g} cells of the {size} stand out"
+            f"{self._hours()}, and no trip has more than {self.most_points:,} points. What is finer follows laws"
+            f"{' and streets' if getattr(self, 'streets', '') else ''}."
         )
 
-    def _noise_on_hours(self) -> float:
-        return self.crowd() / self.parts()[DEPARTURES]
+    def _hours(self) -> str:
+        epsilon = self.parts().get(DEPARTURES)
+        return "" if epsilon is None else f", hours come in at most N/{4 * self.crowd() / epsilon:.3g} bins"
 
     def expected_error(self) -> tuple[str, dict[str, float]]:
         """Say how large the noise is, from public facts alone, in words and numbers."""
