@@ -7,8 +7,10 @@ standard output and nothing else.
 from __future__ import annotations
 
 import json
+import logging
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,6 +42,30 @@ def say(*lines: str) -> None:
     if not silent():
         for line in lines:
             typer.echo(line)
+
+
+@contextmanager
+def tell_log() -> Iterator[None]:
+    """Print what the library has to say before it acts, unless only errors or JSON were asked for."""
+    log, handler = logging.getLogger("geodp"), _Sayer()
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+
+
+class _Sayer(logging.Handler):
+    """Says what is logged, warnings on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.WARNING:
+            typer.echo(record.getMessage(), err=True)
+        else:
+            say(record.getMessage())
 
 
 def suggest(*steps: str, err: bool = False) -> None:

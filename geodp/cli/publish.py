@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from geodp.cli.completion import complete_kind
-from geodp.cli.console import JSON, Json, Plugins, flags, overrides, print_json, say, suggest, warn
+from geodp.cli.console import JSON, Json, Plugins, flags, overrides, print_json, say, suggest, tell_log, warn
 
 app = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 
@@ -287,13 +287,29 @@ def trajectories(
         list[str] | None,
         typer.Option("--read", metavar="FIELD=VALUE", help="Set a field of that loader, e.g. origin=0,0."),
     ] = None,
+    streets: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Public streets (lines) that synthetic trips follow.")
+    ] = None,
+    compare: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Score this synthetic set, too, against the same truth (simulate only)."),
+    ] = None,
 ) -> Any:
     """Publish trajectories (columns user, trajectory, time_s, lon, lat; or a published format) as synthetic trips."""
     from geodp.publish.trajectories_plan import TripFormat, publish_trajectories
     from geodp.tables.trajectories.table import COLUMNS
 
     form = TripFormat(kind, overrides(reading))
-    return publish_trajectories(asked(COLUMNS), method=method, unit=unit, variant=variant, form=form)
+    with tell_log():
+        return publish_trajectories(
+            asked(COLUMNS),
+            method=method,
+            unit=unit,
+            variant=variant,
+            form=form,
+            streets=streets,
+            compare=compare or [],
+        )
 
 
 @app.command("adopt-ledger")

@@ -7,19 +7,18 @@ import sys
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from geodp.curator.publications import Publication, Published, Records
+from geodp.curator.synthesis.densities import DENSITY
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts, Receipt, split
-from geodp.curator.synthesis.paths import DENSITY
 from geodp.curator.synthesis.prefix_trees import Direction, level_parts
-from geodp.curator.synthesis.sequence_tree import SequenceModel
 from geodp.curator.synthesis.tree_model import LENGTHS, TreeModel, TreeSettings, fit_tree_model, length_edges
-from geodp.curator.synthesis.trip_model import TripModel
+from geodp.curator.synthesis.trip_shapes import DEPARTURES
 from geodp.errors import DataError, OldName
 from geodp.geometry import Region
 from geodp.model import did_you_mean
@@ -71,6 +70,11 @@ class TripsPublication(Publication):
         """The public cap on one person's trips (None: nobody is bounded)."""
         return self.trajectories_per_person
 
+    @property
+    def hard_cap(self) -> int | None:
+        """The cap beyond which trips are not used at all (None: those beyond it count for less, or there is none)."""
+        return self.cap
+
     def release(self, trajectories: Trajectories, region: Region, noise: Noise) -> Trajectories:
         """Publish trips, with noise from `noise` alone."""
         return self.release_with_receipts(trajectories, region, noise)[0]
@@ -93,7 +97,7 @@ class TripsPublication(Publication):
         """Publish the trips of a run; which parts ε was spent on is public."""
         true, method = records.trajectories(), self.for_run(records.duration_s)
         released, receipts = method.release_with_receipts(true, records.region, noise)
-        notice_cap(self.kind, np.bincount(true.person), self.cap, "trips")
+        notice_cap(self.kind, np.bincount(true.person), self.hard_cap, "trips")
         if text := remark_changed(true, released):
             notice(f"{self.kind}: {text}")
         paid = {receipt.part: receipt.epsilon for receipt in receipts}
@@ -104,16 +108,35 @@ class TripsPublication(Publication):
 
     def cap_trips(self, trajectories: Trajectories, region: Region, key: bytes = b"") -> Trajectories:
         """Return the trips that count: inside the region, and of each person those that the key chooses."""
-        if not region.contains(trajectories.x_m, trajectories.y_m).all():
-            raise DataError("some points lie outside the region: leave them out first. Nothing was drawn.")
-        return trajectories if self.cap is None else trajectories.keep_at_most(self.cap, key)
+        inside = require_inside(trajectories, region)
+        return inside if self.cap is None else inside.keep_at_most(self.cap, key)
+
+
+def require_inside(trajectories: Trajectories, region: Region) -> Trajectories:
+    """Return trips as they are, or refuse them if some points lie outside the region."""
+    if not region.contains(trajectories.x_m, trajectories.y_m).all():
+        raise DataError("some points lie outside the region: leave them out first. Nothing was drawn.")
+    return trajectories
+
+
+class TripsModel(Protocol):
+    """Noisy counts of trips, from which synthetic ones are drawn."""
+
+    @property
+    def number(self) -> int:
+        """Noisy number of trips."""
+        ...
+
+    def draw(self, rng: np.random.Generator, count: int | None = None) -> Trajectories:
+        """Draw as many synthetic trips as the noisy number of real ones, or `count`."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class PaidModel:
     """A model of trips, what every part of it cost, and chance for drawing from it, which costs nothing."""
 
-    model: TreeModel | TripModel | SequenceModel
+    model: TripsModel
     receipts: tuple[Receipt, ...]
     rng: np.random.Generator
 
@@ -159,9 +182,7 @@ class TripModelPublication(TripsPublication):
         """Return ε of every part of the release; together they are the ε of the guarantee."""
 
     @abstractmethod
-    def fit(
-        self, trajectories: Trajectories, region: Region, parts: EpsilonParts
-    ) -> TreeModel | TripModel | SequenceModel:
+    def fit(self, trajectories: Trajectories, region: Region, parts: EpsilonParts) -> TripsModel:
         """Count everything that the model needs, with noise from the parts of ε alone."""
 
     @abstractmethod
@@ -213,6 +234,23 @@ class TripModelPublication(TripsPublication):
     def for_run(self, duration_s: float) -> Self:
         """Trips of a run count from its start and end with it: a shorter period wastes no bin on other times."""
         return self.model_copy(update={"period_s": min(self.period_s, duration_s)})
+
+    def forecast(self, region: Region) -> str:
+        """Say what the release will cost and what it can show, from public settings alone."""
+        number = self.crowd() / self.parts()[self._number_part()[0]]
+        finest = min(self.crowd() / epsilon for epsilon in self.parts().values())
+        unit = "each person" if self.unit == "person" else "one trip"
+        size = f"{region.width_m / 1000:.3g} km by {region.height_m / 1000:.3g} km"
+        return (
+            f"{self.kind} costs ε = {self.epsilon:g} of {unit}. Counts of trips get noise of ±{finest:.3g} at best, "
+            f"their number ±{number:.3g}: of N trips about N/{4 * finest:.3g} cells of the {size} stand out"
+            f"{self._hours()}, and no trip has more than {self.most_points:,} points. What is finer follows laws"
+            f"{' and streets' if getattr(self, 'streets', '') else ''}."
+        )
+
+    def _hours(self) -> str:
+        epsilon = self.parts().get(DEPARTURES)
+        return "" if epsilon is None else f", hours come in at most N/{4 * self.crowd() / epsilon:.3g} bins"
 
     def expected_error(self) -> tuple[str, dict[str, float]]:
         """Say how large the noise is, from public facts alone, in words and numbers."""

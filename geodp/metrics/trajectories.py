@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from geodp.metrics import Measured, PublicationMetric
+from geodp.run_folder import mobility_scores
 from geodp.run_folder import trip_scores as scores
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class TrajectoryScore(PublicationMetric):
 
     def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
         """Hold the published trajectories against the workers' own."""
-        score = scores.SCORES[self.kind]
+        score = mobility_scores.ALL_SCORES[self.kind]
         return {self.kind: Measured(score(run.trajectories, item.read_trips(), run.scenario.area))}
 
 
@@ -160,3 +161,119 @@ class Memorisation(PublicationMetric):
         """Look for the nearest true trip of every published one."""
         found = scores.memorisation(run.trajectories, item.read_trips())
         return {self.kind: Measured(found.ratio), "memorised_share": Measured(found.near_share)}
+
+
+class TurningRadPerKm(TrajectoryScore):
+    """How much published trips turn at their points, radians per kilometre.
+
+    `turning_ratio` is the same over what true trips turn, `straight_ratio` the share of steps that go on within 15
+    degrees over the share of true ones: near 1 the published trips bend as true ones do.
+    """
+
+    kind: ClassVar[str] = "turning_rad_per_km"
+    label: ClassVar[str] = "turning of published trips"
+    unit: ClassVar[str] = "rad/km"
+    labels: ClassVar[Mapping[str, str]] = {
+        "turning_ratio": "turning over that of true trips",
+        "straight_ratio": "straight steps over those of true trips",
+    }
+
+    def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
+        """Add up the angles between steps."""
+        made, keys = item.read_trips(), (self.kind, *self.labels)
+        found = mobility_scores.MOBILITY_SCORES
+        return {key: Measured(found[key](run.trajectories, made, run.scenario.area)) for key in keys}
+
+
+class GyrationJsd(Divergence):
+    """Divergence of radii of gyration: how far trips spread around their middle.
+
+    Jensen-Shannon divergence (natural logarithm, no root) over 20 bins up to the greatest true radius and one beyond.
+    """
+
+    kind: ClassVar[str] = "gyration_jsd"
+    label: ClassVar[str] = "divergence of radii of gyration"
+
+
+class SpacingJsd(Divergence):
+    """Divergence of mean distances between the points of a trip.
+
+    Jensen-Shannon divergence (natural logarithm, no root) over 20 bins of the logarithm.
+    """
+
+    kind: ClassVar[str] = "spacing_jsd"
+    label: ClassVar[str] = "divergence of spacings"
+
+
+class SpeedJsd(Divergence):
+    """Divergence of trips' mean speeds.
+
+    Jensen-Shannon divergence (natural logarithm, no root) over 20 bins of the logarithm.
+    """
+
+    kind: ClassVar[str] = "speed_jsd"
+    label: ClassVar[str] = "divergence of speeds"
+
+
+class HourJsd(Divergence):
+    """Divergence of the hours of the day at which trips depart.
+
+    Jensen-Shannon divergence (natural logarithm, no root) over 24 hours.
+    """
+
+    kind: ClassVar[str] = "hour_jsd"
+    label: ClassVar[str] = "divergence of hours of departure"
+
+
+class PointsJsd(Divergence):
+    """Divergence of the numbers of points per trip.
+
+    Jensen-Shannon divergence (natural logarithm, no root) over 20 bins of the logarithm.
+    """
+
+    kind: ClassVar[str] = "points_jsd"
+    label: ClassVar[str] = "divergence of points per trip"
+
+
+class OdCpc(TrajectoryScore):
+    """Common part of the 100 most frequent true pairs of first and last cell, 6 x 6 cells each.
+
+    Twice the smaller shares over all shares: 1 is equal, 0 nothing in common.
+    """
+
+    kind: ClassVar[str] = "od_cpc"
+    label: ClassVar[str] = "common part of frequent pairs of ends"
+    better: ClassVar[str] = "higher"
+
+
+class RouteDiversityRatio(TrajectoryScore):
+    """How far apart published routes between the same cells are, over how far apart true ones are.
+
+    Below 1, published trips between two places are more alike than true ones.
+    """
+
+    kind: ClassVar[str] = "route_diversity_ratio"
+    label: ClassVar[str] = "diversity of routes over that of true ones"
+
+
+class OnStreetShare(PublicationMetric):
+    """Share of published points within 25 m of a street, where the run or the publication has streets.
+
+    `off_street_share` is the share of points more than 200 m away from all streets.
+    """
+
+    kind: ClassVar[str] = "on_street_share"
+    label: ClassVar[str] = "published points on streets"
+    unit: ClassVar[str] = "share"
+    better: ClassVar[str] = "higher"
+    labels: ClassVar[Mapping[str, str]] = {"off_street_share": "published points far from streets"}
+    units: ClassVar[Mapping[str, str]] = {"off_street_share": "share"}
+    published: ClassVar[str] = "trajectories"
+
+    def score(self, run: RunFolder, item: PublishedRun) -> dict[str, Measured]:
+        """Measure the distance of points from the nearest street."""
+        network = run.network
+        if network is None:
+            return {self.kind: Measured(None), "off_street_share": Measured(None)}
+        on, off = mobility_scores.street_shares(item.read_trips(), network)
+        return {self.kind: Measured(on), "off_street_share": Measured(off)}

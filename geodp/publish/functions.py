@@ -491,6 +491,7 @@ def trajectories(
     unit: str | None = None,
     format: str | None = None,  # noqa: A002 - as the option of the command is called
     read: Mapping[str, Any] | None = None,
+    streets: str | os.PathLike[str] | None = None,
     **shared: Unpack[PublishOptions],
 ) -> PublishedData:
     """Publish trajectories as synthetic trips, as `geodp publish trajectories` does.
@@ -510,6 +511,8 @@ def trajectories(
         `geolife`, `tdrive`, `porto_taxi`, …: read the file by this loader.
     read
         Fields of that loader.
+    streets
+        Public streets (lines) that synthetic trips follow.
     **shared
         What every publication is asked (`PublishOptions`): `out`, `mode`, `seed`, `region`, `cap`, `columns`,
         `ledger`, `budget`, `map_file`, `force`, `settings`.
@@ -549,7 +552,11 @@ def trajectories(
         if format is not None and not isinstance(data, str | os.PathLike):
             raise UsageError("format= reads a published format from a file or a folder: name it instead of a frame.")
         return publish_trajectories(
-            call.ask(epsilon=epsilon), method=method, unit=unit, form=TripFormat(format, dict(read or {}))
+            call.ask(epsilon=epsilon),
+            method=method,
+            unit=unit,
+            form=TripFormat(format, dict(read or {})),
+            streets=None if streets is None else Path(streets),
         )
 
     return _publish(data, COLUMNS, shared, make)

@@ -74,6 +74,8 @@ class PublishPlan(ABC):
     """What the output shows on purpose."""
     remarks: tuple[str, ...] = ()
     """Facts about the private data, told when simulating only."""
+    forecast: str = ""
+    """What the release will cost and can show, from public settings alone: told before anything is charged."""
 
     @abstractmethod
     def rehearse(self, noise: Noise) -> None:
@@ -136,6 +138,8 @@ def _publish(request: Request, prepare: Prepare) -> PublishResult:
         )
     # On no data, simulated noise stands for the real one and costs no draws of it.
     plan.rehearse(SimulatedNoise(np.random.default_rng(0), releasable=noise.releasable, mode=noise.mode))
+    if plan.forecast:
+        log.info("%s", plan.forecast)
     with Staging(request.out, request.guarantee_path, force=request.force) as files:
         spent = _charge(request, plan, chargeable(guarantee, per_person))
         tell_progress("working out", 0.0)

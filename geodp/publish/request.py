@@ -134,6 +134,8 @@ class Request:
             found["the region"] = Path(self.region)
         if isinstance(self.settings.get("prior_file"), str):
             found["the prior"] = Path(self.settings["prior_file"])
+        if isinstance(self.settings.get("streets"), str) and self.settings["streets"] not in ("", "generated"):
+            found["the streets"] = Path(self.settings["streets"])
         return found
 
     def _require_public_files(self) -> None:

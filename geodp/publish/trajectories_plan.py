@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -18,7 +19,7 @@ from geodp.public.guarantee import Unit
 from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import PublishedTable, degree_columns, require_places
 from geodp.publish.pipeline import Product, PublicationPlan, PublishPlan, PublishResult, publish
-from geodp.publish.request import PublicInputs, Request
+from geodp.publish.request import NOTHING_DONE, PublicInputs, Request
 from geodp.publish.statement import Accuracy
 from geodp.registry import plugins
 from geodp.tables.formats import is_table
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.display.page import Page
+    from geodp.public.streets import StreetNetwork
 
 DEFAULT_METHOD = "synthetic_trips"
 _TIME_DIGITS = 3
@@ -46,10 +48,18 @@ class TripPlan(PublicationPlan):
     not_hidden = ("what follows from public settings: the region, the caps and the grids",)
 
     def __init__(
-        self, method: Publication, trajectories: Trajectories, region: Region, remarks: tuple[str, ...], out: Path
+        self,
+        method: Publication,
+        trajectories: Trajectories,
+        region: Region,
+        remarks: tuple[str, ...],
+        out: Path,
+        *,
+        compare: Mapping[str, Trajectories] = MappingProxyType({}),
     ) -> None:
         super().__init__(method, region, remarks)
-        self._out = out
+        self._out, self._compare = out, compare
+        self.forecast = method.forecast(region) if hasattr(method, "forecast") else ""
         if hasattr(method, "cap"):  # the cap that was used, also where it is the default
             self.fields["trajectories_per_person"] = method.cap
         self.fields |= {"epsilon_of_parts": self.parts} if self.parts else {}
@@ -71,15 +81,26 @@ class TripPlan(PublicationPlan):
             columns = {str(name): released[name].to_numpy() for name in released.columns}
             table = PublishedTable(columns, _shape(released))
             return Product(table, self._accuracy(), noise.releasable, lambda page: page.note("no map of this table"))
-        cap = getattr(self._method, "cap", None)
+        cap = getattr(self._method, "hard_cap", getattr(self._method, "cap", None))
         notice_cap(self.mechanism, np.bincount(self._trajectories.person), cap, "trips")
         for text in (sparse_remark(self._trajectories), remark_changed(self._trajectories, released)):
             if text:
                 notice(text[0].upper() + text[1:])
+        if not noise.releasable and self._scored:
+            from geodp.publish.trip_table import score_table
+
+            sets = {self.mechanism: released, **self._compare}
+            self.remarks = (*self.remarks, score_table(self._trajectories, sets, self.region, self._network()))
         self._trajectories = nobody()  # as large as what was made of them, and no longer needed
         return Product(
             self._table(released), self._accuracy(), noise.releasable, lambda page: _draw_map(page, released)
         )
+
+    _scored: bool = True
+    """Whether trips are held against the true ones (when simulating)."""
+
+    def _network(self) -> StreetNetwork | None:
+        return self._method.find_network(self.region) if hasattr(self._method, "find_network") else None
 
     def _release_trips(self, trajectories: Trajectories, noise: Noise) -> Trajectories | pd.DataFrame:
         """Return synthetic trips, or the table of a method that publishes something else about trips."""
@@ -121,7 +142,7 @@ class _TripRecords(Records):
     def of(cls, trips: Trajectories, region: Region) -> _TripRecords:
         """Return the records that a file of trips makes: how people moved otherwise, and their visits, are unknown."""
         unknown: Any = None
-        return cls(region, float(trips.time_s.max(initial=0.0)), unknown, cls._no_visits, trips)
+        return cls(region, float(trips.time_s.max(initial=0.0)), unknown, cls._no_visits, trips=trips)
 
     def trajectories(self) -> Trajectories:
         """Return the trips of the file."""
@@ -149,17 +170,35 @@ def publish_trajectories(
     unit: str | None = None,
     variant: str | None = None,
     form: TripFormat | None = None,
+    streets: Path | None = None,
+    compare: Sequence[Path] = (),
 ) -> PublishResult:
     """Publish a file of trajectories as synthetic ones, or whatever else `method` makes of them.
 
     A table has the columns user, trajectory, time_s, lon, lat. Files and folders of published formats
-    (GeoLife, T-Drive, …) are read by the loader that `form`, their name or their columns tell.
+    (GeoLife, T-Drive, …) are read by the loader that `form`, their name or their columns tell. Trips follow the public
+    lines of the file `streets`, where there is one. When simulating, the trips are held against the true ones, and so
+    are the synthetic sets of the files in `compare`.
     """
-    return publish(request, partial(_prepare, kind=method, unit=unit, variant=variant, form=form or TripFormat()))
+    if compare and request.releasing:
+        raise UsageError(f"--compare tells how like the truth trips are: it is for simulation only. {NOTHING_DONE}")
+    if streets is not None:
+        request = replace(request, settings={**request.settings, "streets": str(streets)})
+    return publish(
+        request,
+        partial(_prepare, kind=method, unit=unit, variant=variant, form=form or TripFormat(), compare=tuple(compare)),
+    )
 
 
 def _prepare(
-    request: Request, inputs: PublicInputs, *, kind: str | None, unit: str | None, variant: str | None, form: TripFormat
+    request: Request,
+    inputs: PublicInputs,
+    *,
+    kind: str | None,
+    unit: str | None,
+    variant: str | None,
+    form: TripFormat,
+    compare: tuple[Path, ...] = (),
 ) -> PublishPlan:
     method = _build(request, kind, unit, variant)
     if request.releasing and method.guarantee().holds and method.cost().unit is Unit.NOTHING:
@@ -176,7 +215,9 @@ def _prepare(
     region = inputs.region(request, points.box)
     trajectories, left = points.within(region)
     method.check_records(_TripRecords.of(trajectories, region))
-    return TripPlan(method, trajectories, region, (*dropped, *left.remarks()), request.out)
+    others = {path.name: read_points(path, releasing=False, called={}).within(region)[0] for path in compare}
+    remarks = (*dropped, *left.remarks())
+    return TripPlan(method, trajectories, region, remarks, request.out, compare=others)
 
 
 def _read(request: Request, form: TripFormat) -> tuple[TrajectoryPoints, list[str]]:

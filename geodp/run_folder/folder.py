@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from geodp.geometry import Region
     from geodp.public.cell_reports import CellReports
+    from geodp.public.streets import StreetNetwork
     from geodp.run_folder.published import HistoryReport, PublishedRun
     from geodp.scenario.schema import Scenario
     from geodp.tables.trajectories.generated_trips import Streets
@@ -156,6 +157,18 @@ class RunFolder:
         longest_m, least_m = max(region.width_m, region.height_m), min(region.width_m, region.height_m)
         block_m = min(max(_BLOCK_M, longest_m / _BLOCKS_ACROSS), least_m / 4)
         return street_network(region, RandomStreams(0).generator("map.streets"), block_m)
+
+    @cached_property
+    def network(self) -> StreetNetwork | None:
+        """Public streets of the run: those on which its workers drive, or those that a publication names."""
+        from geodp.public.streets import open_streets
+        from geodp.tables.trajectories.generated_trips import network_of_streets
+
+        if self.scenario.workers.source.kind == "street_trips":
+            return network_of_streets(self.streets)
+        named = [path for item in self.scenario.publish for path in item.files() if hasattr(item, "streets")]
+        found = next((path for path in named if path.exists()), None)  # the file may stay where the run was made
+        return None if found is None else open_streets(found, self.region)
 
     @cached_property
     def manifest(self) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from geodp.streams import Streams
 from geodp.tables.visits.catalogue import venue_catalogue
 
 if TYPE_CHECKING:
+    from geodp.public.streets import StreetNetwork
     from geodp.simulation.engine import World
     from geodp.tables.visits.histories import Histories, Venues
 
@@ -56,7 +57,14 @@ def records_of(scenario: Scenario, world: World, streams: Streams) -> Records:
         )
         return found
 
-    return Records(scenario.area, scenario.duration_s, world.motion, visits)
+    def streets() -> StreetNetwork:
+        from geodp.tables.trajectories.generated_trips import network_of_streets, street_network
+
+        block_m = float(scenario.workers.source.model_dump()["block_m"])
+        return network_of_streets(street_network(scenario.area, streams.generator("world.source"), block_m))
+
+    on_streets = scenario.workers.source.kind == "street_trips"
+    return Records(scenario.area, scenario.duration_s, world.motion, visits, streets if on_streets else None)
 
 
 def book_publications(scenario: Scenario, records: Records, ledger: Ledger) -> None:

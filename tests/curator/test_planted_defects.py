@@ -34,9 +34,10 @@ from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms.hierarchical_grid import HierarchicalGrid
 from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 from geodp.curator.publications.prilocation import PriLocation
+from geodp.curator.publications.synthetic_trips import SyntheticTrips
 from geodp.curator.publications.zeros import Zeros
+from geodp.curator.synthesis.densities import count_density
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts
-from geodp.curator.synthesis.paths import count_density
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, count_trip_ends
 from geodp.curator.synthesis.trip_model import NUMBER
 from geodp.curator.synthesis.trip_shapes import count_shapes, count_timing
@@ -111,14 +112,16 @@ def _one_end(self: EpsilonParts, part: str, values: Any, sensitivity: float = 1.
     return _counts(self, part, values, 1.0 if part in (COARSE_ENDS, FINE_ENDS) else sensitivity)
 
 
-def _longest_of_the_data(trajectories: Any, region: Any, parts: Any, *, total: float, most_points: int) -> Any:
+def _longest_of_the_data(
+    trajectories: Any, region: Any, parts: Any, *, total: float, most_points: int, weights: Any = None
+) -> Any:
     longest = min(most_points, int(trajectories.counts.max(initial=2)))
-    return count_density(trajectories, region, parts, total=total, most_points=longest)
+    return count_density(trajectories, region, parts, total=total, most_points=longest, weights=weights)
 
 
-def _width_of_the_data(trajectories: Any, parts: Any, number: float, widest_m: float) -> Any:
+def _width_of_the_data(trajectories: Any, parts: Any, number: float, widest_m: float, weights: Any = None) -> Any:
     width = float(np.ptp(trajectories.x_m)) if trajectories.points else widest_m
-    return count_shapes(trajectories, parts, number, max(width, 100.0))
+    return count_shapes(trajectories, parts, number, max(width, 100.0), weights)
 
 
 def _half_as_wide(values: Any, scale: float, noise: Any) -> Any:
@@ -148,8 +151,8 @@ def _true_number_for(function: Any) -> Any:
     )
 
 
-def _ends_by_true_number(trajectories: Any, region: Any, parts: Any, total: float) -> Any:
-    return count_trip_ends(trajectories, region, parts, max(1.0, float(trajectories.size)))
+def _ends_by_true_number(trajectories: Any, region: Any, parts: Any, total: float, weights: Any = None) -> Any:
+    return count_trip_ends(trajectories, region, parts, max(1.0, float(trajectories.size)), weights)
 
 
 def _trips_by_place(self: Trajectories, cap: int, key: bytes = b"") -> Trajectories:
@@ -334,6 +337,11 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
     "trips: the cap is not applied": (
         "synthetic_trips",
         {},
+        _in_file(SyntheticTrips, "weigh_trips", lambda self, trips: None),
+    ),
+    "trips: the cap of trees is not applied": (
+        "dpt",
+        {},
         _in_file(TripModelPublication, "cap_trips", lambda self, trips, region, key=b"": trips),
     ),
     "trips: one pushes out another": (
@@ -363,7 +371,7 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
         _in_file(trips_file, "count_trip_ends", _ends_by_true_number),
     ),
     "trips: kept by their place in the table": (
-        "synthetic_trips",
+        "dpt",
         {},
         _in_file(Trajectories, "keep_at_most", _trips_by_place),
     ),

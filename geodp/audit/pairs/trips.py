@@ -40,7 +40,7 @@ def choose_releases(publication: TripModelPublication) -> list[TranscriptCase]:
         for who in range(6)
         for trip in range(2 if who != 3 or cap is None else min(cap, 50) + 3)
     ]
-    across = _trip((west + 1, south + 1), (east - 1, north - 1), publication.most_points + 10)
+    across = _there_and_back((west + 1, south + 1), (east - 1, north - 1), publication.most_points + 10)
     corner = _trip((east - 5, south + 5), (east - 5, south + 5), 2)
     many = int(cap or 1) + 2 if publication.unit == "person" else 1
     beyond = [(_CANARY, across, 9e6 + 86_000.0 * trip) for trip in range(many)]
@@ -94,6 +94,13 @@ def random_trips(rng: np.random.Generator, who: str, count: int) -> list[TimedTr
 
 def _trip(begin: tuple[float, float], end: tuple[float, float], points: int) -> Array:
     return np.column_stack([np.linspace(begin[0], end[0], points), np.linspace(begin[1], end[1], points)])
+
+
+def _there_and_back(begin: tuple[float, float], end: tuple[float, float], points: int) -> Array:
+    """Return a trip from one corner to another and half of the way back: nothing else is as long, or detours as far."""
+    out = _trip(begin, end, 2 * points // 3)
+    back = _trip(end, ((begin[0] + end[0]) / 2, (begin[1] + end[1]) / 2), points - len(out))
+    return np.concatenate([out, back])
 
 
 def _release(

@@ -17,6 +17,7 @@ from geodp.registry import FilePlugin
 if TYPE_CHECKING:
     import pandas as pd
 
+    from geodp.public.streets import StreetNetwork
     from geodp.tables.trajectories.table import Trajectories
     from geodp.tables.visits.histories import Histories, Venues
     from geodp.world.motion import Motion
@@ -47,6 +48,12 @@ class Records:
     motion: Motion
     """Where everyone was at any time of the run."""
     draw_visits: Callable[[], tuple[Histories, Venues]]
+    lay_out_streets: Callable[[], StreetNetwork] | None = None
+    """Returns the public streets on which people of the run drive; None: there are none."""
+
+    def streets(self) -> StreetNetwork | None:
+        """Return the public streets of the run, if it has any."""
+        return None if self.lay_out_streets is None else self.lay_out_streets()
 
     @cached_property
     def _visits(self) -> tuple[Histories, Venues]:

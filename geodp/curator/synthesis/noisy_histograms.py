@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from geodp.curator.synthesis.epsilon_parts import EpsilonParts
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts, round_down
 from geodp.geometry import Array
 
 Mask = npt.NDArray[np.bool_]
+_LEAST_BINS = 5
+_FINER = 6
+
+
+Shape = Literal["positive", "share", "circular"]
+"""What a histogram is drawn towards where the noise says nothing: a law of numbers or of shares, or even hours."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +29,7 @@ class NoisyHistogram:
     """What the noise left, negative counts too."""
     scale: float
     """Scale of the noise on each count."""
+    shape: Shape = "positive"
 
     @property
     def total(self) -> int:
@@ -29,47 +37,82 @@ class NoisyHistogram:
         return max(1, round(float(self.counts.sum())))
 
     def shares(self) -> Array:
-        """Return the counts without what is likely noise alone, not negative, with the same total."""
-        kept = np.where(find_standing_out(self.counts, self.scale), self.counts, -np.inf)
-        return fit_total(kept, float(max(self.counts.sum(), 1.0)))
+        """Return the counts drawn towards the law of their shape, not negative, with the same total."""
+        from geodp.curator.synthesis.shrinkage import shrink_circular, shrink_to_law
+
+        total = float(max(self.counts.sum(), 1.0))
+        if self.shape == "circular":
+            return shrink_circular(self.counts, self.scale, total)
+        return shrink_to_law(self.counts, self.edges, self.shape, self.scale, total)
 
     def draw(self, size: int, rng: np.random.Generator) -> Array:
-        """Draw numbers in the proportions of the bins, evenly within a bin, in random order."""
-        bins = np.repeat(np.arange(self.counts.size), draw_whole_counts(self.shares(), size, rng))
+        """Draw numbers in the proportions of the bins, evenly within a bin, in random order.
+
+        On a circle the waves go on within the bins, too: hours do not change at once.
+        """
+        edges, shares = self.edges, self.shares()
+        if self.shape == "circular":
+            from geodp.curator.synthesis.shrinkage import refine_circular
+
+            shares = refine_circular(shares, _FINER)
+            edges = np.linspace(edges[0], edges[-1], shares.size + 1)
+        bins = np.repeat(np.arange(shares.size), draw_whole_counts(shares, size, rng))
         rng.shuffle(bins)
-        low, high = self.edges[bins], self.edges[bins + 1]
+        low, high = edges[bins], edges[bins + 1]
         return np.asarray(low + rng.random(size) * (high - low))
 
 
-def count_histogram(part: str, values: Array, edges: Array, parts: EpsilonParts) -> NoisyHistogram:
-    """Count each trajectory once; what lies beyond the public bins counts in the outermost ones."""
-    counts = np.bincount(bin_of(values, edges), minlength=edges.size - 1).astype(np.float64)
-    return NoisyHistogram(edges, parts.add_noise(part, counts), parts.scale(part))
+def count_histogram(
+    part: str,
+    values: Array,
+    edges: Array,
+    parts: EpsilonParts,
+    *,
+    weights: Array | None = None,
+    shape: Shape = "positive",
+    total: float | None = None,
+) -> NoisyHistogram:
+    """Count each trajectory once, or by its weight; what lies beyond the public bins counts in the outermost ones.
+
+    With a noisy number of trips, neighbouring bins are joined until a mean one holds twice the scale of its noise.
+    """
+    if total is not None:
+        edges = thin_edges(edges, int(np.clip(total / (2 * parts.scale(part)), _LEAST_BINS, edges.size - 1)))
+    counts = _count_bins(part, bin_of(values, edges), edges.size - 1, parts, weights)
+    return NoisyHistogram(edges, parts.add_noise(part, counts), parts.scale(part), shape)
 
 
-def count_table(part: str, rows: tuple[Array, Array], columns: tuple[Array, Array], parts: EpsilonParts) -> Array:
-    """Count each trajectory once by two numbers, each given with its bins: a table of noisy counts."""
+def count_table(
+    part: str,
+    rows: tuple[Array, Array],
+    columns: tuple[Array, Array],
+    parts: EpsilonParts,
+    weights: Array | None = None,
+) -> Array:
+    """Count each trajectory once (or by its weight) by two numbers, each with its bins: a table of noisy counts."""
     size = (rows[1].size - 1, columns[1].size - 1)
-    counts = np.bincount(bin_of(*rows) * size[1] + bin_of(*columns), minlength=size[0] * size[1])
+    counts = _count_bins(part, bin_of(*rows) * size[1] + bin_of(*columns), size[0] * size[1], parts, weights)
     return parts.add_noise(part, counts).reshape(size)
+
+
+def _count_bins(
+    part: str, bins: npt.NDArray[np.int64], size: int, parts: EpsilonParts, weights: Array | None
+) -> npt.NDArray[np.float64]:
+    worth = None if weights is None else round_down(weights, parts.scale(part))
+    return np.bincount(bins, worth, size).astype(np.float64)
+
+
+def thin_edges(edges: Array, most: int) -> Array:
+    """Return some of the edges, the outermost included, so that there are at most so many bins."""
+    bins = edges.size - 1
+    if bins <= most:
+        return edges
+    return edges[np.unique(np.rint(np.linspace(0, bins, most + 1)).astype(np.int64))]
 
 
 def bin_of(values: Array, edges: Array) -> npt.NDArray[np.int64]:
     """Return the bin of each value; what lies beyond the edges is in the outermost ones."""
     return np.asarray(np.clip(np.searchsorted(edges, values, side="right") - 1, 0, edges.size - 2))
-
-
-def find_standing_out(counts: Array, scale: float, summed: int = 1) -> Mask:
-    """Tell which bins are more than noise; each is a sum of so many counts with noise of this scale.
-
-    A bin counts where it and its neighbours together stand out of the noise of three bins (two standard deviations,
-    √6·b each): otherwise the noise of empty bins far out would make trips that are far too long.
-    """
-    around = np.convolve(np.pad(counts, 1), np.ones(3), mode="valid")
-    sure = np.asarray(around > 2 * np.sqrt(6.0 * summed) * scale)
-    if not sure.any():
-        sure[np.argmax(around)] = True
-    return sure
 
 
 def grow_edges(first: float, last: float, factor: float) -> Array:

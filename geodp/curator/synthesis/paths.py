@@ -1,241 +1,329 @@
 """Paths of given lengths between given ends, and points along them, so that points fall where the noisy density is.
 
-A path over V has exactly the length L when V lies on the ellipse around both ends with |OV| + |VD| = L. Of several such
-places one is chosen by the noisy density along the path; weights per cell are fitted until all paths together have
-that density (iterative proportional fitting, free of charge). Points are denser where people are slower.
+A path over V has exactly the length L when V lies on the ellipse around both ends with |OV| + |VD| = L. A trip that
+detours far passes several places, drawn in from a disc of its extent until its legs add up to its length. Of several
+such paths one is chosen by the noisy density along it; weights per cell are fitted until all paths together have that
+density (iterative proportional fitting, free of charge). Points are denser where people are slower.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from geodp.curator.synthesis.epsilon_parts import EpsilonParts, round_down
-from geodp.curator.synthesis.grids import Integers, side_cells, square_grid
-from geodp.curator.synthesis.noisy_histograms import count_histogram, fit_total, whole_edges
+from geodp.curator.synthesis.densities import FLOOR, Density
+from geodp.curator.synthesis.grids import Integers
 from geodp.curator.synthesis.trip_ends import Ends, choose_columns
-from geodp.geometry import Array, Grid, Region
-from geodp.tables.trajectories.table import Trajectories
+from geodp.geometry import Array, Region
 
 Cells = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
-_CANDIDATES = 12
+SEVERAL_LEGS_FROM = 1.25
+"""Length over distance from which a trip passes several places on its way."""
+LEAST_VIAS, MOST_VIAS = 2, 6
+_CANDIDATES = 9
 _PROBES = 12
 _ROUNDS = 6
-_LEARNING = 0.3
-_FLOOR = 0.05
-"""Share of a mean cell below which densities are taken to be alike."""
+_LEARNING = 0.5
 _FITTED_TRIPS = 20_000
 """Weights are fitted on so many trips; the cost of more is linear, and nothing is gained."""
 _OUTSIDE = -50.0
+_TRIES = 4
 _BLOCK = 1_000
-_PIECES = 24
-_PACE_ROUNDS = 2
-_PACE_BLOCK = 5_000
-POINTS, DENSITY = "points", "density"
-_BOUND_QUANTILE = 0.8
-_CELLS_PER_WORTH = 0.3
-_MOST_SIDE = 96
-
-
-@dataclass(frozen=True, eq=False)
-class Density:
-    """Shares of points in the cells of a grid, none below 0."""
-
-    grid: Grid
-    share: Array
-    bound: int
-    """Most points that one trip counted for."""
-
-
-def count_density(
-    trajectories: Trajectories, region: Region, parts: EpsilonParts, *, total: float, most_points: int
-) -> Density:
-    """Count points per cell; a trip of more points than most trips have counts less per point.
-
-    The bound is a quantile of a noisy histogram, hence paid for. Cells are as many as the noise allows: with K cells
-    the relative noise of a mean cell is K·b/(N·bound).
-    """
-    lengths = count_histogram(POINTS, trajectories.counts.astype(np.float64), whole_edges(most_points, 1.15), parts)
-    reached = np.cumsum(lengths.shares())
-    place = int(np.searchsorted(reached, _BOUND_QUANTILE * reached[-1]))
-    bound = int(lengths.edges[min(place + 1, lengths.edges.size - 1)])
-    grid = square_grid(region, side_cells(_CELLS_PER_WORTH * total / parts.scale(DENSITY), _MOST_SIDE))
-    weights = round_down(np.minimum(1.0, bound / trajectories.counts), parts.scale(DENSITY, bound))
-    cell = grid.locate(trajectories.x_m, trajectories.y_m)
-    noisy = parts.add_noise(DENSITY, np.bincount(cell, weights[trajectories.owner], grid.size), bound)
-    fitted = fit_total(noisy, max(float(noisy.sum()), 1.0))
-    return Density(grid, fitted / fitted.sum(), bound)
+_NEWTON_ROUNDS = 5
+_OPTIONS = 7
+_EASY_LEGS = 3.0
+_LEG_OF_EXTENT = (0.33, 0.7)
+"""Length of a leg over the extent of its path."""
+_EXTENT_SPREAD = 0.05
+"""How far (in logarithms) a path's extent may be from the one wanted before another path is preferred."""
+_TOO_SHORT = 500.0
+_FARTHEST = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Paths of two straight legs each."""
+    """Paths of straight legs, a row of corners each, both ends included; paths of fewer legs repeat their last one."""
 
-    ends: Ends
-    via_x_m: Array
-    via_y_m: Array
+    x_m: Array
+    y_m: Array
 
     @property
     def size(self) -> int:
         """Number of paths."""
-        return int(self.via_x_m.size)
+        return len(self.x_m)
+
+    @cached_property
+    def reached_m(self) -> Array:
+        """Length of every path up to each of its corners."""
+        legs = np.hypot(np.diff(self.x_m, axis=1), np.diff(self.y_m, axis=1))
+        return np.concatenate([np.zeros((self.size, 1)), np.cumsum(legs, axis=1)], axis=1)
 
     def at(self, share: Array, path: Integers) -> tuple[Array, Array]:
         """Return the place on a path at a share of its length."""
-        x_m, y_m = self.ends.from_x_m[path], self.ends.from_y_m[path]
-        first_x, first_y = self.via_x_m[path] - x_m, self.via_y_m[path] - y_m
-        second_x, second_y = self.ends.to_x_m[path] - self.via_x_m[path], self.ends.to_y_m[path] - self.via_y_m[path]
-        first, second = np.hypot(first_x, first_y), np.hypot(second_x, second_y)
-        gone = share * (first + second)
-        on_first = np.clip(gone / np.maximum(first, 1e-9), 0.0, 1.0)
-        on_second = np.clip((gone - first) / np.maximum(second, 1e-9), 0.0, 1.0)
-        x_m += on_first * first_x + on_second * second_x
-        y_m += on_first * first_y + on_second * second_y
+        reached, corners = self.reached_m, self.x_m.shape[1]
+        gone = share * reached[path, -1]
+        leg = np.zeros(path.size, dtype=np.int64)
+        for corner in range(1, corners - 1):
+            leg += gone > reached[path, corner]
+        low, high = reached[path, leg], reached[path, leg + 1]
+        on_leg = np.clip((gone - low) / np.maximum(high - low, 1e-9), 0.0, 1.0)
+        x_m, y_m = self.x_m[path, leg], self.y_m[path, leg]
+        x_m += on_leg * (self.x_m[path, leg + 1] - x_m)
+        y_m += on_leg * (self.y_m[path, leg + 1] - y_m)
         return x_m, y_m
 
+    def bends(self, path: Integers) -> Array:
+        """Return at which shares of its length a path bends, a row each; 1 where there are fewer bends."""
+        return np.asarray(self.reached_m[path, 1:-1] / np.maximum(self.reached_m[path, -1:], 1e-9))
 
-def choose_detours(
-    ends: Ends, length_m: Array, points: Integers, density: Density, region: Region, rng: np.random.Generator
-) -> Paths:
-    """Return paths of given lengths between given ends, along which the density is met."""
+
+@dataclass(frozen=True, eq=False)
+class WantedTrips:
+    """What paths are to be like."""
+
+    ends: Ends
+    length_m: Array
+    extent_m: Array
+    """Greatest distance between two places of a path."""
+    points: Integers
+
+    def select(self, which: slice | Integers) -> WantedTrips:
+        """Return some of them."""
+        return WantedTrips(self.ends.select(which), self.length_m[which], self.extent_m[which], self.points[which])
+
+    @property
+    def several_legs(self) -> Mask:
+        """Tell which trips detour so far that they pass several places (and have points enough to show it)."""
+        return np.asarray((self.length_m > SEVERAL_LEGS_FROM * self.ends.apart_m) & (self.points >= LEAST_VIAS + 2))
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidates:
+    """Some paths for each trip: corners (trips × candidates × corners), and how well each fits apart from density."""
+
+    x_m: Array
+    y_m: Array
+    score: Array
+
+
+def choose_paths(wanted: WantedTrips, density: Density, region: Region, rng: np.random.Generator) -> Paths:
+    """Return paths of given lengths and extents between given ends, along which the density is met."""
     log_weight: Array | None = None
-    via_x, via_y = np.empty(length_m.size), np.empty(length_m.size)
-    for begin in range(0, length_m.size, _FITTED_TRIPS):
-        part = slice(begin, begin + _FITTED_TRIPS)
-        some = Ends(ends.from_x_m[part], ends.from_y_m[part], ends.to_x_m[part], ends.to_y_m[part])
-        x_m, y_m = _on_ellipses(some, length_m[part], rng)
-        usable = region.contains(x_m, y_m)
-        x_m, y_m = region.clamp(x_m, y_m)
-        cell = _cells_along(some, x_m, y_m, density)
+    size = wanted.points.size
+    x_m, y_m = np.empty((size, MOST_VIAS + 2)), np.empty((size, MOST_VIAS + 2))
+    for begin in range(0, size, _FITTED_TRIPS):
+        some = wanted.select(slice(begin, begin + _FITTED_TRIPS))
+        order = np.argsort(some.several_legs, kind="stable")
+        straight = int(np.count_nonzero(~some.several_legs))
+        bent = _on_ellipses(some.select(order[:straight]), region, rng)
+        roaming = _over_several_places(some.select(order[straight:]), density, region, rng)
+        cell = np.concatenate([_cells_along(bent, density), _cells_along(roaming, density)])
+        score = np.concatenate([bent.score, roaming.score])
         if log_weight is None:
-            log_weight = _fit_weights(cell, usable, points[part] / points[part].sum(), density)
-        pick = choose_columns(_chances(log_weight, cell, usable), rng)
-        row = np.arange(pick.size)
-        via_x[part], via_y[part] = x_m[row, pick], y_m[row, pick]
-    return Paths(ends, via_x, via_y)
+            log_weight = _fit_weights(cell, score, some.points[order] / some.points.sum(), density)
+        pick = choose_columns(_chances(log_weight, cell, score), rng)
+        for place, candidates, chosen in ((slice(0, straight), bent, 3), (slice(straight, None), roaming, None)):
+            rows, column = begin + order[place], pick[place]
+            for out, values in ((x_m, candidates.x_m), (y_m, candidates.y_m)):
+                corners = values[np.arange(column.size), column]
+                out[rows, :chosen] = corners
+                out[rows, corners.shape[1] :] = corners[:, -1:]
+    return Paths(x_m, y_m)
 
 
-def _on_ellipses(ends: Ends, length_m: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Draw places V with |OV| + |VD| = L; where that is possible, none further from an end than the ends are apart."""
+def _on_ellipses(wanted: WantedTrips, region: Region, rng: np.random.Generator) -> _Candidates:
+    """Draw places V with |OV| + |VD| = L; where that is possible, none further from an end than the ends are apart.
+
+    What falls outside the region is drawn again. Where nothing that was tried is inside (long ways between ends in a
+    corner), V is moved inside, and the path is chosen only if there is no other.
+    """
+    ends, shape = wanted.ends, (wanted.points.size, _CANDIDATES)
+    x_m, y_m = np.empty(shape), np.empty(shape)
+    outside = np.ones(shape, dtype=np.bool_)
+    for _ in range(_TRIES):
+        trip, candidate = np.nonzero(outside)
+        found_x, found_y = draw_on_ellipse(ends.select(trip), wanted.length_m[trip], rng)
+        x_m[trip, candidate], y_m[trip, candidate] = found_x, found_y
+        outside[trip, candidate] = ~region.contains(found_x, found_y)
+    x_m, y_m = region.clamp(x_m, y_m)
+    one = np.ones_like(x_m)
+    return _Candidates(
+        np.stack([ends.from_x_m[:, None] * one, x_m, ends.to_x_m[:, None] * one], axis=2),
+        np.stack([ends.from_y_m[:, None] * one, y_m, ends.to_y_m[:, None] * one], axis=2),
+        np.where(outside, _OUTSIDE, 0.0),
+    )
+
+
+def draw_on_ellipse(ends: Ends, length_m: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draw a place V per trip with |OV| + |VD| = L."""
     apart_m = np.maximum(ends.apart_m, 1e-9)
     half = length_m / 2
     height = np.sqrt(np.maximum(half**2 - (apart_m / 2) ** 2, 0.0))
     # |OV| = L/2 + d/2·cos, so |OV|, |VD| ≤ d means |cos| ≤ 2 - L/d; beyond L = 2d it is impossible.
     ratio = length_m / apart_m
     reach = np.where(ratio < 2, np.clip(2 - ratio, 0.0, 1.0), 1.0)
-    cosine = rng.uniform(-1.0, 1.0, (length_m.size, _CANDIDATES)) * reach[:, None]
-    sine = np.sqrt(1 - cosine**2) * np.where(rng.random(cosine.shape) < 0.5, -1.0, 1.0)
+    cosine = rng.uniform(-1.0, 1.0, length_m.size) * reach
+    sine = np.sqrt(1 - cosine**2) * np.where(rng.random(length_m.size) < 0.5, -1.0, 1.0)
     east, north = (ends.to_x_m - ends.from_x_m) / apart_m, (ends.to_y_m - ends.from_y_m) / apart_m
-    along, across = half[:, None] * cosine, height[:, None] * sine
-    x_m = (ends.from_x_m + ends.to_x_m)[:, None] / 2 + along * east[:, None] - across * north[:, None]
-    y_m = (ends.from_y_m + ends.to_y_m)[:, None] / 2 + along * north[:, None] + across * east[:, None]
+    along, across = half * cosine, height * sine
+    x_m = (ends.from_x_m + ends.to_x_m) / 2 + along * east - across * north
+    y_m = (ends.from_y_m + ends.to_y_m) / 2 + along * north + across * east
     return x_m, y_m
 
 
-def _cells_along(ends: Ends, x_m: Array, y_m: Array, density: Density) -> Cells:
+def _over_several_places(
+    wanted: WantedTrips, density: Density, region: Region, rng: np.random.Generator
+) -> _Candidates:
+    """Return paths over two to six places, and how far they are from the extent and the length wanted."""
+    x_m, y_m, _, short = _spread_legs(wanted, density, region, rng, candidates=_CANDIDATES)
+    off = np.log(np.maximum(_extent_of_corners(x_m, y_m), 1.0) / np.maximum(wanted.extent_m, 1.0)[:, None])
+    score = -0.5 * (off / _EXTENT_SPREAD) ** 2 - _TOO_SHORT * short
+    score = np.where(region.contains(x_m, y_m).all(axis=2), score, score + _OUTSIDE)
+    return _Candidates(x_m, y_m, np.maximum(score, 2 * _OUTSIDE))
+
+
+def draw_over_several_places(
+    wanted: WantedTrips, density: Density, region: Region, rng: np.random.Generator, *, candidates: int
+) -> tuple[Array, Array, Integers]:
+    """Draw so many lists of two to six places for each trip, over which its path has the length; return their number.
+
+    Lists are rows of six places; those beyond the number repeat the trip's end.
+    """
+    x_m, y_m, vias, _ = _spread_legs(wanted, density, region, rng, candidates=candidates)
+    return x_m[:, :, 1:-1], y_m[:, :, 1:-1], vias
+
+
+def _spread_legs(
+    wanted: WantedTrips, density: Density, region: Region, rng: np.random.Generator, *, candidates: int
+) -> tuple[Array, Array, Integers, Array]:
+    """Draw two to six places in a disc of the trip's extent, drawn in until the legs have the length.
+
+    All places are moved towards the chord by the same share: their path becomes shorter evenly, down to the chord, and
+    stays in the region where that is convex. Of the shares there is one with the right length, unless even the places
+    themselves are too near for it. Legs are so many that little has to be drawn in.
+    """
+    shape, ends = (wanted.points.size, candidates), wanted.ends
+    legs = wanted.length_m / np.maximum(wanted.extent_m, 1e-9)
+    vias = np.rint(legs[:, None] / rng.uniform(*_LEG_OF_EXTENT, shape)).astype(np.int64) - 1
+    vias = np.clip(vias, LEAST_VIAS, np.minimum(MOST_VIAS, wanted.points - 2)[:, None])
+    via_x, via_y = _draw_places(wanted, density, region, rng, candidates=candidates)
+    number = np.arange(1, MOST_VIAS + 1)
+    share = np.minimum(number / (vias[:, :, None] + 1), 1.0)  # a path of fewer places repeats its end
+    x_m, by_x = _spread_out(ends.from_x_m, ends.to_x_m, share, via_x)
+    y_m, by_y = _spread_out(ends.from_y_m, ends.to_y_m, share, via_y)
+    west, south, east, north = region.box_m
+    most = np.minimum(_room(x_m, by_x, west, east), _room(y_m, by_y, south, north))
+    drawn_in, short = _draw_in((x_m, y_m), (by_x, by_y), wanted.length_m, most)
+    return x_m + drawn_in * by_x, y_m + drawn_in * by_y, vias, short
+
+
+def _draw_places(
+    wanted: WantedTrips, density: Density, region: Region, rng: np.random.Generator, *, candidates: int
+) -> tuple[Array, Array]:
+    """Draw places in discs of the trips' extents that hold their ends: of a few, one by the density there."""
+    ends, shape = wanted.ends, (wanted.points.size, candidates)
+    apart_m = np.maximum(ends.apart_m, 1e-9)
+    radius = np.maximum(wanted.extent_m, apart_m) / 2
+    side = rng.uniform(-1.0, 1.0, shape) * np.sqrt(np.maximum(radius**2 - (apart_m / 2) ** 2, 0.0))[:, None]
+    centre_x = (ends.from_x_m + ends.to_x_m)[:, None] / 2 - side * ((ends.to_y_m - ends.from_y_m) / apart_m)[:, None]
+    centre_y = (ends.from_y_m + ends.to_y_m)[:, None] / 2 + side * ((ends.to_x_m - ends.from_x_m) / apart_m)[:, None]
+    # Half of the paths go to and fro across the disc (long ones must), the others anyhow.
+    turn = np.where(rng.random(shape) < 0.5, np.pi, 0.0)[:, :, None] * np.arange(MOST_VIAS)
+    spread = np.where(turn[:, :, 1:2] > 0, 0.4, 1.0) * np.pi
+    angle = rng.uniform(0, 2 * np.pi, (*shape, 1)) + turn
+    # Evenly in the disc; near its rim where legs must be long for six places to make the length.
+    legs = wanted.length_m / np.maximum(wanted.extent_m, 1e-9)
+    power = (0.5 * np.minimum(1.0, _EASY_LEGS / legs) ** 3)[:, None, None]
+    best_x, best_y = np.empty((2, *shape, MOST_VIAS))
+    lot = np.zeros((*shape, MOST_VIAS))
+    weight = density.share + FLOOR / density.grid.size
+    for _ in range(_OPTIONS):
+        at = angle + rng.uniform(-1, 1, (*shape, MOST_VIAS)) * spread
+        far = radius[:, None, None] * rng.random((*shape, MOST_VIAS)) ** power
+        x_m, y_m = region.clamp(centre_x[:, :, None] + far * np.cos(at), centre_y[:, :, None] + far * np.sin(at))
+        # The greatest of weights over exponential variables is a draw in proportion to the weights.
+        found = weight[density.grid.locate(x_m, y_m)] / rng.standard_exponential(x_m.shape)
+        better = found > lot
+        best_x[better], best_y[better], lot[better] = x_m[better], y_m[better], found[better]
+    return best_x, best_y
+
+
+def _spread_out(begin: Array, end: Array, share: Array, via: Array) -> tuple[Array, Array]:
+    """Return corners on the chord (ends included), and the way from each to its place beside the chord."""
+    chord = begin[:, None, None] + share * (end - begin)[:, None, None]
+    nothing = np.zeros((*share.shape[:2], 1))
+    corners = np.concatenate([nothing + begin[:, None, None], chord, nothing + end[:, None, None]], axis=2)
+    return corners, np.concatenate([nothing, np.where(share < 1, via - chord, 0.0), nothing], axis=2)
+
+
+def _room(corner: Array, by: Array, low: float, high: float) -> Array:
+    """Return how many times the way from the chord to its place every corner of a path can go inside the box."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        times = np.where(by > 0, (high - corner) / by, np.where(by < 0, (low - corner) / by, np.inf))
+    return np.asarray(np.clip(times.min(axis=2), 1.0, _FARTHEST))
+
+
+def _draw_in(
+    corners: tuple[Array, Array], by: tuple[Array, Array], length_m: Array, most: Array
+) -> tuple[Array, Array]:
+    """Return by which share to move places out from the chord for the wanted length, and how short the longest is.
+
+    The length is a convex function of the share that grows from the chord's on, so Newton's steps from the greatest
+    share on approach the solution from above.
+    """
+    (leg_x, leg_y), (by_x, by_y) = (tuple(np.diff(values, axis=2) for values in pair) for pair in (corners, by))
+    share = most[:, :, None]
+    short: Array | None = None
+    for _ in range(_NEWTON_ROUNDS):
+        now_x, now_y = leg_x + share * by_x, leg_y + share * by_y
+        leg = np.maximum(np.hypot(now_x, now_y), 1e-9)
+        over = leg.sum(axis=2) - length_m[:, None]
+        if short is None:
+            short = np.log(np.maximum(length_m[:, None] / np.maximum(leg.sum(axis=2), 1e-9), 1.0))
+        slope = ((now_x * by_x + now_y * by_y) / leg).sum(axis=2)
+        share = np.maximum(share - (np.maximum(over, 0.0) / np.maximum(slope, 1e-9))[:, :, None], 0.0)
+    return share, np.zeros(most.shape) if short is None else short
+
+
+def _extent_of_corners(x_m: Array, y_m: Array) -> Array:
+    """Return the greatest distance between two corners of each path."""
+    best = np.zeros(x_m.shape[:2])
+    corners = x_m.shape[2]
+    for one in range(corners):
+        for other in range(one + 1, corners):
+            best = np.maximum(best, np.hypot(x_m[:, :, one] - x_m[:, :, other], y_m[:, :, one] - y_m[:, :, other]))
+    return best
+
+
+def _cells_along(candidates: _Candidates, density: Density) -> Cells:
     """Return the cells of evenly spaced probes along every candidate path (trips × candidates × probes)."""
-    size, candidates = x_m.shape
-    cells = np.empty((size, candidates, _PROBES), dtype=np.int32)
+    size, number, corners = candidates.x_m.shape
+    cells = np.empty((size, number, _PROBES), dtype=np.int32)
     for begin in range(0, size, _BLOCK):  # a block at a time: what is worked out on the way is many times as large
         part = slice(begin, min(begin + _BLOCK, size))
-        every = Ends(*(np.repeat(values[part], candidates) for values in vars(ends).values()))
-        paths = Paths(every, x_m[part].ravel(), y_m[part].ravel())
+        paths = Paths(candidates.x_m[part].reshape(-1, corners), candidates.y_m[part].reshape(-1, corners))
         path = np.repeat(np.arange(paths.size), _PROBES)
         share = np.tile((np.arange(_PROBES) + 0.5) / _PROBES, paths.size)
-        cells[part] = density.grid.locate(*paths.at(share, path)).reshape(-1, candidates, _PROBES)
+        cells[part] = density.grid.locate(*paths.at(share, path)).reshape(-1, number, _PROBES)
     return cells
 
 
-def _chances(log_weight: Array, cell: Cells, usable: Mask) -> Array:
-    score = log_weight[cell].sum(axis=2) / 2 + np.where(usable, 0.0, _OUTSIDE)
-    chance = np.exp(score - score.max(axis=1, keepdims=True))
+def _chances(log_weight: Array, cell: Cells, score: Array) -> Array:
+    total = log_weight[cell].sum(axis=2) / 2 + score
+    chance = np.exp(total - total.max(axis=1, keepdims=True))
     return np.asarray(chance / chance.sum(axis=1, keepdims=True))
 
 
-def _fit_weights(cell: Cells, usable: Mask, share: Array, density: Density) -> Array:
+def _fit_weights(cell: Cells, score: Array, share: Array, density: Density) -> Array:
     """Return log-weights per cell under which the chosen paths have the density; paths count by their points."""
-    floor = _FLOOR / density.grid.size
+    floor = FLOOR / density.grid.size
     log_weight = np.log(density.share + 2 * floor)
     for _ in range(_ROUNDS):
-        mass = _chances(log_weight, cell, usable) * (share / _PROBES)[:, None]
+        mass = _chances(log_weight, cell, score) * (share / _PROBES)[:, None]
         now = np.bincount(cell.ravel(), np.repeat(mass.ravel(), _PROBES), density.grid.size)
         log_weight += _LEARNING * np.clip(np.log((density.share + floor) / (now + floor)), -2.0, 2.0)
     return log_weight
-
-
-def place_points(paths: Paths, points: Integers, density: Density) -> tuple[Integers, Array, Array]:
-    """Place so many points on each path, its ends included; return offsets and places (m).
-
-    Every cell gets a slowness, fitted twice by the ratio of the noisy density to the density of the points so far, so
-    that points in a cell match it while every path keeps its number of points.
-    """
-    first = np.append(0, np.cumsum(points))
-    floor = _FLOOR / density.grid.size
-    piece = _pieces(paths, density)
-    slowness = np.ones(density.grid.size)
-    for _ in range(_PACE_ROUNDS):
-        x_m, y_m = _place_in_time(paths, points, piece, slowness)
-        now = density.grid.count(x_m, y_m) / x_m.size
-        slowness *= np.clip((density.share + floor) / (now + floor), 0.5, 2.0)
-    x_m, y_m = _place_in_time(paths, points, piece, slowness)
-    return first, x_m, y_m
-
-
-def _pieces(paths: Paths, density: Density) -> Cells:
-    """Return the cell in the middle of each piece of every path."""
-    cells = np.empty((paths.size, _PIECES), dtype=np.int32)
-    for begin in range(0, paths.size, _PACE_BLOCK):
-        some = np.arange(begin, min(begin + _PACE_BLOCK, paths.size))
-        middle = np.tile((np.arange(_PIECES) + 0.5) / _PIECES, some.size)
-        cells[some] = density.grid.locate(*paths.at(middle, np.repeat(some, _PIECES))).reshape(-1, _PIECES)
-    return cells
-
-
-def _place_in_time(paths: Paths, points: Integers, piece: Cells, slowness: Array) -> tuple[Array, Array]:
-    """Place points at equal steps of time, time per metre being the slowness of the cell."""
-    x_m, y_m = np.empty(int(points.sum())), np.empty(int(points.sum()))
-    filled = 0
-    for begin in range(0, paths.size, _PACE_BLOCK):
-        some = np.arange(begin, min(begin + _PACE_BLOCK, paths.size))
-        gone = np.cumsum(slowness[piece[some]], axis=1)
-        gone = np.concatenate([np.zeros((some.size, 1)), gone], axis=1) / gone[:, -1:]
-        path = np.repeat(np.arange(some.size), points[some])
-        rank = np.arange(path.size) - np.repeat(np.cumsum(points[some]) - points[some], points[some])
-        time = rank / np.maximum(points[some][path] - 1, 1)
-        keys = (gone + 2.0 * np.arange(some.size)[:, None]).ravel()  # one ascending sequence for all paths
-        place = np.searchsorted(keys, time + 2.0 * path, side="right") - 1 - path * (_PIECES + 1)
-        place = np.clip(place, 0, _PIECES - 1)
-        low, high = gone[path, place], gone[path, place + 1]
-        share = np.clip((place + (time - low) / np.maximum(high - low, 1e-12)) / _PIECES, 0.0, 1.0)
-        part = slice(filled, filled + path.size)
-        x_m[part], y_m[part] = paths.at(share, some[path])
-        filled += path.size
-    return x_m, y_m
-
-
-def move_inside(
-    region: Region, first: np.ndarray, x_m: Array, y_m: Array, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """Move points outside a polygon to the last point inside before them; a path that never is inside, at random."""
-    inside = region.contains(x_m, y_m)
-    if inside.all():
-        return x_m, y_m
-    x_m, y_m = region.clamp(x_m, y_m)
-    inside = region.contains(x_m, y_m)
-    owner = np.repeat(np.arange(first.size - 1), np.diff(first))
-    last = np.maximum.accumulate(np.where(inside, np.arange(x_m.size), -1))
-    usable = (last >= 0) & (owner[np.maximum(last, 0)] == owner)
-    x_m, y_m = np.where(usable, x_m[last], np.nan), np.where(usable, y_m[last], np.nan)
-    missing = np.flatnonzero(~usable)
-    x_m[missing], y_m[missing] = region.sample(missing.size, rng)
-    return x_m, y_m
-
-
-def synthetic_trajectories(first: Integers, time_s: Array, x_m: Array, y_m: Array) -> Trajectories:
-    """Return synthetic trips under made-up names."""
-    trips = first.size - 1
-    people = np.array([f"synthetic-{number}" for number in range(trips)], dtype=np.object_)
-    return Trajectories(people=people, first=first, person=np.arange(trips), time_s=time_s, x_m=x_m, y_m=y_m)

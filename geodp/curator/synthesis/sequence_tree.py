@@ -10,7 +10,7 @@ import numpy as np
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts
 from geodp.curator.synthesis.grids import Integers
 from geodp.curator.synthesis.noisy_histograms import draw_whole_counts
-from geodp.curator.synthesis.paths import move_inside, synthetic_trajectories
+from geodp.curator.synthesis.points_on_paths import move_inside, synthetic_trajectories
 from geodp.curator.synthesis.trip_shapes import Timing, count_timing
 from geodp.geometry import Array, Grid, Region
 from geodp.tables.trajectories.table import Trajectories

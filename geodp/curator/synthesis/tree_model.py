@@ -9,7 +9,7 @@ import numpy as np
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts, round_down
 from geodp.curator.synthesis.grids import ReferenceSystems
 from geodp.curator.synthesis.noisy_histograms import NoisyHistogram, count_histogram, whole_edges
-from geodp.curator.synthesis.paths import move_inside, synthetic_trajectories
+from geodp.curator.synthesis.points_on_paths import move_inside, synthetic_trajectories
 from geodp.curator.synthesis.prefix_trees import Direction, PrefixTrees, Walks, grow_trees, level_parts, walk_trees
 from geodp.curator.synthesis.tokens import GRID_CHOICE, choose_grids, tokenise
 from geodp.curator.synthesis.trip_shapes import DEPARTURES, PACES, Timing, count_timing

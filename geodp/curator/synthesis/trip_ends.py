@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from geodp.curator.synthesis.epsilon_parts import EpsilonParts
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts, round_down
 from geodp.curator.synthesis.grids import (
     Integers,
     from_blocks,
@@ -19,6 +19,7 @@ from geodp.curator.synthesis.grids import (
     to_blocks,
 )
 from geodp.curator.synthesis.noisy_histograms import draw_whole_counts, fit_total
+from geodp.curator.synthesis.shrinkage import shrink_map
 from geodp.geometry import Array, Grid, Region
 from geodp.tables.trajectories.table import Trajectories
 
@@ -46,6 +47,10 @@ class Ends:
     def apart_m(self) -> Array:
         """Distance between first and last place."""
         return np.asarray(np.hypot(self.to_x_m - self.from_x_m, self.to_y_m - self.from_y_m))
+
+    def select(self, which: slice | Integers) -> Ends:
+        """Return some of them."""
+        return Ends(self.from_x_m[which], self.from_y_m[which], self.to_x_m[which], self.to_y_m[which])
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +86,9 @@ class TripEnds:
         return Ends(*(values[np.arange(size), pick] for values in (from_x, from_y, to_x, to_y)))
 
 
-def count_trip_ends(trajectories: Trajectories, region: Region, parts: EpsilonParts, total: float) -> TripEnds:
+def count_trip_ends(
+    trajectories: Trajectories, region: Region, parts: EpsilonParts, total: float, weights: Array | None = None
+) -> TripEnds:
     """Count both ends of every trip by place, divide the region by that, and count trips from zone to zone."""
     first, last = trajectories.first[:-1], trajectories.first[1:] - 1
     x_m, y_m = trajectories.x_m, trajectories.y_m
@@ -89,14 +96,22 @@ def count_trip_ends(trajectories: Trajectories, region: Region, parts: EpsilonPa
     coarse = square_grid(region, side_cells(worth, _MOST_SIDE))
     fine = refine_grid(coarse, _FINER)
     both = fine.locate(np.append(x_m[first], x_m[last]), np.append(y_m[first], y_m[last]))
-    blocks = to_blocks(np.bincount(both, minlength=fine.size).astype(np.float64), coarse, _FINER)
+    of_ends = None if weights is None else np.tile(round_down(weights, parts.scale(FINE_ENDS, 2.0)), 2)
+    blocks = to_blocks(np.bincount(both, of_ends, fine.size).astype(np.float64), coarse, _FINER)
     of_coarse = parts.add_noise(COARSE_ENDS, blocks.sum(axis=1), 2.0)  # a trip has two ends
     of_fine = parts.add_noise(FINE_ENDS, blocks, 2.0)
+    of_fine = to_blocks(
+        shrink_map(from_blocks(of_fine, coarse, _FINER).reshape(fine.rows, fine.columns), parts.scale(FINE_ENDS, 2.0)),
+        coarse,
+        _FINER,
+    )
+    of_coarse = shrink_map(of_coarse.reshape(coarse.rows, coarse.columns), parts.scale(COARSE_ENDS, 2.0)).ravel()
     weight = reconcile_counts(of_coarse, of_fine, parts.scale(COARSE_ENDS, 2.0), parts.scale(FINE_ENDS, 2.0))
     count = side_cells(_ZONES_PER_WORTH * total / parts.scale(TRIPS), _MOST_ZONES, least=2)
     zones = divide_into_zones(from_blocks(weight, coarse, _FINER), fine, count)
     pair = zones.of(x_m[first], y_m[first]) * zones.count + zones.of(x_m[last], y_m[last])
-    noisy = parts.add_noise(TRIPS, np.bincount(pair, minlength=zones.count**2))
+    of_trips = None if weights is None else round_down(weights, parts.scale(TRIPS))
+    noisy = parts.add_noise(TRIPS, np.bincount(pair, of_trips, zones.count**2))
     trips = smooth_trips(noisy.reshape(zones.count, -1), zones, parts.scale(TRIPS), total)
     return TripEnds(zones, trips)
 

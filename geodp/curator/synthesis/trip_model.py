@@ -6,47 +6,70 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.curator.synthesis.epsilon_parts import EpsilonParts
-from geodp.curator.synthesis.paths import (
-    DENSITY,
-    POINTS,
-    Density,
-    choose_detours,
-    count_density,
-    move_inside,
-    place_points,
-    synthetic_trajectories,
-)
+from geodp.curator.synthesis.densities import DENSITY, POINTS, Density, count_density
+from geodp.curator.synthesis.epsilon_parts import EpsilonParts, round_down
+from geodp.curator.synthesis.paths import WantedTrips, choose_paths
+from geodp.curator.synthesis.points_on_paths import Ways, move_inside, place_points, synthetic_trajectories
+from geodp.curator.synthesis.street_routes import choose_routes
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, TRIPS, TripEnds, count_trip_ends
 from geodp.curator.synthesis.trip_shapes import (
     DEPARTURES,
+    EXTENTS,
     PACES,
     SHAPES,
     SPACING,
+    Extents,
     Shapes,
     Spacing,
     Timing,
+    count_extents,
     count_shapes,
     count_spacing,
     count_timing,
 )
-from geodp.geometry import Region
+from geodp.geometry import Array, Region
+from geodp.public.streets import StreetNetwork
 from geodp.tables.trajectories.table import Trajectories
 
 NUMBER = "number of trips"
 SHARES = {
-    DENSITY: 0.45,
-    TRIPS: 0.22,
+    DENSITY: 0.38,
+    EXTENTS: 0.05,
+    TRIPS: 0.20,
     FINE_ENDS: 0.09,
     COARSE_ENDS: 0.08,
-    SHAPES: 0.06,
+    SHAPES: 0.09,
     NUMBER: 0.02,
-    SPACING: 0.03,
+    SPACING: 0.025,
     POINTS: 0.02,
-    DEPARTURES: 0.015,
+    DEPARTURES: 0.03,
     PACES: 0.015,
 }
-"""Parts of ε: found by sweeps over generated trips; densities gain most from more, lengths least."""
+"""Parts of ε where noise is narrow: found by sweeps over generated trips; densities gain most from more."""
+SHARES_IN_WIDE_NOISE = {
+    DENSITY: 0.27,
+    TRIPS: 0.19,
+    FINE_ENDS: 0.05,
+    COARSE_ENDS: 0.15,
+    SHAPES: 0.09,
+    EXTENTS: 0.04,
+    NUMBER: 0.03,
+    SPACING: 0.05,
+    POINTS: 0.01,
+    DEPARTURES: 0.10,
+    PACES: 0.02,
+}
+"""Parts of ε where noise is wide: what few numbers tell (hours, lengths) must stand out before anything else can."""
+_NARROW, _WIDE = 1.0, 10.0
+
+
+def shares_in_noise(scale: float) -> dict[str, float]:
+    """Return the parts of ε for a release whose count of trips would have noise of this scale, if it were all of it.
+
+    Between narrow noise (1: one trip, ε = 1) and wide noise (10: ten trips of a person) shares change geometrically.
+    """
+    place = float(np.clip(np.log(scale / _NARROW) / np.log(_WIDE / _NARROW), 0.0, 1.0))
+    return {part: share ** (1 - place) * SHARES_IN_WIDE_NOISE[part] ** place for part, share in SHARES.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +78,14 @@ class TripModel:
 
     number: int
     shapes: Shapes
+    extents: Extents
     spacing: Spacing
     density: Density
     ends: TripEnds
     timing: Timing
     region: Region
+    streets: StreetNetwork | None = None
+    """Public streets along which trips go; None: straight on."""
 
     def draw(self, rng: np.random.Generator, count: int | None = None) -> Trajectories:
         """Draw as many synthetic trips as the noisy number of real ones, or `count`."""
@@ -71,26 +97,44 @@ class TripModel:
         longest[np.argsort(apart_m)] = length_m[np.argsort(wanted_m)]
         length_m = np.maximum(longest, apart_m)
         points = self.spacing.points(length_m, rng)
-        paths = choose_detours(
-            ends=ends, length_m=length_m, points=points, density=self.density, region=self.region, rng=rng
-        )
+        wanted = WantedTrips(ends, length_m, self.extents.draw(length_m, apart_m, rng), points)
+        paths: Ways
+        if self.streets is None:
+            paths = choose_paths(wanted, self.density, self.region, rng)
+        else:
+            paths = choose_routes(wanted, self.density, self.region, self.streets, rng)
         first, x_m, y_m = place_points(paths, points, self.density)
         x_m, y_m = move_inside(self.region, first, x_m, y_m, rng)
         return synthetic_trajectories(first, self.timing.times(first, rng), x_m, y_m)
 
 
 def fit_trip_model(
-    trajectories: Trajectories, region: Region, parts: EpsilonParts, *, most_points: int, period_s: float
+    trajectories: Trajectories,
+    region: Region,
+    parts: EpsilonParts,
+    *,
+    most_points: int,
+    period_s: float,
+    weights: Array | None = None,
+    streets: StreetNetwork | None = None,
 ) -> TripModel:
-    """Count everything that the model needs, with noise from the parts of ε alone."""
-    number = max(1, round(float(parts.add_noise(NUMBER, np.array([trajectories.size]))[0])))
+    """Count everything that the model needs, with noise from the parts of ε alone.
+
+    Without `weights` every trip counts once.
+    """
+    counted = np.array([trajectories.size])
+    if weights is not None:
+        counted = np.array([round_down(weights, parts.scale(NUMBER)).sum()])
+    number = max(1, round(float(parts.add_noise(NUMBER, counted)[0])))
     widest_m = max(region.width_m, region.height_m)
     return TripModel(
         number=number,
-        shapes=count_shapes(trajectories, parts, number, widest_m),
-        spacing=count_spacing(trajectories, parts, widest_m, most_points),
-        density=count_density(trajectories, region, parts, total=number, most_points=most_points),
-        ends=count_trip_ends(trajectories, region, parts, number),
-        timing=count_timing(trajectories, trajectories.counts, parts, total=number, period_s=period_s),
+        shapes=count_shapes(trajectories, parts, number, widest_m, weights),
+        extents=count_extents(trajectories, parts, weights),
+        spacing=count_spacing(trajectories, parts, widest_m, most_points, total=number, weights=weights),
+        density=count_density(trajectories, region, parts, total=number, most_points=most_points, weights=weights),
+        ends=count_trip_ends(trajectories, region, parts, number, weights),
+        timing=count_timing(trajectories, trajectories.counts, parts, total=number, period_s=period_s, weights=weights),
         region=region,
+        streets=streets,
     )

@@ -1,4 +1,4 @@
-"""Shapes and timing of trips: lengths, detours, distances between points, departures and paces, counted with noise."""
+"""Shapes and timing of trips: lengths, detours, extents, distances between points, departures and paces, with noise."""
 
 from __future__ import annotations
 
@@ -14,21 +14,30 @@ from geodp.curator.synthesis.noisy_histograms import (
     count_histogram,
     count_table,
     draw_whole_counts,
-    find_standing_out,
-    fit_total,
     grow_edges,
+    thin_edges,
 )
+from geodp.curator.synthesis.shrinkage import Axis, expect, fit_law, shrink, shrink_to_law, spread_over
 from geodp.geometry import Array
 from geodp.tables.trajectories.table import Trajectories
 
 SHAPES = "shapes"
 _DETOUR_EDGES = np.array([0.0, 0.01, 0.03, 0.06, 0.1, 0.14, 0.18, 0.22, 0.26, 0.3, 0.36, 0.45, 0.6, 0.8, 1.0])
 """Share of a path's length that is not the way from its first to its last point as the crow flies."""
+EXTENTS = "detours and extents"
+_ROAMING_EDGES = np.array([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+"""Detours (as above) of trips that pass several places."""
+_FOLD_EDGES = np.linspace(0.0, 1.0, 13)
+"""(length - extent) over (length - distance of the ends): 0 for a way straight on, above ½ for one to and fro."""
+_LONGEST, _LONGEST_IN_WIDE_NOISE, _WIDE_NOISE = 4.0, 1.75, 0.01
+_DIRECTIONS = 8
 SPACING = "spacing"
 _SPACING_EDGES_M = grow_edges(2.0, 20_000.0, 1.26)
 DEPARTURES, PACES = "departures", "paces"
 _LEAST_BINS, _MOST_BINS = 4, 48
 _PACE_EDGES_S = grow_edges(0.5, 7200.0, 1.3)
+_CELLS_PER_WORTH = 0.5
+"""Cells of a table of counts per trip that the scale of its noise is worth."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,18 +59,115 @@ class Shapes:
         return length_m, length_m * (1 - detour)
 
 
-def count_shapes(trajectories: Trajectories, parts: EpsilonParts, total: float, widest_m: float) -> Shapes:
+def count_shapes(
+    trajectories: Trajectories, parts: EpsilonParts, total: float, widest_m: float, weights: Array | None = None
+) -> Shapes:
     """Count each trip once, by its length and its detour."""
-    edges = grow_edges(widest_m / 75, 4 * widest_m, 1.25)
+    # In wide noise few trips in the bins of the longest ones would weigh more than all others.
+    most = _LONGEST if parts.scale(SHAPES) < _WIDE_NOISE * total else _LONGEST_IN_WIDE_NOISE
+    edges = grow_edges(widest_m / 75, most * widest_m, 1.25)
+    rows = Axis(trajectories.lengths_m, edges, "positive", smooth=True)
+    columns = Axis(measure_detours(trajectories), _DETOUR_EDGES, "share")
+    return Shapes(edges, count_shrunk(SHAPES, rows, columns, parts, total=total, weights=weights))
+
+
+@dataclass(frozen=True, eq=False)
+class Extents:
+    """Noisy numbers of trips by detour (rows) and by fold (columns); not negative."""
+
+    counts: Array
+
+    def draw(self, length_m: Array, apart_m: Array, rng: np.random.Generator) -> Array:
+        """Draw the extents of paths of given lengths between given ends (m)."""
+        detour = 1 - apart_m / np.maximum(length_m, 1e-9)
+        row_of = bin_of(detour, _ROAMING_EDGES)
+        fold = np.empty(length_m.size)
+        for row, counts in enumerate(self.counts):
+            mine = np.flatnonzero(row_of == row)
+            usable = counts if counts.sum() > 0 else self.counts.sum(axis=0) + 1e-9
+            column = np.repeat(np.arange(counts.size), draw_whole_counts(usable, mine.size, rng))
+            rng.shuffle(column)
+            fold[mine] = _FOLD_EDGES[column] + rng.random(mine.size) * np.diff(_FOLD_EDGES)[column]
+        return np.asarray(length_m - fold * (length_m - apart_m))
+
+
+def count_extents(trajectories: Trajectories, parts: EpsilonParts, weights: Array | None = None) -> Extents:
+    """Count each trip that detours once, by its detour and its extent."""
+    detour = measure_detours(trajectories)
+    which = np.flatnonzero(detour > _ROAMING_EDGES[0])
+    some, length_m = trajectories.select(which), trajectories.lengths_m[which]
+    spare_m = np.maximum(detour[which] * length_m, 1e-9)
+    fold = np.clip((length_m - measure_extents(some)) / spare_m, 0.0, 1.0)
+    rows, columns = Axis(detour[which], _ROAMING_EDGES, "share"), Axis(fold, _FOLD_EDGES, "share")
+    return Extents(count_shrunk(EXTENTS, rows, columns, parts, weights=None if weights is None else weights[which]))
+
+
+def count_shrunk(
+    part: str,
+    rows: Axis,
+    columns: Axis,
+    parts: EpsilonParts,
+    *,
+    total: float | None = None,
+    weights: Array | None = None,
+) -> Array:
+    """Count each trip once by two numbers, and draw the noisy counts towards laws of either number.
+
+    Bins are as many as the noise allows (`total` is a noisy number of trips); within a bin trips are spread as the
+    laws say. Without `total` all bins are counted, and the total follows from them.
+    """
+    worth = np.inf if total is None else _CELLS_PER_WORTH * total / parts.scale(part)
+    most = rows.edges.size - 1, columns.edges.size - 1
+    row_bins = int(np.clip(np.sqrt(min(worth, 1e9) * most[0] / most[1]), 1, most[0]))
+    row_edges = thin_edges(rows.edges, row_bins)
+    column_edges = thin_edges(columns.edges, int(np.clip(min(worth, 1e9) / row_bins, 2, most[1])))
+    noisy = count_table(part, (rows.values, row_edges), (columns.values, column_edges), parts, weights)
+    found = max(float(noisy.sum()), 1.0) if total is None else total
+    of_rows = fit_law(noisy.sum(axis=1), row_edges, rows.family)
+    of_columns = fit_law(noisy.sum(axis=0), column_edges, columns.family)
+    scale = parts.scale(part)
+    of_sums = [float(scale * np.sqrt(size)) for size in noisy.shape]
+    by_row, by_column = (
+        shrink_to_law(noisy.sum(axis=1 - side), edges, axis.family, of_sums[1 - side], found, smooth=axis.smooth)
+        for side, (axis, edges) in enumerate(((rows, row_edges), (columns, column_edges)))
+    )
+    counts = shrink(noisy, np.outer(by_row, by_column) / found, scale, found)
+    counts = _spread_rows(counts, expect(of_rows, rows.edges, found), rows.edges, row_edges)
+    return _spread_rows(counts.T, expect(of_columns, columns.edges, found), columns.edges, column_edges).T
+
+
+def _spread_rows(counts: Array, fine: Array, edges: Array, coarse: Array) -> Array:
+    """Return a table with a row for every fine bin, in which each coarse row is spread as the law says."""
+    if coarse.size == edges.size:
+        return counts
+    share = spread_over(fine, edges, coarse, np.ones(coarse.size - 1))
+    row = np.clip(np.searchsorted(coarse, (edges[:-1] + edges[1:]) / 2, side="right") - 1, 0, coarse.size - 2)
+    return np.asarray(counts[row] * share[:, None])
+
+
+def measure_apart(trajectories: Trajectories) -> Array:
+    """Return the distance between the ends of every trip."""
     first, last = trajectories.first[:-1], trajectories.first[1:] - 1
-    x_m, y_m, length_m = trajectories.x_m, trajectories.y_m, trajectories.lengths_m
-    apart_m = np.hypot(x_m[last] - x_m[first], y_m[last] - y_m[first])
-    detour = 1 - np.divide(apart_m, length_m, out=np.ones_like(length_m), where=length_m > 0)
-    noisy = count_table(SHAPES, (length_m, edges), (detour, _DETOUR_EDGES), parts)
-    sure = find_standing_out(
-        noisy.sum(axis=1), parts.scale(SHAPES), noisy.shape[1]
-    )  # other lengths are taken for empty
-    return Shapes(edges, fit_total(np.where(sure[:, None], noisy, -np.inf).ravel(), total).reshape(noisy.shape))
+    x_m, y_m = trajectories.x_m, trajectories.y_m
+    return np.asarray(np.hypot(x_m[last] - x_m[first], y_m[last] - y_m[first]))
+
+
+def measure_detours(trajectories: Trajectories) -> Array:
+    """Return the share of every path's length that is not the distance of its ends."""
+    length_m, apart_m = trajectories.lengths_m, measure_apart(trajectories)
+    return np.asarray(1 - np.divide(apart_m, length_m, out=np.ones_like(length_m), where=length_m > 0))
+
+
+def measure_extents(trajectories: Trajectories) -> Array:
+    """Return the greatest distance between two points of every trip, to a percent: its width in eight directions."""
+    widest = np.zeros(trajectories.size)
+    if not trajectories.size:
+        return widest
+    for angle in np.arange(_DIRECTIONS) * np.pi / _DIRECTIONS:
+        along, first = trajectories.x_m * np.cos(angle) + trajectories.y_m * np.sin(angle), trajectories.first[:-1]
+        widest = np.maximum(widest, np.maximum.reduceat(along, first) - np.minimum.reduceat(along, first))
+    # Between two directions the width falls short by up to 1 - cos(π/16), by a third of that on average.
+    return np.asarray(widest / (1 - (1 - np.cos(np.pi / (2 * _DIRECTIONS))) / 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,16 +195,21 @@ class Spacing:
         return points
 
 
-def count_spacing(trajectories: Trajectories, parts: EpsilonParts, widest_m: float, most_points: int) -> Spacing:
+def count_spacing(
+    trajectories: Trajectories,
+    parts: EpsilonParts,
+    widest_m: float,
+    most_points: int,
+    *,
+    total: float | None = None,
+    weights: Array | None = None,
+) -> Spacing:
     """Count each trip once, by its length and by the mean distance between its points."""
-    edges = grow_edges(widest_m / 30, 1.3 * widest_m, 1.7)
+    edges = grow_edges(widest_m / 30, 4 * widest_m, 1.7)
     length_m = trajectories.lengths_m
     spacing_m = length_m / np.maximum(trajectories.counts - 1, 1)
-    noisy = count_table(SPACING, (length_m, edges), (spacing_m, _SPACING_EDGES_M), parts)
-    sure = find_standing_out(noisy.sum(axis=0), parts.scale(SPACING), noisy.shape[0])
-    kept = np.where(sure, noisy, -np.inf)
-    fitted = [fit_total(counts, max(float(counts[sure].sum()), 1.0)) for counts in kept]
-    return Spacing(edges, np.array(fitted), most_points)
+    rows, columns = Axis(length_m, edges, "positive"), Axis(spacing_m, _SPACING_EDGES_M, "positive")
+    return Spacing(edges, count_shrunk(SPACING, rows, columns, parts, total=total, weights=weights), most_points)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +228,13 @@ class Timing:
 
 
 def count_timing(
-    trajectories: Trajectories, points: Integers, parts: EpsilonParts, *, total: float, period_s: float
+    trajectories: Trajectories,
+    points: Integers,
+    parts: EpsilonParts,
+    *,
+    total: float,
+    period_s: float,
+    weights: Array | None = None,
 ) -> Timing:
     """Count departures by time of the period, and the mean time between points (of which there are `points`).
 
@@ -126,6 +243,7 @@ def count_timing(
     """
     bins = int(np.clip(total / (4 * parts.scale(DEPARTURES)), _LEAST_BINS, _MOST_BINS))
     edges = np.linspace(0.0, period_s, bins + 1)
-    departures = count_histogram(DEPARTURES, np.mod(trajectories.departures_s, period_s), edges, parts)
+    departures = np.mod(trajectories.departures_s, period_s)
+    of_day = count_histogram(DEPARTURES, departures, edges, parts, weights=weights, shape="circular")
     pace_s = trajectories.durations_s / np.maximum(points - 1, 1)
-    return Timing(departures, count_histogram(PACES, pace_s, _PACE_EDGES_S, parts))
+    return Timing(of_day, count_histogram(PACES, pace_s, _PACE_EDGES_S, parts, weights=weights, total=total))

@@ -123,9 +123,9 @@ class PublishedTrips(PublishedRecords):
     @classmethod
     def quantities(cls) -> Iterable[str]:
         """Return the scores of trips."""
-        from geodp.run_folder.trip_scores import SCORES
+        from geodp.run_folder.mobility_scores import ALL_SCORES
 
-        return SCORES
+        return ALL_SCORES
 
     def scores(
         self,
@@ -135,11 +135,11 @@ class PublishedTrips(PublishedRecords):
         noise: Noise,
     ) -> dict[str, float | None]:
         """Publish the trips once, and compare."""
-        from geodp.run_folder.trip_scores import SCORES
+        from geodp.run_folder.mobility_scores import ALL_SCORES
 
         real, area = held
         released = item.release(real, area, noise)
-        return {name: SCORES[name](real, released, area) for name in self.y}
+        return {name: ALL_SCORES[name](real, released, area) for name in self.y}
 
     def read_records(self) -> tuple[Trajectories, Region]:
         """Return the trips and their public region."""

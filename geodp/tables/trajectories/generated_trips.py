@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from geodp.errors import UsageError
 from geodp.geometry import Array, Region
+from geodp.public.streets import StreetNetwork, network_of_segments
 from geodp.tables.trajectories.table import Trajectories
 
 Integers = npt.NDArray[np.int64]
@@ -64,6 +65,23 @@ class Streets:
         graph = _symmetric(self.tail, self.head, time_s, self.size)
         _, following = dijkstra(graph, directed=True, indices=targets, return_predecessors=True)
         return np.asarray(following, dtype=np.int32)
+
+
+_BLOCKS_ACROSS, _MADE_UP_SEED = 60, 0
+_LEAST_BLOCK_M = 100.0
+
+
+def network_of_streets(streets: Streets) -> StreetNetwork:
+    """Return generated streets as a public network, main roads quicker than others."""
+    speed = np.where(streets.arterial, _ARTERIAL_MPS, _STREET_MPS)
+    return network_of_segments(streets.x_m, streets.y_m, streets.tail, streets.head, speed)
+
+
+def make_up_streets(region: Region) -> StreetNetwork:
+    """Lay out streets of no real place over a region: always the same ones."""
+    least_m, longest_m = min(region.width_m, region.height_m), max(region.width_m, region.height_m)
+    block_m = min(max(_LEAST_BLOCK_M, longest_m / _BLOCKS_ACROSS), least_m / 4)
+    return network_of_streets(street_network(region, np.random.default_rng(_MADE_UP_SEED), block_m))
 
 
 def street_network(region: Region, rng: np.random.Generator, block_m: float = 250.0) -> Streets:
@@ -175,6 +193,7 @@ _LEAST_STAY_S = 300.0
 _CANDIDATES = 4  # a place to go now and then is one of this many popular ones, near ones preferred
 _NEAR_M = 2_500.0
 _CENTRES = 5
+_LEAST_STOPS, _MOST_STOPS = 2, 5  # of a trip that roams
 _EVENLY = 0.15  # share of the pull that is spread over the whole city
 
 
@@ -193,14 +212,16 @@ class TripSizes:
     """Distance between streets (m)."""
     places: int = 400
     """Places where trips begin and end."""
+    roaming: float = 0.0
+    """Probability that a trip passes two to five other places before its end: cabs that look for a fare, errands."""
 
     def __post_init__(self) -> None:
         if min(self.people, self.trips, self.days) < 1 or self.places < 2:
             raise UsageError("generated trips need at least one person, one trip, one day and two places")
         if self.points < 2 * self.trips:
             raise UsageError(f"{self.trips:,} trips need at least {2 * self.trips:,} points, got {self.points:,}")
-        if not 0 <= self.habit <= 1 or self.block_m <= 0:
-            raise UsageError("habit must lie between 0 and 1, and block_m above 0")
+        if not (0 <= self.habit <= 1 and 0 <= self.roaming <= 1) or self.block_m <= 0:
+            raise UsageError("habit and roaming must lie between 0 and 1, and block_m above 0")
 
 
 TAXI_TRIPS = TripSizes(people=500, trips=15_771, points=298_156, days=14, habit=0.0)
@@ -219,7 +240,11 @@ def generate_trips(sizes: TripSizes, region: Region, rng: np.random.Generator) -
     streets = street_network(region, rng, sizes.block_m)
     city = _City.draw(streets, region, sizes, rng)
     person, origin, target = _itineraries(city, sizes, rng)
-    first, x_m, y_m, time_s = _ways(streets, city.node, origin, target, rng)
+    if sizes.roaming:
+        legs, origin, target = _detour(city, origin, target, sizes.roaming, rng)
+        first, x_m, y_m, time_s = _join_legs(legs, *_ways(streets, city.node, origin, target, rng))
+    else:
+        first, x_m, y_m, time_s = _ways(streets, city.node, origin, target, rng)
     first, x_m, y_m, time_s = _fixes(first=first, x_m=x_m, y_m=y_m, time_s=time_s, points=sizes.points, rng=rng)
     x_m, y_m = _fuzz_points(region, x_m, y_m, rng)
     duration_s = time_s[first[1:] - 1]  # every way begins at 0
@@ -317,6 +342,31 @@ def _ways(
     leg_s[first[:-1]] = 0.0
     total = np.cumsum(leg_s)
     return first, streets.x_m[passed], streets.y_m[passed], total - np.repeat(total[first[:-1]], count)
+
+
+def _detour(
+    city: _City, origin: Integers, target: Integers, share: float, rng: np.random.Generator
+) -> tuple[Integers, Integers, Integers]:
+    """Send some trips over two to five other places, each near the one before; return legs of trips, and their ends."""
+    stops = np.where(rng.random(origin.size) < share, rng.integers(_LEAST_STOPS, _MOST_STOPS + 1, origin.size), 0)
+    legs = np.append(0, np.cumsum(stops + 1))
+    begin, end = np.repeat(origin, stops + 1), np.repeat(target, stops + 1)
+    for ordinal in range(_MOST_STOPS):
+        going = legs[:-1][stops > ordinal] + ordinal
+        end[going] = begin[going + 1] = city.from_here(begin[going], rng)
+    circling = legs[1:][(stops > 0) & (begin[legs[1:] - 1] == end[legs[1:] - 1])] - 1
+    begin[circling] = end[circling - 1] = (end[circling] + 1) % city.node.size  # every leg leads somewhere
+    return legs, begin, end
+
+
+def _join_legs(
+    legs: Integers, first: Integers, x_m: Array, y_m: Array, time_s: Array
+) -> tuple[Integers, Array, Array, Array]:
+    """Return the legs of every trip as one way: each begins when the one before is over."""
+    lasted_s = np.cumsum(time_s[first[1:] - 1])
+    begun_s = np.append(0.0, lasted_s[:-1])
+    begun_s -= np.repeat(begun_s[legs[:-1]], np.diff(legs))
+    return first[legs], x_m, y_m, time_s + np.repeat(begun_s, np.diff(first))
 
 
 def _fixes(
