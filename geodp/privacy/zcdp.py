@@ -9,7 +9,16 @@ from geodp.errors import UsageError
 from geodp.privacy.primitives import positive
 from geodp.public.zcdp import epsilon_of_rho, guess_risk, largest_rho
 
-__all__ = ["epsilon_of_rho", "gaussian_scale", "guess_risk", "largest_rho", "mixed_epsilon", "rho_of_gaussian"]
+__all__ = [
+    "epsilon_of_rho",
+    "gaussian_scale",
+    "guess_risk",
+    "largest_rho",
+    "mixed_epsilon",
+    "rho_of_gaussian",
+    "rho_within",
+    "total_epsilon",
+]
 
 
 def gaussian_scale(rho: float, l2: float) -> float:
@@ -101,16 +110,62 @@ def mixed_epsilon(
     >>> round(mixed_epsilon([0.1] * 10, [0.01], 1e-6), 6)
     1.621693
     """
-    added = math.fsum(epsilon for epsilon, _ in converted)
     left = delta - delta_t - math.fsum(each for _, each in converted)
-    concentrated, simple = math.fsum(rhos), math.fsum(pure)
+    concentrated = math.fsum(rhos)
     if left < -1e-12 * delta or (left <= 0 and concentrated > 0):
         raise UsageError(
             f"a total at delta {delta:g} leaves {left:g} to turn rho with: thresholds and (epsilon, delta) promises "
             "take the rest. State it at a larger delta."
         )
-    first = simple if concentrated == 0 else simple + epsilon_of_rho(concentrated, left)
-    if left <= 0 or (not pure and concentrated > 0):
-        return added + first
     squares = math.fsum(epsilon**2 / 2 for epsilon in pure)
-    return added + min(first, epsilon_of_rho(concentrated + squares, left))
+    added = math.fsum(epsilon for epsilon, _ in converted)
+    return added + total_epsilon(math.fsum(pure), squares, concentrated, left)
+
+
+def total_epsilon(pure: float, squares: float, rho: float, delta: float) -> float:
+    """Return the ε of sums: the pure ones by themselves or as ρ, and all ρ turned once.
+
+    Parameters
+    ----------
+    pure, squares
+        Σε and Σε²/2 of the pure charges.
+    rho
+        Σρ of the concentrated ones.
+    delta
+        δ that is left to turn ρ with (0 where there is none to turn).
+
+    Returns
+    -------
+    float
+        ε.
+
+    Examples
+    --------
+    >>> from geodp.privacy.zcdp import total_epsilon
+    >>> round(total_epsilon(1.0, 0.5, 0.01, 1e-6), 6)
+    1.621693
+    """
+    split = pure if rho == 0 else pure + epsilon_of_rho(rho, delta)
+    return split if delta <= 0 or squares == 0 else min(split, epsilon_of_rho(rho + squares, delta))
+
+
+def rho_within(epsilon: float, delta: float) -> float:
+    """Return the largest ρ that is worth at most (ε, δ), and 0 where no ε is left.
+
+    Parameters
+    ----------
+    epsilon, delta
+        What there is.
+
+    Returns
+    -------
+    float
+        ρ.
+
+    Examples
+    --------
+    >>> from geodp.privacy.zcdp import rho_within
+    >>> rho_within(-0.1, 1e-6)
+    0.0
+    """
+    return largest_rho(epsilon, delta) if epsilon > 0 else 0.0

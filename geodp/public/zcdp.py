@@ -10,11 +10,13 @@ import math
 
 from geodp.errors import UsageError
 
-_SEARCH = 200
-"""Steps of a search by halves or golden sections: far below the last digit of a double."""
+_HALVES = 200
+"""Most steps of a search by halves: it ends before, at neighbouring doubles."""
+_SECTIONS = 56
+"""Golden sections of an interval 50 wide: down to 1e-10, and the function is flat where it is least."""
 _GOLDEN = (math.sqrt(5) - 1) / 2
-_WIDEST = 80.0
-"""ln(α - 1) is searched between minus this and this."""
+_WIDEST = 60.0
+"""ln(α - 1) is searched around numbers between minus this and this."""
 
 
 def epsilon_of_rho(rho: float, delta: float) -> float:
@@ -56,11 +58,12 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
         return (1 + over) * rho - math.log1p(1 / over) - (math.log(delta) + math.log1p(over)) / over
 
     # ln δ + ln α is 0 at α = 1/δ: the least lies below it, near sqrt(ln(1/δ)/ρ)
-    middle = 0.5 * math.log(max(-math.log(delta), 1e-300) / rho)
-    low, high = max(middle - 25.0, -_WIDEST), min(middle + 25.0, _WIDEST)
+    middle = 0.5 * (math.log(max(-math.log(delta), 1e-300)) - math.log(rho))
+    middle = min(max(middle, -_WIDEST), _WIDEST)
+    low, high = middle - 25.0, middle + 25.0
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = spent(left), spent(right)
-    for _ in range(_SEARCH):
+    for _ in range(_SECTIONS):
         if at_left <= at_right:
             high, right, at_right = right, left, at_left
             left = high - _GOLDEN * (high - low)
@@ -99,7 +102,7 @@ def largest_rho(epsilon: float, delta: float) -> float:
     low, high = 0.0, epsilon  # at α = 1 alone ρ costs ε = ρ, so no larger one fits
     while epsilon_of_rho(high, delta) <= epsilon:
         low, high = high, 2 * high  # only where δ is so large that ε is 0 for some ρ
-    for _ in range(_SEARCH):
+    for _ in range(_HALVES):
         middle = (low + high) / 2
         if middle in (low, high):
             break

@@ -108,9 +108,12 @@ def test_groups_and_replacements_cost_squares() -> None:
 def test_thresholds_do_not_become_promises_about_several() -> None:
     day = Guarantee.concentrated(0.02293745, 1e-6, Unit.PERSON_DAY, delta_t=4.062687e-7)
     assert day.epsilon == pytest.approx(epsilon_of_rho(0.02293745, 1e-6 - 4.062687e-7))
-    for ask in (lambda: day.for_users(2), lambda: day.for_group(2), day.for_replacement):
-        with pytest.raises(UsageError, match="thresholds"):
-            ask()
+    with pytest.raises(UsageError, match="thresholds"):
+        day.for_users(2)
+    with pytest.raises(UsageError, match="thresholds"):
+        day.for_group(2)
+    with pytest.raises(UsageError, match="thresholds"):
+        day.for_replacement()
     twice = day.repeat(2)
     assert (twice.rho, twice.delta, twice.delta_t) == pytest.approx((0.0458749, 2e-6, 8.125374e-7))
     assert twice.epsilon == pytest.approx(epsilon_of_rho(0.0458749, 2e-6 - 8.125374e-7))
