@@ -78,7 +78,7 @@ class ConcentratedBudget:
 
     def measure(self, costs: Costs) -> float:
         """Return what such a sum comes to in the budget's own currency (infinite: it does not fit any)."""
-        pure, squares, rho, delta_t, plain, plain_delta = costs.tolist()
+        pure, squares, rho, delta_t, plain, plain_delta = (float(cost) for cost in costs)
         if self.rho is not None:
             return math.inf if plain or plain_delta else rho + squares
         delta = self.delta or 0.0
@@ -109,7 +109,7 @@ class ConcentratedBudget:
             return 0.0
         split = rho_within(epsilon - costs[4] - costs[0], left) - costs[2]
         whole = rho_within(epsilon - costs[4], left) - costs[2] - costs[1]
-        return max(split, whole, 0.0)
+        return float(max(split, whole, 0.0))
 
 
 @dataclass

@@ -497,7 +497,7 @@ class Ledger:
 
         rows = [[getattr(row, name) for name in COLUMNS] for row in self.charges]
         rows = [[value.isoformat() if isinstance(value, date) else value for value in row] for row in rows]
-        types = {"time_s": float, "unit": str, "epsilon": float, "delta": float, "total": float}
+        types: dict[str, Any] = {"time_s": float, "unit": str, "epsilon": float, "delta": float, "total": float}
         types |= {
             "begin_s": float,
             "end_s": float,

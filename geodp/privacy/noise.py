@@ -160,11 +160,11 @@ class SimulatedNoise:
         By inverting the cumulated law within 12σ (beyond: P < 1e-32); from σ = 1,000 on as rounded normals, whose law
         is within 2e-8 of it in total variation.
         """
-        wide = check_scale(scale)
-        if wide.ndim == 0:
-            return self._discrete_gaussian(float(wide), size)
+        scales = check_scale(scale)
+        if scales.ndim == 0:
+            return self._discrete_gaussian(float(scales), size)
         noise = np.empty(size, dtype=np.int64)
-        each = np.broadcast_to(wide, (size,))
+        each = np.broadcast_to(scales, (size,))
         for value in np.unique(each):
             where = np.flatnonzero(each == value)
             noise[where] = self._discrete_gaussian(float(value), where.size)

@@ -2,6 +2,7 @@ import json
 import math
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -249,11 +250,11 @@ def test_ledgers_from_before_rho_still_open(tmp_path: Path, suffix: str) -> None
     """A file of format 2 has neither rho nor days; it is written anew with them at its next charge."""
     from geodp.privacy.ledger_file import _chain, _hash
 
-    settings = {
+    settings: dict[str, Any] = {
         "format": 2,
         "budgets": {"central": {"epsilon": 1.0, "per": "run", "window_s": None, "midnight_s": 0.0}},
     }
-    settings["budget_delta"] = None  # type: ignore[assignment]
+    settings["budget_delta"] = None
     new = {"rho", "delta_t", "first_day", "last_day"}
     row = {
         "time_s": 1.0,
