@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geodp.errors import BudgetSpent, UsageError
@@ -72,6 +72,7 @@ def test_a_charge_whose_days_are_not_known_counts_in_all_of_them() -> None:
     assert [told[unit]["rho"] for unit in ("person_day", "person_week", "user")] == pytest.approx([0.065, 0.125, 0.125])
 
 
+@settings(deadline=None, derandomize=True)
 @given(
     charges=st.lists(
         st.tuples(
@@ -143,6 +144,7 @@ def test_a_budget_of_epsilon_is_of_the_total_at_its_delta() -> None:
                 spend(ledger, pure(0.1))
 
 
+@settings(deadline=None, derandomize=True)
 @given(
     rho=st.floats(0, 0.05),
     ones=st.lists(st.floats(1e-3, 0.3), max_size=4),
@@ -250,11 +252,11 @@ def test_ledgers_from_before_rho_still_open(tmp_path: Path, suffix: str) -> None
     """A file of format 2 has neither rho nor days; it is written anew with them at its next charge."""
     from geodp.privacy.ledger_file import _chain, _hash
 
-    settings: dict[str, Any] = {
+    stored: dict[str, Any] = {
         "format": 2,
         "budgets": {"central": {"epsilon": 1.0, "per": "run", "window_s": None, "midnight_s": 0.0}},
     }
-    settings["budget_delta"] = None
+    stored["budget_delta"] = None
     new = {"rho", "delta_t", "first_day", "last_day"}
     row = {
         "time_s": 1.0,
@@ -264,9 +266,9 @@ def test_ledgers_from_before_rho_still_open(tmp_path: Path, suffix: str) -> None
         "mechanism": "laplace_counts",
     }
     row |= {"epsilon": 0.4, "delta": 0.0, "total": 0.4, "begin_s": None, "end_s": None, "account": "central"}
-    links = _chain(settings, [row])
-    assert links[0] == _hash(settings)
-    whole = {**settings, "count": 1, "head": links[-1]}
+    links = _chain(stored, [row])
+    assert links[0] == _hash(stored)
+    whole = {**stored, "count": 1, "head": links[-1]}
     columns = [name for name in FILE_COLUMNS if name not in new]
     path = tmp_path / f"l.{suffix}"
     path.write_bytes(encode(path.suffix, whole, [{**row, "chain": links[1]}], columns))
@@ -275,13 +277,13 @@ def test_ledgers_from_before_rho_still_open(tmp_path: Path, suffix: str) -> None
         spend(ledger, concentrated(0.001, Unit.USER))
     with LedgerFile(path).open_ledger() as ledger:
         spend(ledger, pure(0.5))
-    settings, rows = decode(path.suffix, path.read_bytes())
-    assert settings["format"] == 3
+    stored, rows = decode(path.suffix, path.read_bytes())
+    assert stored["format"] == 3
     assert new <= set(rows[0])
-    assert from_rows(settings, rows)[0].sum_spent() == 0.9
-    settings["format"] = 4
+    assert from_rows(stored, rows)[0].sum_spent() == 0.9
+    stored["format"] = 4
     with pytest.raises(ValueError, match="does not know"):
-        from_rows(settings, rows)
+        from_rows(stored, rows)
 
 
 @pytest.mark.parametrize(
