@@ -121,7 +121,7 @@ class DataDays:
     spans: list[tuple[int, int, Costs]] = field(default_factory=list)
     """First and last day (as whole numbers), and what each day between costs."""
 
-    def adding(self, promise: Guarantee, days: Days | None) -> DataDays:
+    def with_charge(self, promise: Guarantee, days: Days | None) -> DataDays:
         """Return these charges and one more."""
         costs = cost_a_day(promise, days)
         if days is None:

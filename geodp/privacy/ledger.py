@@ -221,7 +221,7 @@ class Ledger:
                 self._delta += row.delta
             self._neighbours.setdefault(row.account, row.neighbours)
             if row.account is Account.CENTRAL:
-                self.days = self.days.adding(_as_promise(row), row.days)
+                self.days = self.days.with_charge(_as_promise(row), row.days)
 
     def charge(
         self,
@@ -283,7 +283,7 @@ class Ledger:
         by_days = promise.rho is not None or promise.unit in DAY_UNITS
         if by_days or days is not None or self.concentrated is not None:
             self._require_by_days(promise, account, who)
-        whole = self.days.adding(promise, days) if account is Account.CENTRAL and who is None else self.days
+        whole = self.days.with_charge(promise, days) if account is Account.CENTRAL and who is None else self.days
         self._require_fit(whole, promise, days)
         delta = self._delta if by_days else self._delta_with(promise, time_s)
         epsilon, spending = promise.epsilon, self._accounts[account]

@@ -14,7 +14,7 @@ __all__ = [
     "gaussian_scale",
     "guess_risk",
     "largest_rho",
-    "mixed_epsilon",
+    "mix_epsilon",
     "rho_of_gaussian",
     "rho_within",
     "total_epsilon",
@@ -69,7 +69,7 @@ def rho_of_gaussian(scale: float, l2: float) -> float:
     return positive("l2", l2) ** 2 / (2 * positive("scale", scale) ** 2)
 
 
-def mixed_epsilon(
+def mix_epsilon(
     pure: Sequence[float],
     rhos: Sequence[float] = (),
     delta: float = 0.0,
@@ -106,8 +106,8 @@ def mixed_epsilon(
 
     Examples
     --------
-    >>> from geodp.privacy.zcdp import mixed_epsilon
-    >>> round(mixed_epsilon([0.1] * 10, [0.01], 1e-6), 6)
+    >>> from geodp.privacy.zcdp import mix_epsilon
+    >>> round(mix_epsilon([0.1] * 10, [0.01], 1e-6), 6)
     1.621693
     """
     left = delta - delta_t - math.fsum(each for _, each in converted)

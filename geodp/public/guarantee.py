@@ -196,7 +196,7 @@ class Guarantee:
             raise ValueError(f"rho {self.rho:g} is worth epsilon {stated:g} at this delta, not {self.epsilon:g}")
 
     @classmethod
-    def concentrated(
+    def from_rho(
         cls,
         rho: float,
         delta: float,
@@ -224,11 +224,14 @@ class Guarantee:
         Examples
         --------
         >>> from geodp.public.guarantee import Guarantee, Unit
-        >>> round(Guarantee.concentrated(0.1, 1e-6, Unit.PERSON_DAY).epsilon, 6)
+        >>> round(Guarantee.from_rho(0.1, 1e-6, Unit.PERSON_DAY).epsilon, 6)
         2.141939
         """
         epsilon = epsilon_of_rho(rho, delta - more.get("delta_t", 0.0))
         return cls(epsilon, unit, neighbours, trust, delta=delta, rho=rho, **more)
+
+    concentrated = from_rho
+    """The same, by the name of the property that is promised."""
 
     @property
     def spent_rho(self) -> float | None:
@@ -321,13 +324,13 @@ class Guarantee:
     def _group_budget(self, steps: int) -> dict[str, Any]:
         """Return what so many changes cost, one after the other: later ones inflate earlier deltas."""
         if self.rho is not None and steps > 1:
-            return self._restated(self.rho * steps**2, f"{steps} of them at once")
+            return self._restate_rho(self.rho * steps**2, f"{steps} of them at once")
         if steps == 1:
             return {}
         inflated = math.expm1(steps * self.epsilon) / math.expm1(self.epsilon) if self.delta else 0.0
         return {"epsilon": times(self.epsilon, steps), "delta": self.delta * inflated, "delta_t": 0.0}
 
-    def _restated(self, rho: float, what: str) -> dict[str, Any]:
+    def _restate_rho(self, rho: float, what: str) -> dict[str, Any]:
         """Return a larger rho with what it is worth at the same delta."""
         if self.delta_t:
             raise UsageError(
@@ -357,7 +360,7 @@ class Guarantee:
         Examples
         --------
         >>> from geodp.public.guarantee import Guarantee, Unit
-        >>> round(Guarantee.concentrated(0.1, 1e-6, Unit.USER).restate(1e-9).epsilon, 6)
+        >>> round(Guarantee.from_rho(0.1, 1e-6, Unit.USER).restate(1e-9).epsilon, 6)
         2.715482
         """
         if self.rho is None:
@@ -375,7 +378,7 @@ class Guarantee:
         if self.neighbours is not Neighbours.ADD_REMOVE:
             raise UsageError(f"only an add/remove promise turns into a replace promise, not '{self.neighbours}'")
         if self.rho is not None:
-            costs = self._restated(self.rho * (2 if nonnegative else 4), "replacing")
+            costs = self._restate_rho(self.rho * (2 if nonnegative else 4), "replacing")
             return self._weaker(neighbours=Neighbours.REPLACE, **costs)
         delta = self.delta * (1 + math.exp(self.epsilon)) if self.delta else 0.0
         return self._weaker(neighbours=Neighbours.REPLACE, epsilon=times(self.epsilon, 2), delta=delta, delta_t=0.0)

@@ -53,7 +53,7 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
     if rho == 0:
         return 0.0
 
-    def spent(steepness: float) -> float:
+    def measure(steepness: float) -> float:
         over = math.exp(steepness)  # α - 1
         return (1 + over) * rho - math.log1p(1 / over) - (math.log(delta) + math.log1p(over)) / over
 
@@ -62,16 +62,16 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
     middle = min(max(middle, -_WIDEST), _WIDEST)
     low, high = middle - 25.0, middle + 25.0
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = spent(left), spent(right)
+    at_left, at_right = measure(left), measure(right)
     for _ in range(_SECTIONS):
         if at_left <= at_right:
             high, right, at_right = right, left, at_left
             left = high - _GOLDEN * (high - low)
-            at_left = spent(left)
+            at_left = measure(left)
         else:
             low, left, at_left = left, right, at_right
             right = low + _GOLDEN * (high - low)
-            at_right = spent(right)
+            at_right = measure(right)
     return max(min(at_left, at_right), 0.0)
 
 

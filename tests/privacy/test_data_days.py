@@ -1,3 +1,4 @@
+import hashlib
 import json
 import math
 from datetime import date, timedelta
@@ -13,7 +14,7 @@ from geodp.errors import BudgetSpent, UsageError
 from geodp.privacy.data_days import ConcentratedBudget, DataDays, Days
 from geodp.privacy.ledger import Account, Ledger
 from geodp.privacy.ledger_file import FILE_COLUMNS, LedgerFile, decode, encode, from_rows
-from geodp.privacy.zcdp import epsilon_of_rho, largest_rho, mixed_epsilon
+from geodp.privacy.zcdp import epsilon_of_rho, largest_rho, mix_epsilon
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 
 RHO_1 = largest_rho(1.0, 1e-6)
@@ -25,11 +26,15 @@ def span(first: int, last: int) -> Days:
 
 
 def concentrated(rho: float, unit: Unit = Unit.PERSON_DAY, delta_t: float = 0.0) -> Guarantee:
-    return Guarantee.concentrated(rho, 1e-6, unit, delta_t=delta_t)
+    return Guarantee.from_rho(rho, 1e-6, unit, delta_t=delta_t)
 
 
 def pure(epsilon: float, unit: Unit = Unit.USER) -> Guarantee:
     return Guarantee(epsilon, unit, Neighbours.ADD_REMOVE, Trust.CENTRAL)
+
+
+def hash_value(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def spend(ledger: Ledger, promise: Guarantee, days: Days | None = None, **more: object) -> None:
@@ -88,7 +93,7 @@ def test_a_charge_whose_days_are_not_known_counts_in_all_of_them() -> None:
 def test_sums_are_those_of_counting_day_by_day(charges: list[tuple[Unit, float, int, int]]) -> None:
     days, by_day = DataDays(), np.zeros(80)
     for unit, rho, first, more in charges:
-        days = days.adding(concentrated(rho, unit), span(first, first + more))
+        days = days.with_charge(concentrated(rho, unit), span(first, first + more))
         share = {Unit.PERSON_DAY: 1.0, Unit.PERSON_WEEK: 1 / 7, Unit.USER: 1 / (more + 1)}[unit]
         by_day[10 + first : 10 + first + more + 1] += rho * share
     expected = {
@@ -157,14 +162,14 @@ def test_what_is_left_fits_and_a_little_more_does_not(
     budget = ConcentratedBudget(epsilon=epsilon, delta=1e-6)
     days = DataDays()
     if rho:
-        days = days.adding(concentrated(rho, Unit.USER, delta_t), None)
+        days = days.with_charge(concentrated(rho, Unit.USER, delta_t), None)
     for one in ones:
-        days = days.adding(pure(one), None)
+        days = days.with_charge(pure(one), None)
     room = budget.find_rho(days.sums(Unit.USER)[0])
     left = 1e-6 - (delta_t if rho else 0.0)
     if room > 0:
-        assert mixed_epsilon(ones, [rho, room], left) <= epsilon * (1 + 1e-9)
-    assert mixed_epsilon(ones, [rho, room * (1 + 1e-6) + 1e-9], left) > epsilon * (1 - 1e-6)
+        assert mix_epsilon(ones, [rho, room], left) <= epsilon * (1 + 1e-9)
+    assert mix_epsilon(ones, [rho, room * (1 + 1e-6) + 1e-9], left) > epsilon * (1 - 1e-6)
 
 
 def test_thresholds_take_their_part_of_delta() -> None:
@@ -250,8 +255,6 @@ def test_a_ledger_file_keeps_rho_and_days(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
 def test_ledgers_from_before_rho_still_open(tmp_path: Path, suffix: str) -> None:
     """A file of format 2 has neither rho nor days; it is written anew with them at its next charge."""
-    from geodp.privacy.ledger_file import _chain, _hash
-
     stored: dict[str, Any] = {
         "format": 2,
         "budgets": {"central": {"epsilon": 1.0, "per": "run", "window_s": None, "midnight_s": 0.0}},
@@ -266,8 +269,8 @@ def test_ledgers_from_before_rho_still_open(tmp_path: Path, suffix: str) -> None
         "mechanism": "laplace_counts",
     }
     row |= {"epsilon": 0.4, "delta": 0.0, "total": 0.4, "begin_s": None, "end_s": None, "account": "central"}
-    links = _chain(stored, [row])
-    assert links[0] == _hash(stored)
+    links = [hash_value(stored)]
+    links.append(hash_value([links[0], row]))
     whole = {**stored, "count": 1, "head": links[-1]}
     columns = [name for name in FILE_COLUMNS if name not in new]
     path = tmp_path / f"l.{suffix}"

@@ -1,7 +1,7 @@
 import pytest
 
 from geodp.errors import UsageError
-from geodp.privacy.zcdp import epsilon_of_rho, gaussian_scale, largest_rho, mixed_epsilon, rho_of_gaussian
+from geodp.privacy.zcdp import epsilon_of_rho, gaussian_scale, largest_rho, mix_epsilon, rho_of_gaussian
 
 
 @pytest.mark.parametrize(("epsilon", "scale"), [(0.5, 8.676631), (1.0, 4.530877), (2.0, 2.381591)])
@@ -16,24 +16,24 @@ def test_mixed_totals_are_the_least_of_what_holds(ones: list[float], as_rho: flo
     """Ten pure 0.1 (or one pure 1) beside ρ .01 at δ 1e-6; the one as ρ .5 makes .51 altogether."""
     assert epsilon_of_rho(0.01 + sum(one**2 / 2 for one in ones), 1e-6) == pytest.approx(as_rho, abs=6e-7)
     assert sum(ones) + epsilon_of_rho(0.01, 1e-6) == pytest.approx(split, abs=6e-7)
-    assert mixed_epsilon(ones, [0.01], 1e-6) == pytest.approx(min(as_rho, split), abs=6e-7)
+    assert mix_epsilon(ones, [0.01], 1e-6) == pytest.approx(min(as_rho, split), abs=6e-7)
 
 
 def test_pure_totals_stay_what_they_are_or_get_smaller_where_a_delta_is_given() -> None:
-    assert mixed_epsilon([0.1, 0.2]) == pytest.approx(0.3)
+    assert mix_epsilon([0.1, 0.2]) == pytest.approx(0.3)
     many = [0.01] * 10_000
-    assert mixed_epsilon(many) == pytest.approx(100.0)
-    assert mixed_epsilon(many, delta=1e-6) == pytest.approx(epsilon_of_rho(0.5, 1e-6))
-    assert mixed_epsilon([], [0.005], 1e-6) == pytest.approx(0.429941, abs=5e-7)
+    assert mix_epsilon(many) == pytest.approx(100.0)
+    assert mix_epsilon(many, delta=1e-6) == pytest.approx(epsilon_of_rho(0.5, 1e-6))
+    assert mix_epsilon([], [0.005], 1e-6) == pytest.approx(0.429941, abs=5e-7)
 
 
 def test_promises_without_rho_and_thresholds_take_their_delta_first() -> None:
-    total = mixed_epsilon([0.1], [0.01], 1e-6, delta_t=2e-7, converted=[(0.3, 3e-7)])
+    total = mix_epsilon([0.1], [0.01], 1e-6, delta_t=2e-7, converted=[(0.3, 3e-7)])
     assert total == pytest.approx(0.4 + epsilon_of_rho(0.01, 5e-7), rel=1e-6)
     with pytest.raises(UsageError, match="larger delta"):
-        mixed_epsilon([], [0.01], 1e-6, delta_t=1e-6)
+        mix_epsilon([], [0.01], 1e-6, delta_t=1e-6)
     with pytest.raises(UsageError, match="larger delta"):
-        mixed_epsilon([0.1], [], 1e-6, converted=[(0.1, 2e-6)])
+        mix_epsilon([0.1], [], 1e-6, converted=[(0.1, 2e-6)])
 
 
 @pytest.mark.parametrize(("rho", "l2"), [(0.0, 1.0), (0.1, 0.0), (-1.0, 1.0)])

@@ -27,7 +27,7 @@ def test_the_largest_rho_of_an_epsilon(epsilon: float, rho: float) -> None:
 @pytest.mark.parametrize(("days", "epsilon"), [(7, 2.867594), (30, 6.480426), (365, 29.806782), (4, 2.111734)])
 def test_days_add_up(days: int, epsilon: float) -> None:
     assert epsilon_of_rho(days * RHO_1, 1e-6) == pytest.approx(epsilon, abs=5e-7)
-    one = Guarantee.concentrated(RHO_1, 1e-6, Unit.PERSON_DAY)
+    one = Guarantee.from_rho(RHO_1, 1e-6, Unit.PERSON_DAY)
     assert one.repeat(days).epsilon == pytest.approx(epsilon, abs=5e-7)
 
 
@@ -70,7 +70,7 @@ def test_what_a_guess_is_worth() -> None:
 
 
 def test_a_concentrated_guarantee_says_what_it_is_stated_at() -> None:
-    promise = Guarantee.concentrated(RHO_1, 1e-6, Unit.PERSON_DAY)
+    promise = Guarantee.from_rho(RHO_1, 1e-6, Unit.PERSON_DAY)
     assert promise.epsilon == pytest.approx(1.0, abs=1e-9)
     assert promise.spent_rho == RHO_1
     assert promise.risk == pytest.approx(0.555177, abs=5e-7)
@@ -79,7 +79,7 @@ def test_a_concentrated_guarantee_says_what_it_is_stated_at() -> None:
     assert "one person's whole day (of the data)" in text
     assert "ρ = 0.02435597" in text
     assert "δ = 1e-06" in text
-    week = Guarantee.concentrated(0.1, 1e-6, Unit.PERSON_WEEK).sentence()
+    week = Guarantee.from_rho(0.1, 1e-6, Unit.PERSON_WEEK).sentence()
     assert "one person's whole week (any 7 consecutive days of the data)" in week
     assert Guarantee.from_dict(promise.as_dict()) == promise
 
@@ -97,7 +97,7 @@ def test_pure_promises_count_half_their_square_beside_them() -> None:
 
 def test_groups_and_replacements_cost_squares() -> None:
     """k changes within one release are k times as far apart: k²ρ; counts replaced are √2 as far: 2ρ."""
-    day = Guarantee.concentrated(RHO_1, 1e-6, Unit.PERSON_DAY)
+    day = Guarantee.from_rho(RHO_1, 1e-6, Unit.PERSON_DAY)
     assert day.for_users(3).rho == pytest.approx(9 * RHO_1)
     assert day.for_users(3).unit is Unit.USER
     assert day.for_group(2).epsilon == pytest.approx(2.111734, abs=5e-7)
@@ -108,7 +108,7 @@ def test_groups_and_replacements_cost_squares() -> None:
 
 
 def test_thresholds_do_not_become_promises_about_several() -> None:
-    day = Guarantee.concentrated(0.02293745, 1e-6, Unit.PERSON_DAY, delta_t=4.062687e-7)
+    day = Guarantee.from_rho(0.02293745, 1e-6, Unit.PERSON_DAY, delta_t=4.062687e-7)
     assert day.epsilon == pytest.approx(epsilon_of_rho(0.02293745, 1e-6 - 4.062687e-7))
     with pytest.raises(UsageError, match="thresholds"):
         day.for_users(2)
