@@ -59,7 +59,7 @@ class _FollowedRun:
         self.drawn_apart = True
         raise CannotFollow("noise was drawn apart from what it hides: use laplace_counts, so that it can be followed")
 
-    geometric = gaussian = laplace
+    geometric = gaussian = discrete_gaussian = laplace
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse what a numpy generator has beside: what is drawn by it cannot be followed."""

@@ -72,6 +72,18 @@ def _request(
         float | None,
         typer.Option(metavar="E", help="Budget in the ledger for what is charged here: a new ε, or ε per metre."),
     ] = None,
+    budget_rho: Annotated[
+        float | None,
+        typer.Option(metavar="R", help="Instead a budget of ρ, for pure and zero-concentrated charges together."),
+    ] = None,
+    budget_delta: Annotated[
+        float | None,
+        typer.Option(metavar="D", help="With --budget E: the total of both is an ε, stated at this δ."),
+    ] = None,
+    budget_unit: Annotated[
+        str | None,
+        typer.Option(metavar="UNIT", help="What it bounds: person-day, person-week or person [default: person]."),
+    ] = None,
     map_file: Annotated[
         Path | None, typer.Option("--map", metavar="FILE", help="Draw what was published on a map.")
     ] = None,
@@ -96,6 +108,9 @@ def _request(
         cap=cap,
         ledger=ledger,
         budget=budget,
+        budget_rho=budget_rho,
+        budget_delta=budget_delta,
+        budget_unit=budget_unit,
         map=map_file,
         force=force,
         settings=overrides(settings),

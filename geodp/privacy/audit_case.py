@@ -97,3 +97,41 @@ CheckedCase = TranscriptCase | ExactCase
 """A pair that is checked without samples."""
 AnyCase = AuditCase | CheckedCase
 """What a plug-in may name: pairs to sample, to follow, or to compare exactly."""
+
+
+@dataclass(frozen=True)
+class RhoCase:
+    """A pair of neighbouring inputs of a concentrated release, and the direction in which its answers move.
+
+    The auditor repeats the release until the pair lies two standard deviations apart, if the claim is just met.
+
+    Parameters
+    ----------
+    name
+        What the report calls the pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.privacy.audit_case import RhoCase
+    >>> from geodp.privacy.noise import SimulatedNoise
+    >>> def draw(noise, present, number):
+    ...     return present + noise.discrete_gaussian(5.0, number)[:, None]
+    >>> case = RhoCase("one person more", 0.02, draw, direction=np.ones(1), threshold=0.5)
+    >>> case.draw(SimulatedNoise(np.random.default_rng(0)), True, 10).shape
+    (10, 1)
+    """
+
+    name: str
+    claimed: float
+    """ρ claimed for this pair."""
+    draw: Callable[[Noise, bool, int], Array]
+    """`draw(noise, present, n)`: the answers that differ, of n independent releases, one row each (n, k), on the input
+    with or without the person."""
+    direction: Array
+    """Weights of the answers: larger sums speak more for the person being present."""
+    threshold: float
+    """Sum of one release from which on it speaks for the person: halfway between those expected on the two inputs for
+    Gaussian noise; otherwise the one with the person, by which most is certified."""
+    gaussian: bool = True
+    """Whether the claim rests on Gaussian noise, so that repeats of it trade one error for the other as normals do."""

@@ -8,6 +8,10 @@ tell under a promise about the whole person), and the interaction account (what 
 A charge counts in every window and day that its data touch. Whether a release is refused depends on public schedules
 and totals only: charge `everyone`, or groups whose members are public; a phone may keep a ledger of its own. Sums are
 exact decimals: three charges of 0.1 fit a budget of 0.3.
+
+Beside the epsilons of the central account stands what its charges cost as ρ, by the days of their data
+(`data_days.py`): on a person's day, week, and altogether. A concentrated charge is counted there alone, because its ε
+does not add up.
 """
 
 from __future__ import annotations
@@ -15,13 +19,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import BudgetSpent, UsageError
+from geodp.privacy.data_days import (
+    BOUNDED_UNITS,
+    DAY_UNITS,
+    ConcentratedBudget,
+    DataDays,
+    Days,
+    state_spent,
+)
 from geodp.privacy.people_filter import PeopleFilter
 from geodp.privacy.spending import (
     ALWAYS,
@@ -36,13 +49,29 @@ from geodp.privacy.spending import (
     split_epsilon,
     units,
 )
-from geodp.public.guarantee import Guarantee, Unit
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 from geodp.public.levels import GROUP, IF_COUNTED
+from geodp.public.zcdp import epsilon_of_rho
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("time_s", "scope", "unit", "neighbours", "mechanism", "epsilon", "delta", "total", "begin_s", "end_s")
+COLUMNS = (
+    "time_s",
+    "scope",
+    "unit",
+    "neighbours",
+    "mechanism",
+    "epsilon",
+    "delta",
+    "total",
+    "begin_s",
+    "end_s",
+    "rho",
+    "delta_t",
+    "first_day",
+    "last_day",
+)
 """Columns of a ledger as a table."""
 
 ANY_TIME: Period = (-math.inf, math.inf)
@@ -111,12 +140,31 @@ class Charge:
     """What was charged."""
     delta: float
     total: float
-    """Spent in this account after this charge by the person who spent most."""
+    """Spent in this account after this charge by the person who spent most: of what adds up as ε. (What concentrated
+    charges come to is in `Ledger.state_spent`.)"""
     account: Account = Account.CENTRAL
     begin_s: float = -math.inf
     """First moment of the data it is about (infinite: not known)."""
     end_s: float = math.inf
     """Last moment of the data it is about: the charge counts in every window and day that they touch."""
+    rho: float | None = None
+    """ρ of a concentrated charge, of which epsilon and delta are what it is stated at (None: it has none)."""
+    delta_t: float = 0.0
+    """The part of delta that is of thresholds."""
+    first_day: date | None = None
+    """First day of the data, where they are counted by days."""
+    last_day: date | None = None
+    """Last day of the data."""
+
+    @property
+    def adds_epsilon(self) -> bool:
+        """Whether its epsilon adds up in the account: not that of a concentrated charge, nor that of a day."""
+        return self.rho is None and self.unit not in DAY_UNITS
+
+    @property
+    def days(self) -> Days | None:
+        """First and last day of its data."""
+        return None if self.first_day is None or self.last_day is None else (self.first_day, self.last_day)
 
     @property
     def period(self) -> Period:
@@ -141,6 +189,9 @@ class Ledger:
         Budgets of single accounts that differ from it: an epsilon for ever, or an `Allowance`.
     budget_delta
         The most that all deltas may add up to.
+    concentrated
+        Instead of an epsilon for the central account: what concentrated and pure charges together may cost a person's
+        day, week, or a person.
     """
 
     budget_epsilon: float | None = None
@@ -150,18 +201,27 @@ class Ledger:
     midnight_s: float = 0.0
     budgets: Mapping[Account, float | Allowance] = field(default_factory=dict)
     budget_delta: float | None = None
+    concentrated: ConcentratedBudget | None = None
 
     def __post_init__(self) -> None:
         common = Allowance(self.budget_epsilon, self.per, self.window_s, self.midnight_s)
         stated = {**dict.fromkeys(Account, common), Account.INTERACTION: Allowance(), **self.budgets}
+        if self.concentrated is not None:
+            if Account.CENTRAL in self.budgets or self.budget_delta is not None:
+                raise UsageError("the central account has one budget: an epsilon that adds up, or a concentrated one")
+            stated[Account.CENTRAL] = Allowance()
         self._accounts = {account: _make_spending(stated[account]) for account in Account}
         self._neighbours: dict[Account, str] = {}
         self._delta = 0.0
+        self.days = DataDays()
         self._filters: dict[tuple[Account, str | None], PeopleFilter] = {}
         for row in self.charges:
-            self._accounts[row.account].everyone.add(row.period, units(row.epsilon))
+            if row.adds_epsilon:
+                self._accounts[row.account].everyone.add(row.period, units(row.epsilon))
+                self._delta += row.delta
             self._neighbours.setdefault(row.account, row.neighbours)
-            self._delta += row.delta
+            if row.account is Account.CENTRAL:
+                self.days = self.days.with_charge(_as_promise(row), row.days)
 
     def charge(
         self,
@@ -176,6 +236,7 @@ class Ledger:
         parts: Mapping[str, float] | None = None,
         period: Period | None = None,
         group: str | None = None,
+        days: Days | None = None,
     ) -> Charge:
         """Record one charge (in a row, or in a row per part), or raise `BudgetSpent` and record nothing.
 
@@ -195,14 +256,18 @@ class Ledger:
             Another account than that of the unit: the interaction account; or, for a promise about one visit or trip
             of people whose number of them is not bounded, the account per visit or per trip.
         parts
-            The steps of the release by name, with epsilons that it divides its own into: there is a row for each, and
-            together they come to what is charged.
+            The steps of the release by name, with epsilons that it divides its own into (a concentrated one: with
+            shares of its ρ): there is a row for each, and together they come to what is charged.
         period
             First and last moment of the data it tells about (infinite where not known), by public settings; default:
             the time of the charge. It counts in every window and day that they touch.
         group
             Name of the public group that `who` are all the members of: what they paid is then a public row. (What
             single people paid never is.)
+        days
+            First and last day of the data of a release that is made day by day, each with noise of its own: every day
+            costs what is promised about it, a seventh of what is promised about a week, or its share of what is
+            promised about a person. Without them it counts whole in every day and week.
         """
         per_unit = account is not None and account is _PER_UNIT.get(guarantee.unit)
         promise = guarantee if per_unit else _per_person(guarantee, cap)
@@ -215,15 +280,23 @@ class Ledger:
             raise UsageError(f"a charge over a period is to everyone, and ends after it begins, got {period}")
         period = period or (float(time_s), float(time_s))
         self._require_like(account, promise)
-        delta = self._delta_with(promise, time_s)
+        by_days = promise.rho is not None or promise.unit in DAY_UNITS
+        if by_days or days is not None or self.concentrated is not None:
+            self._require_by_days(promise, account, who)
+        whole = self.days.with_charge(promise, days) if account is Account.CENTRAL and who is None else self.days
+        self._require_fit(whole, promise, days)
+        delta = self._delta if by_days else self._delta_with(promise, time_s)
         epsilon, spending = promise.epsilon, self._accounts[account]
-        pieces = split_epsilon(epsilon, list(parts.values())) if parts else [epsilon]
-        if who is None:
+        cut = epsilon if promise.rho is None else promise.rho
+        pieces = split_epsilon(cut, list(parts.values())) if parts else [cut]
+        if by_days:
+            totals = [as_float(spending.total(ALWAYS))] * len(pieces)
+        elif who is None:
             totals = self._charge_everyone(spending, pieces, time_s, period)
         else:
             ids = self._charge_people(spending, who, epsilon, time_s)
             totals = [as_float(spending.total(ALWAYS, ids))]
-        self._delta = delta
+        self._delta, self.days = delta, whole
         self._neighbours.setdefault(account, str(promise.neighbours))
         row = Charge(
             time_s=float(time_s),
@@ -237,6 +310,10 @@ class Ledger:
             account=account,
             begin_s=period[0],
             end_s=period[1],
+            rho=promise.rho,
+            delta_t=promise.delta_t,
+            first_day=None if days is None else days[0],
+            last_day=None if days is None else days[1],
         )
         if who is None:  # what single people paid is theirs: it is in `people_frame`, not among the public rows
             self.charges.extend(_rows(row, pieces, totals, parts))
@@ -282,6 +359,10 @@ class Ledger:
         """
         account = Account(guarantee.account)
         self._require_like(account, guarantee)
+        if self.concentrated is not None:
+            raise UsageError(
+                "a concentrated budget bounds what everyone is charged: give the people no budgets of theirs"
+            )
         if guarantee.delta:
             raise UsageError("a filter of people adds up epsilons: what has a delta cannot be charged to it")
         kept = self._filters.setdefault((account, group), PeopleFilter(people, budget))
@@ -328,13 +409,38 @@ class Ledger:
     ) -> float:
         """Return what one person, or everyone, can still be charged at a time or for a period.
 
-        It is infinite without a budget. Without a time, at the time of the latest charge.
+        It is infinite without a budget. Without a time, at the time of the latest charge. Of a concentrated budget it
+        is the pure epsilon of a charge whose days are not known (`find_rho` tells the ρ of one that has days).
         """
         spending = self._accounts[account]
+        if account is Account.CENTRAL and self.concentrated is not None:
+            return _find_pure(self.concentrated, self.days)
         if spending.budget is None:
             return math.inf
         when = self._latest(spending) if time_s is None else time_s
         return as_float(spending.room(period or (when, when), _only(person)))
+
+    def find_rho(self, days: Days | None = None) -> float:
+        """Return the ρ that can still be spent: on each of some days and weeks, or of all.
+
+        Parameters
+        ----------
+        days
+            First and last day of the data. (None: any day.)
+
+        Returns
+        -------
+        float
+            ρ; infinite without a budget, and 0 where that is of a pure epsilon.
+        """
+        if self.concentrated is None:
+            return math.inf if self._accounts[Account.CENTRAL].budget is None else 0.0
+        budget = self.concentrated
+        return min(budget.find_rho(costs) for costs in self.days.sums(budget.unit, days))
+
+    def state_spent(self, delta: float) -> dict[str, dict[str, Any]]:
+        """Return what was spent on a person's day, week and altogether, as ρ and as ε at a δ."""
+        return state_spent(self.days, delta)
 
     def affordable(
         self, guarantee: Guarantee, who: npt.ArrayLike, *, time_s: float, cap: int | None = None
@@ -352,7 +458,33 @@ class Ledger:
     def summary(self) -> str:
         """Say what was spent in every account."""
         spent = {account: self.sum_spent(account) for account in Account}
+        if any(row.rho is not None or row.unit in DAY_UNITS for row in self.charges):
+            told = self._summarise_days()
+            others = ", ".join(
+                f"{account} {epsilon:g}"
+                for account, epsilon in spent.items()
+                if epsilon and account is not Account.CENTRAL
+            )
+            return ", ".join(filter(None, [told, others]))
         return ", ".join(f"{account} {epsilon:g}" for account, epsilon in spent.items() if epsilon) or "nothing"
+
+    def _summarise_days(self) -> str:
+        delta = self._find_delta()
+        stated = self.state_spent(delta)
+        amounts = [
+            f"{unit} "
+            + ", ".join(
+                f"{sign} {value:.6g}" for sign, value in (("ρ", of["rho"]), ("ε", of["epsilon"])) if value is not None
+            )
+            for unit, of in ((unit, stated[str(unit)]) for unit in BOUNDED_UNITS)
+        ]
+        return f"central, at δ = {delta:g}: " + "; ".join(amounts)
+
+    def _find_delta(self) -> float:
+        """Return the δ to state totals at: the budget's, or the largest of the charges."""
+        if self.concentrated is not None and self.concentrated.delta is not None:
+            return self.concentrated.delta
+        return max((row.delta for row in self.charges if row.rho is not None), default=0.0)
 
     @property
     def charged_people(self) -> bool:
@@ -364,8 +496,16 @@ class Ledger:
         import pandas as pd
 
         rows = [[getattr(row, name) for name in COLUMNS] for row in self.charges]
-        types = {"time_s": float, "unit": str, "epsilon": float, "delta": float, "total": float}
-        types |= {"begin_s": float, "end_s": float}
+        rows = [[value.isoformat() if isinstance(value, date) else value for value in row] for row in rows]
+        types: dict[str, Any] = {"time_s": float, "unit": str, "epsilon": float, "delta": float, "total": float}
+        types |= {
+            "begin_s": float,
+            "end_s": float,
+            "rho": float,
+            "delta_t": float,
+            "first_day": "str",
+            "last_day": "str",
+        }
         return pd.DataFrame(rows, columns=list(COLUMNS)).astype(types)
 
     def people_frame(self) -> pd.DataFrame:
@@ -414,6 +554,44 @@ class Ledger:
                 "Convert one of them (an add/remove promise of ε is a replace promise of 2ε)."
             )
 
+    def _require_by_days(self, promise: Guarantee, account: Account, who: npt.ArrayLike | None) -> None:
+        """Refuse what days and rho cannot be counted for."""
+        if account is not Account.CENTRAL:
+            if promise.rho is not None or promise.unit in DAY_UNITS:
+                raise UsageError(f"the {account} account counts no rho and no days: give the public cap per person")
+            return
+        if who is not None:
+            raise UsageError("rho and days of the data are charged to everyone, not to single people")
+        pure = self._accounts[Account.CENTRAL].budget is not None or self.budget_delta is not None
+        if pure and (promise.rho is not None or promise.unit in DAY_UNITS):
+            what = "rho" if promise.rho is not None else f"a '{promise.unit}'"
+            raise UsageError(
+                f"this ledger has a budget of pure epsilon per person, and a promise of {what} does not add up to one. "
+                "Begin another with a budget of rho, or of epsilon with a delta (--budget-rho R, or --budget E "
+                "--budget-delta D), or publish with delta 0 about a person. Nothing was charged."
+            )
+
+    def _require_fit(self, whole: DataDays, promise: Guarantee, days: Days | None) -> None:
+        """Refuse what a concentrated budget has no room for."""
+        budget = self.concentrated
+        if budget is None or whole is self.days:
+            return
+        if promise.spent_rho is None and budget.rho is not None:
+            raise UsageError(
+                f"a promise about '{promise.unit}' of epsilon and delta without a rho cannot be counted against a "
+                "budget of rho. Nothing was charged."
+            )
+        after = whole.measure(budget, days)
+        if after <= budget.amount * (1 + 1e-12):
+            return
+        before = self.days.measure(budget, days)
+        raise BudgetSpent(
+            after - before if math.isfinite(after) else math.inf,
+            max(budget.amount - before, 0.0),
+            what=budget.currency,
+            advice=f"The budget is {budget}. Ask for less, publish other days, or wait for a new budget.",
+        )
+
     def _delta_with(self, promise: Guarantee, time_s: float) -> float:
         total = self._delta + promise.delta
         if self.budget_delta is not None and total > self.budget_delta * (1 + 1e-12):
@@ -441,11 +619,34 @@ def _rows(
     """Return a row per part; what is charged once (delta) stands in the first."""
     if not parts:
         return [row]
+    if row.rho is not None:
+        left = row.delta - row.delta_t
+        split = [
+            replace(row, scope=f"{row.scope}: {part}", rho=piece, epsilon=epsilon_of_rho(piece, left), delta_t=0.0)
+            for part, piece in zip(parts, pieces, strict=True)
+        ]
+        worth = epsilon_of_rho(pieces[0], left)
+        return [replace(split[0], delta_t=row.delta_t, epsilon=worth), *split[1:]]
     rows = [
         replace(row, scope=f"{row.scope}: {part}", epsilon=piece, delta=0.0, total=total)
         for part, piece, total in zip(parts, pieces, totals, strict=True)
     ]
     return [replace(rows[0], delta=row.delta), *rows[1:]]
+
+
+def _as_promise(row: Charge) -> Guarantee:
+    """Return a row as the promise that was charged."""
+    neighbours = Neighbours(row.neighbours)
+    return Guarantee(
+        row.epsilon, row.unit, neighbours, Trust.CENTRAL, delta=row.delta, rho=row.rho, delta_t=row.delta_t
+    )
+
+
+def _find_pure(budget: ConcentratedBudget, days: DataDays) -> float:
+    """Return the pure ε that still fits on top of everything."""
+    spent = days.measure(budget)
+    left = max(budget.amount - spent, 0.0)
+    return math.sqrt(2 * left) if budget.rho is not None else left
 
 
 def _possible(period: Period) -> bool:

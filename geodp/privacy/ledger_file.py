@@ -19,10 +19,12 @@ import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
 from geodp.errors import BudgetSpent, DataError, OutputError, UsageError
+from geodp.privacy.data_days import ConcentratedBudget
 from geodp.privacy.ledger import COLUMNS, Account, Allowance, Charge, Ledger
 from geodp.privacy.spending import as_float, units
 from geodp.public.guarantee import Neighbours, Unit
@@ -31,15 +33,20 @@ from geodp.storage.files import lock_file, write_whole
 _PRIVATE = 0o600
 _UNKNOWN = "What was spent is unknown, so nothing is released."
 FILE_COLUMNS = (*COLUMNS, "account", "chain")
-_FORMAT = 2
-_SETTINGS = {"format", "budgets", "budget_delta", "count", "head"}
+_FORMAT = 3
+_BEFORE = 2
+"""The format of version 0.2: no rho, no days."""
+_CHAINED = {2: ("format", "budgets", "budget_delta"), 3: ("format", "budgets", "budget_delta", "concentrated")}
+_NEW_COLUMNS = {"rho", "delta_t", "first_day", "last_day"}
 _OLD_SETTINGS = {"budget_epsilon", "per", "window_s", "budget_delta"}
-_OLD_COLUMNS = {*COLUMNS, "account"} - {"begin_s", "end_s"}
+_OLD_COLUMNS = {*COLUMNS, "account"} - {"begin_s", "end_s"} - _NEW_COLUMNS
+_NO_DAYS: dict[str, Any] = {"rho": None, "delta_t": 0.0, "first_day": None, "last_day": None}
 Budgets = dict[Account, Allowance]
 Settings = dict[str, Any]
 Row = dict[str, Any]
 """Texts, numbers, and None for what is not known."""
-NUMBERS = ("time_s", "epsilon", "delta", "total", "begin_s", "end_s")
+NUMBERS = ("time_s", "epsilon", "delta", "total", "begin_s", "end_s", "rho", "delta_t")
+_DAYS = ("first_day", "last_day")
 _MARK = "# geodp ledger "
 _PARQUET_KEY = b"geodp ledger"
 _NO_SEAL = "0" * 64
@@ -69,6 +76,8 @@ class LedgerFile:
     """Length of the window in which the budget may be spent, seconds; default: as in the file."""
     account: Account = Account.CENTRAL
     """The account that the budget is for: an epsilon, and an epsilon per metre, are not one number."""
+    concentrated: ConcentratedBudget | None = None
+    """Instead, a budget of ρ (or of ε at a δ) for the central account; default: the one in the file."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(os.path.realpath(self.path)))
@@ -85,7 +94,14 @@ class LedgerFile:
         with self._hold_lock():
             ledger, stored = self._read_stored()
             budgets = self._settle_budgets(stored)
-            ledger = Ledger(charges=ledger.charges, budgets=dict(budgets), budget_delta=ledger.budget_delta)
+            concentrated = self._settle_concentrated(ledger, budgets)
+            changed = concentrated != ledger.concentrated
+            ledger = Ledger(
+                charges=ledger.charges,
+                budgets=dict(budgets),
+                budget_delta=ledger.budget_delta,
+                concentrated=concentrated,
+            )
             before = len(ledger.charges)
             try:
                 yield ledger
@@ -93,14 +109,18 @@ class LedgerFile:
                 rows = f"{before} row{'' if before == 1 else 's'}"
                 refused.advice = f"{self.path} holds {rows} of earlier charges. Ask for less, or wait for a new budget."
                 raise
-            if len(ledger.charges) != before or budgets != stored or not self.path.exists():
+            if len(ledger.charges) != before or budgets != stored or changed or not self.path.exists():
                 self._write(ledger, budgets)
 
     def read(self) -> Ledger:
         """Return the ledger as it is on the disk (new when there is no file)."""
         ledger, stored = self._read_stored()
+        budgets = self._settle_budgets(stored)
         return Ledger(
-            charges=ledger.charges, budgets=dict(self._settle_budgets(stored)), budget_delta=ledger.budget_delta
+            charges=ledger.charges,
+            budgets=dict(budgets),
+            budget_delta=ledger.budget_delta,
+            concentrated=self._settle_concentrated(ledger, budgets),
         )
 
     def adopt(self) -> Ledger:
@@ -191,6 +211,25 @@ class LedgerFile:
                 )
         return stored
 
+    def _settle_concentrated(self, ledger: Ledger, budgets: Budgets) -> ConcentratedBudget | None:
+        """Return the concentrated budget in force; one that is written is not changed."""
+        asked, kept = self.concentrated, ledger.concentrated
+        if asked is None or asked == kept:
+            held = kept
+        elif kept is not None:
+            raise UsageError(
+                f"{self.path}: the central account was begun with a budget of {kept}, and {asked} was asked for. A "
+                "budget is not changed under way: use the same one, or leave it out."
+            )
+        else:
+            held = asked
+        if held is not None and (Account.CENTRAL in budgets or ledger.budget_delta is not None):
+            raise UsageError(
+                f"{self.path}: the central account has a budget of pure epsilon, beside which none of rho can stand. "
+                "Use another ledger for what is counted as rho; what both spent on the same people comes together."
+            )
+        return held
+
     def _write(self, ledger: Ledger, budgets: Budgets) -> None:
         if ledger.charged_people:
             raise UsageError(f"{self.path}: a ledger file holds charges to everyone, not to single people")
@@ -206,7 +245,13 @@ class LedgerFile:
 def to_rows(ledger: Ledger, budgets: Mapping[Account, Allowance]) -> tuple[Settings, list[Row]]:
     """Return settings and rows of a ledger with these budgets, ready to be written."""
     stated = {str(account): asdict(allowance) for account, allowance in budgets.items()}
-    settings: Settings = {"format": _FORMAT, "budgets": stated, "budget_delta": ledger.budget_delta}
+    budget = ledger.concentrated
+    settings: Settings = {
+        "format": _FORMAT,
+        "budgets": stated,
+        "budget_delta": ledger.budget_delta,
+        "concentrated": None if budget is None else {**asdict(budget), "unit": str(budget.unit)},
+    }
     rows = [_row(charge) for charge in ledger.charges]
     links = _chain(settings, rows)
     for row, link in zip(rows, links[1:], strict=True):
@@ -222,19 +267,23 @@ def from_rows(settings: Settings, rows: Sequence[Row]) -> tuple[Ledger, Budgets]
     ValueError
         If a setting or a row is missing, moved, repeated or changed.
     """
-    _require_names("settings", set(settings), _SETTINGS)
-    if settings["format"] != _FORMAT:
+    chained = _CHAINED.get(settings.get("format", _FORMAT))
+    if chained is None:
         raise ValueError(f"it has format {settings['format']}, which this version does not know")
+    _require_names("settings", set(settings), {*chained, "count", "head"})
+    old = settings["format"] == _BEFORE
     for row in rows:
-        _require_names("columns", set(row), set(FILE_COLUMNS))
+        _require_names("columns", set(row), set(FILE_COLUMNS) - (_NEW_COLUMNS if old else set()))
     bare = [{name: value for name, value in row.items() if name != "chain"} for row in rows]
-    links = _chain({name: settings[name] for name in ("format", "budgets", "budget_delta")}, bare)
+    links = _chain({name: settings[name] for name in chained}, bare)
     if settings["count"] != len(rows):
         raise ValueError(f"it says that it has {settings['count']} rows, and has {len(rows)}")
     if [row["chain"] for row in rows] != links[1:] or settings["head"] != links[-1]:
         raise ValueError("its rows do not follow from one another")
     budgets = {Account(name): Allowance(**fields) for name, fields in settings["budgets"].items()}
-    return _ledger([_charge(row) for row in bare], budgets, settings["budget_delta"])
+    stated = settings.get("concentrated")
+    concentrated = None if stated is None else ConcentratedBudget(**stated)
+    return _ledger([_charge({**_NO_DAYS, **row}) for row in bare], budgets, settings["budget_delta"], concentrated)
 
 
 def from_old_rows(settings: Settings, rows: Sequence[Row]) -> tuple[Ledger, Budgets]:
@@ -246,22 +295,28 @@ def from_old_rows(settings: Settings, rows: Sequence[Row]) -> tuple[Ledger, Budg
     _require_names("settings", set(settings), _OLD_SETTINGS)
     for row in rows:
         _require_names("columns", set(row), _OLD_COLUMNS)
-    charges = [_charge({**row, "begin_s": None, "end_s": None}) for row in rows]
+    charges = [_charge({**row, **_NO_DAYS, "begin_s": None, "end_s": None}) for row in rows]
     allowance = Allowance(settings["budget_epsilon"], settings["per"], settings["window_s"])
     charged = {charge.account for charge in charges} or {Account.CENTRAL}
     budgets = {account: allowance for account in Account if account in charged and allowance.epsilon is not None}
     return _ledger(charges, budgets, settings["budget_delta"])
 
 
-def _ledger(charges: list[Charge], budgets: Budgets, budget_delta: float | None) -> tuple[Ledger, Budgets]:
+def _ledger(
+    charges: list[Charge],
+    budgets: Budgets,
+    budget_delta: float | None,
+    concentrated: ConcentratedBudget | None = None,
+) -> tuple[Ledger, Budgets]:
     sums = dict.fromkeys(Account, 0)
     for number, row in enumerate(charges, 1):
-        sums[row.account] += units(row.epsilon)
+        sums[row.account] += units(row.epsilon) if row.adds_epsilon else 0
         if row.total != as_float(sums[row.account]):
             raise ValueError(
                 f"its rows add up to {as_float(sums[row.account])} at row {number}, which says {row.total}"
             )
-    return Ledger(charges=charges, budgets=dict(budgets), budget_delta=budget_delta), budgets
+    ledger = Ledger(charges=charges, budgets=dict(budgets), budget_delta=budget_delta, concentrated=concentrated)
+    return ledger, budgets
 
 
 def _require_names(what: str, found: set[str], wanted: set[str]) -> None:
@@ -288,6 +343,8 @@ def _row(charge: Charge) -> Row:
     values: Row = {name: getattr(charge, name) for name in (*COLUMNS, "account")}
     values |= {name: str(values[name]) for name in ("unit", "neighbours", "account")}
     values |= {name: float(values[name]) for name in ("time_s", "epsilon", "delta", "total")}
+    values |= {"rho": None if charge.rho is None else float(charge.rho), "delta_t": float(charge.delta_t)}
+    values |= {name: None if values[name] is None else values[name].isoformat() for name in _DAYS}
     return values | {name: _finite(values[name]) for name in ("begin_s", "end_s")}
 
 
@@ -311,6 +368,10 @@ def _charge(row: Row) -> Charge:
         account=Account(row["account"]),
         begin_s=-math.inf if row["begin_s"] is None else row["begin_s"],
         end_s=math.inf if row["end_s"] is None else row["end_s"],
+        rho=row["rho"],
+        delta_t=row["delta_t"],
+        first_day=None if row["first_day"] is None else date.fromisoformat(row["first_day"]),
+        last_day=None if row["last_day"] is None else date.fromisoformat(row["last_day"]),
     )
 
 
@@ -356,6 +417,8 @@ def _place_of_seal(content: bytes) -> tuple[int, int]:
 
 
 def _parse_field(name: str, value: Any) -> Any:
+    if name in _DAYS:
+        return None if value in ("", None) else str(value)
     if name not in NUMBERS:
         return str(value)
     return None if value in ("", None) else float(value)

@@ -8,6 +8,7 @@ output can refute any epsilon; Mironov 2012). Everything it touches is stamped n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,6 +25,10 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 MODES = ("simulate", "release")
+_REACH = 12.0
+"""How far the simulated discrete Gaussian reaches, in σ."""
+_ROUNDED_FROM = 1000.0
+"""σ from which on rounded normals have its law, but for a total variation of 2e-8."""
 
 
 @runtime_checkable
@@ -61,6 +66,10 @@ class Noise(Protocol):
 
     def gaussian(self, scale: npt.ArrayLike, size: int) -> Array:
         """Draw Gaussian noise with standard deviation `scale`."""
+        ...
+
+    def discrete_gaussian(self, scale: npt.ArrayLike, size: int) -> Integers:
+        """Draw discrete Gaussian noise: P(k) ∝ exp(-k²/(2·scale²)) on the whole numbers."""
         ...
 
     def uniform(self, size: int) -> Array:
@@ -145,6 +154,28 @@ class SimulatedNoise:
         """Draw Gaussian noise from the seeded generator."""
         return self.rng.normal(0.0, check_scale(scale), size)
 
+    def discrete_gaussian(self, scale: npt.ArrayLike, size: int) -> Integers:
+        """Draw discrete Gaussian noise from the seeded generator.
+
+        By inverting the cumulated law within 12σ (beyond: P < 1e-32); from σ = 1,000 on as rounded normals, whose law
+        is within 2e-8 of it in total variation.
+        """
+        scales = check_scale(scale)
+        if scales.ndim == 0:
+            return self._discrete_gaussian(float(scales), size)
+        noise = np.empty(size, dtype=np.int64)
+        each = np.broadcast_to(scales, (size,))
+        for value in np.unique(each):
+            where = np.flatnonzero(each == value)
+            noise[where] = self._discrete_gaussian(float(value), where.size)
+        return noise
+
+    def _discrete_gaussian(self, scale: float, size: int) -> Integers:
+        if scale >= _ROUNDED_FROM:
+            return np.rint(self.rng.normal(0.0, scale, size)).astype(np.int64)
+        steps, cumulated = cumulate_gaussian(scale)
+        return np.asarray(steps[np.searchsorted(cumulated, self.rng.random(size), side="right")], dtype=np.int64)
+
     def uniform(self, size: int) -> Array:
         """Draw uniforms from the seeded generator."""
         return self.rng.random(size)
@@ -158,6 +189,34 @@ class SimulatedNoise:
             return np.asarray(np.searchsorted(weight, target, side="right"), dtype=np.int64)
         target = self.rng.random(len(table)) * weight[:, -1]
         return np.asarray(np.sum(weight <= target[:, None], axis=1), dtype=np.int64)
+
+
+def cumulate_gaussian(scale: float) -> tuple[Integers, Array]:
+    """Return the whole numbers within 12σ, and the discrete Gaussian's probability of each or a lower one.
+
+    Parameters
+    ----------
+    scale
+        σ.
+
+    Returns
+    -------
+    tuple[Integers, Array]
+        The numbers, and their cumulated law, which ends with exactly 1.
+
+    Examples
+    --------
+    >>> from geodp.privacy.noise import cumulate_gaussian
+    >>> steps, cumulated = cumulate_gaussian(0.1)
+    >>> steps.tolist(), cumulated.tolist()[1:]
+    ([-2, -1, 0, 1, 2], [1.9287498479639178e-22, 1.0, 1.0, 1.0])
+    """
+    reach = max(math.ceil(_REACH * scale), 1)
+    steps = np.arange(-reach, reach + 1, dtype=np.int64)
+    law = np.exp(-0.5 * (steps / scale) ** 2)
+    cumulated = np.cumsum(law)
+    cumulated /= cumulated[-1]
+    return steps, cumulated
 
 
 def as_noise(source: np.random.Generator | Noise) -> Noise:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from geodp.errors import OldMethod, UsageError
+from geodp.public.zcdp import epsilon_of_rho, guess_risk
 
 
 class Unit(StrEnum):
@@ -29,6 +30,10 @@ class Unit(StrEnum):
     """One visit."""
     TRAJECTORY = "trajectory"
     """One trip."""
+    PERSON_DAY = "person_day"
+    """What belongs to one person and one local day of the data."""
+    PERSON_WEEK = "person_week"
+    """What belongs to one person and any 7 consecutive days of the data."""
     ITEM = "item"
     """One entry of one person's vector."""
     PAIR = "pair"
@@ -79,11 +84,24 @@ _HIDDEN = {
     Unit.USER: "one person's whole record",
     Unit.EVENT: "one visit",
     Unit.TRAJECTORY: "one trip",
+    Unit.PERSON_DAY: "one person's whole day (of the data)",
+    Unit.PERSON_WEEK: "one person's whole week (any 7 consecutive days of the data)",
     Unit.ITEM: "one item of one person's history",
     Unit.PAIR: "whether one pair of people met",
     Unit.ANSWER: "one person's answer",
     Unit.POINT: "one reported place",
 }
+
+
+_CONCENTRATED = (
+    Unit.SNAPSHOT,
+    Unit.USER,
+    Unit.EVENT,
+    Unit.TRAJECTORY,
+    Unit.PERSON_DAY,
+    Unit.PERSON_WEEK,
+)
+"""Units that a rho can be about: the central account counts it."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +122,9 @@ class Guarantee:
         δ.
     holds, why_not
         Whether the promise holds, and if not why.
+    rho, delta_t
+        ρ of a concentrated promise (zCDP), of which ε and δ are then what it is stated at, and the probability with
+        which a threshold fails beside it.
 
     Examples
     --------
@@ -136,6 +157,10 @@ class Guarantee:
     by_group: tuple[tuple[str, float], ...] = ()
     """What each public group of people gets where they differ: its name and its own epsilon, of which `epsilon` is the
     largest."""
+    rho: float | None = None
+    """ρ of zero-concentrated differential privacy (None: ε and δ are all that is promised)."""
+    delta_t: float = 0.0
+    """The part of δ with which a threshold on noisy counts may tell somebody apart."""
 
     def __post_init__(self) -> None:
         if self.unit is not Unit.NOTHING and not (math.isfinite(self.epsilon) and self.epsilon >= 0):
@@ -150,8 +175,75 @@ class Guarantee:
             raise ValueError("a guarantee that does not hold must say why not")
         if self.by_group and max(own for _, own in self.by_group) > self.epsilon * (1 + 1e-12):
             raise ValueError(f"no group's epsilon may be larger than {self.epsilon:g}, got {dict(self.by_group)}")
+        self._check_concentrated()
         if self.unit is Unit.POINT and not self.metric:
             object.__setattr__(self, "metric", _CROW)
+
+    def _check_concentrated(self) -> None:
+        """Refuse a rho that says less than what it is stated at, or that the unit cannot have."""
+        if not 0 <= self.delta_t <= self.delta:
+            raise ValueError(f"the delta of thresholds is a part of delta {self.delta:g}, got {self.delta_t:g}")
+        if self.rho is None:
+            return
+        if not (math.isfinite(self.rho) and self.rho >= 0):
+            raise ValueError(f"a rho must be a finite number of at least 0, got {self.rho}")
+        if self.unit not in _CONCENTRATED or self.by_group:
+            raise ValueError(f"a promise about '{self.unit}'{' by groups' if self.by_group else ''} has no rho")
+        if self.delta <= self.delta_t:
+            raise ValueError(f"a rho is stated at a delta above that of its thresholds, {self.delta_t:g}")
+        stated = epsilon_of_rho(self.rho, self.delta - self.delta_t)
+        if self.epsilon < stated * (1 - 1e-9):
+            raise ValueError(f"rho {self.rho:g} is worth epsilon {stated:g} at this delta, not {self.epsilon:g}")
+
+    @classmethod
+    def from_rho(
+        cls,
+        rho: float,
+        delta: float,
+        unit: Unit,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        trust: Trust = Trust.CENTRAL,
+        **more: Any,
+    ) -> Guarantee:
+        """Return a ρ-zCDP promise, stated at the smallest ε that it is worth at δ.
+
+        Parameters
+        ----------
+        rho, delta
+            ρ, and the δ at which it is stated.
+        unit, neighbours, trust
+            What is hidden, which change, and who is trusted.
+        **more
+            Other fields, such as `delta_t`.
+
+        Returns
+        -------
+        Guarantee
+            The promise.
+
+        Examples
+        --------
+        >>> from geodp.public.guarantee import Guarantee, Unit
+        >>> round(Guarantee.from_rho(0.1, 1e-6, Unit.PERSON_DAY).epsilon, 6)
+        2.141939
+        """
+        epsilon = epsilon_of_rho(rho, delta - more.get("delta_t", 0.0))
+        return cls(epsilon, unit, neighbours, trust, delta=delta, rho=rho, **more)
+
+    concentrated = from_rho
+    """The same, by the name of the property that is promised."""
+
+    @property
+    def spent_rho(self) -> float | None:
+        """The ρ that it costs beside other concentrated promises: ε²/2 of a pure one (None: it has none)."""
+        if self.rho is not None:
+            return self.rho
+        return self.epsilon**2 / 2 if self.unit in _CONCENTRATED and self.delta == self.delta_t else None
+
+    @property
+    def risk(self) -> float:
+        """In what share of cases a 50:50 guess whether the unit was there can be right, at most."""
+        return guess_risk(self.epsilon, self.delta, self.rho, self.delta_t) if self.holds else 1.0
 
     @classmethod
     def none(cls, why: str) -> Guarantee:
@@ -177,15 +269,23 @@ class Guarantee:
         return self.epsilon * (distance_m + self.extra_m) if distance_m > 0 else 0.0
 
     def for_users(self, cap: int) -> Guarantee:
-        """Turn a promise about one visit (item, snapshot) into one about a person with at most `cap` of them.
+        """Turn a promise about one visit (item, snapshot, day) into one about a person with at most `cap` of them.
 
-        The cap must be public or enforced by truncation: a cap read off the data is itself a leak.
+        All are in one release, so a ρ costs cap²·ρ; `repeat` is for releases that hold one each. The cap must be public
+        or enforced by truncation: a cap read off the data is itself a leak.
         """
         if isinstance(cap, bool) or not isinstance(cap, int) or cap < 1:
             raise UsageError(f"the public cap must be a whole number of at least 1, got {cap!r}")
         if self.unit is Unit.USER:
             return self
-        if self.unit not in (Unit.EVENT, Unit.TRAJECTORY, Unit.ITEM, Unit.SNAPSHOT):
+        if self.unit not in (
+            Unit.EVENT,
+            Unit.TRAJECTORY,
+            Unit.ITEM,
+            Unit.SNAPSHOT,
+            Unit.PERSON_DAY,
+            Unit.PERSON_WEEK,
+        ):
             raise UsageError(f"a promise about '{self.unit}' does not become one about users by a cap")
         return self._weaker(unit=Unit.USER, window=1, **self._group_budget(cap))
 
@@ -221,33 +321,87 @@ class Guarantee:
             return self
         return self._weaker(people=people, **self._group_budget(-(-people // self.people)))
 
-    def _group_budget(self, steps: int) -> dict[str, float]:
-        """Return epsilon and delta of so many changes, one after the other: later ones inflate earlier deltas."""
+    def _group_budget(self, steps: int) -> dict[str, Any]:
+        """Return what so many changes cost, one after the other: later ones inflate earlier deltas."""
+        if self.rho is not None and steps > 1:
+            return self._restate_rho(self.rho * steps**2, f"{steps} of them at once")
+        if steps == 1:
+            return {}
         inflated = math.expm1(steps * self.epsilon) / math.expm1(self.epsilon) if self.delta else 0.0
-        return {"epsilon": times(self.epsilon, steps), "delta": self.delta * inflated}
+        return {"epsilon": times(self.epsilon, steps), "delta": self.delta * inflated, "delta_t": 0.0}
 
-    def for_replacement(self) -> Guarantee:
+    def _restate_rho(self, rho: float, what: str) -> dict[str, Any]:
+        """Return a larger rho with what it is worth at the same delta."""
+        if self.delta_t:
+            raise UsageError(
+                f"a promise with thresholds (delta_t = {self.delta_t:g}) does not become one about {what}: what a "
+                "threshold lets through adds up otherwise than rho. Release without thresholds, or with another unit."
+            )
+        return {"rho": rho, "epsilon": epsilon_of_rho(rho, self.delta)}
+
+    def restate(self, delta: float) -> Guarantee:
+        """Return the same concentrated promise, stated at another δ.
+
+        Parameters
+        ----------
+        delta
+            δ.
+
+        Returns
+        -------
+        Guarantee
+            The promise, with the smallest ε that its ρ is worth there.
+
+        Raises
+        ------
+        UsageError
+            If it has no ρ.
+
+        Examples
+        --------
+        >>> from geodp.public.guarantee import Guarantee, Unit
+        >>> round(Guarantee.from_rho(0.1, 1e-6, Unit.USER).restate(1e-9).epsilon, 6)
+        2.715482
+        """
+        if self.rho is None:
+            raise UsageError("only a promise with a rho can be stated at another delta")
+        return replace(self, delta=delta, epsilon=epsilon_of_rho(self.rho, delta - self.delta_t))
+
+    def for_replacement(self, *, nonnegative: bool = False) -> Guarantee:
         """Return the promise when the change is a replacement: removing and adding, hence twice the epsilon.
 
-        It is the honest figure for an observer who knows who takes part.
+        It is the honest figure for an observer who knows who takes part. A ρ becomes 4ρ; where contributions are of
+        one sign only (`nonnegative`: counts are), two of them are at most √2 as far apart as the longest is long: 2ρ.
         """
         if self.neighbours is Neighbours.REPLACE:
             return self
         if self.neighbours is not Neighbours.ADD_REMOVE:
             raise UsageError(f"only an add/remove promise turns into a replace promise, not '{self.neighbours}'")
+        if self.rho is not None:
+            costs = self._restate_rho(self.rho * (2 if nonnegative else 4), "replacing")
+            return self._weaker(neighbours=Neighbours.REPLACE, **costs)
         delta = self.delta * (1 + math.exp(self.epsilon)) if self.delta else 0.0
-        return self._weaker(neighbours=Neighbours.REPLACE, epsilon=times(self.epsilon, 2), delta=delta)
+        return self._weaker(neighbours=Neighbours.REPLACE, epsilon=times(self.epsilon, 2), delta=delta, delta_t=0.0)
 
     def repeat(self, count: int) -> Guarantee:
         """Return the promise of `count` independent releases or reports together: costs add up.
 
-        For reported places this is per metre of the largest distance between the two tracks at any one report.
+        For reported places this is per metre of the largest distance between the two tracks at any one report. ρ and
+        δ_t add up; the total is stated at the same δ, or with thresholds at `count` times that.
         """
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise UsageError(f"the number of releases must be a whole number of at least 1, got {count!r}")
         if self.unit is Unit.NOTHING:
             return self
-        return self._weaker(epsilon=times(self.epsilon, count), delta=self.delta * count)
+        if self.rho is None:
+            return self._weaker(
+                epsilon=times(self.epsilon, count), delta=self.delta * count, delta_t=self.delta_t * count
+            )
+        rho, delta_t = times(self.rho, count), self.delta_t * count
+        delta = self.delta * count if delta_t else self.delta
+        if delta >= 1:
+            return Guarantee.none("its delta reaches 1 together with what it is combined with")
+        return replace(self, rho=rho, delta=delta, delta_t=delta_t, epsilon=epsilon_of_rho(rho, delta - delta_t))
 
     repeated = OldMethod("repeat")
 
@@ -358,6 +512,8 @@ class Guarantee:
 
     def _central_sentence(self) -> str:
         budget = f"ε = {self.epsilon:g}" + (f", δ = {self.delta:g}" if self.delta else "")
+        if self.rho is not None:
+            budget += f" (ρ = {self.rho:.7g} of zero-concentrated privacy, stated at this δ)"
         change = "adding or removing it" if self.neighbours is Neighbours.ADD_REMOVE else "replacing it"
         if self.emptied:
             change = f"{'emptying it' if self.unit is Unit.USER else change} (the person's name stays)"
@@ -392,6 +548,10 @@ class Guarantee:
             values["by_group"] = dict(self.by_group)
         else:
             del values["by_group"]  # as nearly all are: only where groups differ they are told
+        if self.rho is None:
+            del values["rho"]
+        if not self.delta_t:
+            del values["delta_t"]
         return {key: str(value) if isinstance(value, StrEnum) else value for key, value in values.items()}
 
     @classmethod

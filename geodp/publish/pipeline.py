@@ -196,7 +196,15 @@ def _charge(request: Request, plan: PublishPlan, asked: tuple[Guarantee, Account
     (promise, account), path = asked, request.ledger_path
     scope = "everyone" if request.releasing else "everyone, simulated"
     try:
-        with LedgerFile(path, budget_epsilon=request.budget, account=account).open_ledger() as ledger:
+        concentrated = request.concentrated
+        if concentrated is not None and account is not Account.CENTRAL:
+            raise UsageError(
+                f"a budget of rho, or of epsilon at a delta, is for the central account, not the {account} account: "
+                f"give --budget alone. {NOTHING_DONE}"
+            )
+        pure = None if concentrated is not None else request.budget
+        file = LedgerFile(path, budget_epsilon=pure, account=account, concentrated=concentrated)
+        with file.open_ledger() as ledger:
             if request.releasing:
                 _refuse_second(plan.mechanism, scope, ledger, path)
             row = ledger.charge(
@@ -216,7 +224,7 @@ def _charge(request: Request, plan: PublishPlan, asked: tuple[Guarantee, Account
         raise BudgetSpent(
             short.requested,
             short.remaining,
-            what="ε per metre" if account is Account.METRIC else "ε",
+            what="ε per metre" if account is Account.METRIC else short.what,
             advice=f"{short.advice} {NOTHING_DONE}",
         ) from None
 

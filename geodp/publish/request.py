@@ -20,6 +20,8 @@ from geodp.errors import DataError, OutputError, UsageError
 from geodp.frames.public_inputs import StatedInputs, plain_value
 from geodp.geometry import Region
 from geodp.model import did_you_mean
+from geodp.privacy.data_days import ConcentratedBudget
+from geodp.public.guarantee import Unit
 from geodp.publish.outputs import require_suffix
 from geodp.storage.files import is_regular, same_content
 from geodp.storage.published_file import guarantee_path, require_as_published
@@ -64,6 +66,12 @@ class Request:
     folder of the data."""
     budget: float | None = None
     """Budget of the account that is charged, in a ledger that has none for it."""
+    budget_rho: float | None = None
+    """Instead a budget of ρ, for pure and concentrated charges together."""
+    budget_delta: float | None = None
+    """δ at which the total of such charges is stated, when the budget is an ε."""
+    budget_unit: str | None = None
+    """What such a budget bounds: `person-day`, `person-week`, or `person` (for ever)."""
     map: Path | None = None
     force: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -91,6 +99,23 @@ class Request:
         return self.ledger if self.ledger is not None else self.source.resolve().parent / DEFAULT_LEDGER
 
     @property
+    def concentrated(self) -> ConcentratedBudget | None:
+        """The budget of ρ, or of ε at a δ, that is asked for (None: none, or one of pure ε)."""
+        if self.budget_rho is None and self.budget_delta is None:
+            if self.budget_unit is not None:
+                raise UsageError("--budget-unit goes with --budget-rho R, or with --budget E --budget-delta D.")
+            return None
+        if self.budget_rho is not None and (self.budget is not None or self.budget_delta is not None):
+            raise UsageError("a budget is --budget-rho R, or --budget E --budget-delta D, not both.")
+        if self.budget_rho is None and self.budget is None:
+            raise UsageError("--budget-delta D goes with --budget E: the total is an epsilon, stated at that delta.")
+        units = {"person-day": Unit.PERSON_DAY, "person-week": Unit.PERSON_WEEK, "person": Unit.USER}
+        unit = self.budget_unit or "person"
+        if unit not in units:
+            raise UsageError(f"--budget-unit is one of {', '.join(units)}, got '{unit}'.")
+        return ConcentratedBudget(self.budget_rho, self.budget, self.budget_delta, units[unit])
+
+    @property
     def old_ledger(self) -> str:
         """Say what became of a ledger beside the output, where version 0.1 looked for it (empty: there is none)."""
         old = self.out.with_name(self.out.name + ".ledger.json")
@@ -112,6 +137,7 @@ class Request:
             )
         require_positive("--epsilon", self.epsilon)
         require_positive("--budget", self.budget)
+        _ = self.concentrated  # it refuses what makes no budget
         if self.cap is not None and self.cap < 1:
             raise UsageError(f"--cap must be a whole number of at least 1, got {self.cap}.")
         self._require_distinct_files()

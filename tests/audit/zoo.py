@@ -16,8 +16,9 @@ import numpy.typing as npt
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms.adaptive_grid import AdaptiveGrid, TwoLevels
 from geodp.geometry import Grid, Region
-from geodp.privacy.audit_case import AuditCase
+from geodp.privacy.audit_case import AuditCase, RhoCase
 from geodp.privacy.noise import Noise, SimulatedNoise
+from geodp.privacy.zcdp import gaussian_scale
 
 Array = npt.NDArray[np.float64]
 Sampler = Callable[[Noise, Array, int], Array]
@@ -323,3 +324,103 @@ HEALTHY = [
     replace(_REPLACED, name="replacing, sensitivity 2", claimed=2 * EPSILON),
     replace(_LEVELS, name="two levels, charged in full", claimed=1.5 * EPSILON),
 ]
+
+
+# -- tables of flows, with Gaussian noise for a rho of one person's day ---------------------------------------
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A table of flows that claims a rho."""
+
+    case: RhoCase
+    ratio: float
+    """True rho over claimed rho at the audited pair (infinite: some outputs give the input away; 1: sound)."""
+
+
+TRIPS = 8
+"""Trips of a person's day that are counted."""
+
+
+def _counts(changes: Array, scale: float) -> Callable[[Noise, bool, int], Array]:
+    """Return noisy counts that the person changes, and nobody else is in."""
+
+    def draw(noise: Noise, present: bool, samples: int) -> Array:
+        drawn = noise.discrete_gaussian(scale, samples * changes.size).reshape(samples, changes.size)
+        return present * changes + drawn
+
+    return draw
+
+
+def _flow(name: str, rho: float, changes: Array, l2: float, ratio: float) -> Flow:
+    draw = _counts(changes, gaussian_scale(rho, l2))
+    return Flow(RhoCase(name, rho, draw, changes, float(changes @ changes) / 2), ratio)
+
+
+def sound_flows(rho: float, *, gaussian: bool = True) -> Flow:
+    """Count one trip of each pair: eight ones, L2 √8."""
+    flow = _flow("one trip of each pair", rho, np.ones(TRIPS), math.sqrt(TRIPS), 1.0)
+    threshold = flow.case.threshold * (1 if gaussian else 2)  # halfway, or what is expected with the person
+    return replace(flow, case=replace(flow.case, gaussian=gaussian, threshold=threshold))
+
+
+def repeated_pairs(rho: float) -> Flow:
+    """Forget to take repeated pairs out: eight trips in one cell are 8 apart, under noise for √8."""
+    return _flow(
+        "repeated pairs under the noise of single ones", rho, np.array([float(TRIPS)]), math.sqrt(TRIPS), TRIPS
+    )
+
+
+def levels_that_share_noise(rho: float) -> Flow:
+    """Give a district the noise of its first zone: their difference is the exact count of the other zone."""
+    scale = gaussian_scale(rho, math.sqrt(2))  # a one in a zone, and a one in the district
+
+    def draw(noise: Noise, present: bool, samples: int) -> Array:
+        first, second = noise.discrete_gaussian(scale, 2 * samples).reshape(2, samples)
+        return np.column_stack([first, present + second, present + first]).astype(np.float64)
+
+    return Flow(RhoCase("levels that share noise", rho, draw, np.array([-1.0, 0.0, 1.0]), 0.5), math.inf)
+
+
+def threshold_on_true_counts(rho: float, least: int = 15) -> Flow:
+    """Publish noisy counts of cells with 15 people or more: that a cell is there tells the fifteenth."""
+    scale = gaussian_scale(rho, 1.0)
+
+    def draw(noise: Noise, present: bool, samples: int) -> Array:
+        true = np.full(samples, least - 1 + int(present))
+        published = true >= least
+        shown = np.where(published, true + noise.discrete_gaussian(scale, samples), 0)
+        return np.column_stack([shown, published]).astype(np.float64)
+
+    return Flow(RhoCase("a threshold on true counts", rho, draw, np.array([0.0, 1.0]), 0.5), math.inf)
+
+
+def stays_across_midnight(rho: float) -> Flow:
+    """Find stays over the whole file: without the pings of the next day, a trip of this evening is no more.
+
+    Trips of a day are capped at one. The day after midnight tells its own trip, and that of the evening before: twice
+    what is claimed.
+    """
+    evening = [(23 * 60, 1), (23 * 60 + 20, 1), (23 * 60 + 50, 2)]
+    next_day = [(24 * 60 + 5, 2), (32 * 60, 3), (32 * 60 + 30, 3)]
+    with_, without = (_trips_by_day(pings) for pings in (evening + next_day, evening))
+    changes = with_ - without
+    return _flow("stays across midnight", rho, changes, 1.0, float(changes @ changes))
+
+
+def _trips_by_day(pings: list[tuple[int, int]], cap: int = 1) -> Array:
+    """Return trips of two days from (minute, zone): stays of ten minutes, found across midnight."""
+    runs: list[list[int]] = []
+    for minute, zone in pings:
+        if runs and runs[-1][0] == zone:
+            runs[-1][2] = minute
+        else:
+            runs.append([zone, minute, minute])
+    stays = [run for run in runs if run[2] - run[1] >= 10]
+    trips = np.zeros(2)
+    for before in stays[:-1]:
+        trips[before[2] // (24 * 60)] += 1
+    return np.minimum(trips, cap)
+
+
+BROKEN_FLOWS = (repeated_pairs, levels_that_share_noise, threshold_on_true_counts, stays_across_midnight)

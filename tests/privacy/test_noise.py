@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -36,6 +38,39 @@ def test_gaussian_and_uniform_noise_have_their_laws() -> None:
     """False alarm 1e-6 each."""
     assert stats.kstest(simulated(2).gaussian(3.0, N), stats.norm(scale=3.0).cdf).pvalue > 1e-6
     assert stats.kstest(simulated(3).uniform(N), stats.uniform.cdf).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("scale", [0.4, 1.0, 3.7, 120.0])
+def test_discrete_gaussian_noise_has_its_law(scale: float) -> None:
+    """Chi-square against P(k) ∝ exp(-k²/2σ²), single numbers as far as 20 are expected; false alarm 1e-6."""
+    draws = simulated(9).discrete_gaussian(scale, N)
+    steps = np.arange(-math.ceil(12 * scale), math.ceil(12 * scale) + 1)
+    law = np.exp(-0.5 * (steps / scale) ** 2)
+    law /= law.sum()
+    often = N * law > 20
+    observed = np.array([np.count_nonzero(draws == step) for step in steps[often]])
+    expected = N * law[often]
+    observed, expected = np.append(observed, N - observed.sum()), np.append(expected, N - expected.sum())
+    if expected[-1] < 5:
+        observed, expected = observed[:-1], expected[:-1] * observed[:-1].sum() / expected[:-1].sum()
+    assert stats.chisquare(observed, expected).pvalue > 1e-6
+
+
+@pytest.mark.parametrize(("scale", "far"), [(1.0, 0.0165), (1000.0, 2e-8)])
+def test_rounded_normals_are_the_discrete_gaussian_from_a_thousand_on_only(scale: float, far: float) -> None:
+    """Total variation of the two laws, as specified: .0165 at σ 1, 2e-8 at σ 1,000."""
+    steps = np.arange(-math.ceil(12 * scale), math.ceil(12 * scale) + 1)
+    law = np.exp(-0.5 * (steps / scale) ** 2)
+    law /= law.sum()
+    rounded = stats.norm.cdf(steps + 0.5, scale=scale) - stats.norm.cdf(steps - 0.5, scale=scale)
+    assert np.abs(law - rounded).sum() / 2 == pytest.approx(far, rel=0.3)
+
+
+def test_wide_discrete_gaussians_are_whole_and_have_their_width() -> None:
+    """Standard deviations of draws within 6 standard errors, for a scale each; false alarm 1e-8."""
+    draws = simulated(10).discrete_gaussian(np.tile([2.0, 5000.0], N // 2), N).reshape(-1, 2)
+    assert draws.dtype == np.int64
+    np.testing.assert_allclose(draws.std(axis=0), [2.0, 5000.0], rtol=6 / np.sqrt(N))
 
 
 def test_scales_may_differ_from_draw_to_draw() -> None:

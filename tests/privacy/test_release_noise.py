@@ -1,5 +1,6 @@
 """Both modes draw from the same law. Release noise has no seed, so these tests are tried anew every time."""
 
+import math
 import sys
 from typing import Any
 
@@ -69,6 +70,22 @@ def test_geometric_has_the_same_law_in_both_modes(noise: ReleaseNoise, scale: fl
     assert two_sample_chi_square(drawn, simulated().geometric(scale, N), edges) > ALARM
 
 
+@pytest.mark.parametrize("scale", [0.3, 1.0, 22.196674, 1500.0])
+def test_the_discrete_gaussian_has_the_same_law_in_both_modes(noise: ReleaseNoise, scale: float) -> None:
+    """Chi-square of either mode against the exact law, in at most 40 groups; false alarm 1e-7 each."""
+    reach = math.ceil(6 * scale)
+    steps = np.arange(-reach, reach + 1)
+    law = np.exp(-0.5 * (steps / scale) ** 2)
+    law /= law.sum()
+    group = np.minimum((np.cumsum(law) * 40).astype(int), 39)
+    _, group = np.unique(group, return_inverse=True)
+    expected = np.bincount(group, weights=law)
+    for drawn in (noise.discrete_gaussian(scale, N), simulated().discrete_gaussian(scale, N)):
+        assert drawn.dtype == np.int64
+        observed = np.bincount(group[np.clip(drawn + reach, 0, 2 * reach)], minlength=expected.size)
+        assert stats.chisquare(observed, N * expected).pvalue > ALARM
+
+
 def test_uniform_and_choosing_have_the_same_law_in_both_modes(noise: ReleaseNoise) -> None:
     """False alarm 1e-7 each."""
     uniforms = noise.uniform(N)
@@ -133,5 +150,10 @@ def test_without_opendp_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatc
 
 
 def test_no_draws_are_no_draws(noise: ReleaseNoise) -> None:
-    for drawn in (noise.laplace(1.0, 0), noise.geometric(1.0, 0), noise.gaussian(1.0, 0)):
+    for drawn in (
+        noise.laplace(1.0, 0),
+        noise.geometric(1.0, 0),
+        noise.gaussian(1.0, 0),
+        noise.discrete_gaussian(1.0, 0),
+    ):
         assert drawn.size == 0

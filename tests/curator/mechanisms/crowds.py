@@ -66,5 +66,8 @@ class RecordingNoise:
     def gaussian(self, scale: npt.ArrayLike, size: int) -> Any:
         raise NotImplementedError
 
+    def discrete_gaussian(self, scale: npt.ArrayLike, size: int) -> Any:
+        raise NotImplementedError
+
     def uniform(self, size: int) -> Any:
         raise NotImplementedError
