@@ -97,7 +97,7 @@ class FlowTables:
     od: Pairs
     trips: Integers
     histograms: dict[str, Integers] = field(default_factory=dict)
-    wide: Pairs = field(default_factory=lambda: make_pairs())
+    wide: Pairs = field(default_factory=make_pairs)
     """Flows between districts, where they are counted."""
 
     def add(self, other: FlowTables) -> FlowTables:
@@ -195,7 +195,7 @@ def _tabulate(units: _Units, runs: Runs, rules: FlowRules) -> FlowTables:
     wide = make_pairs() if rules.districts is None else _count_pairs(units, every, rules, rules.districts)
     tables = FlowTables(footfall, od, per_hour.reshape(shape[0], rules.hours), wide=wide)
     everyone = np.unique(runs.unit)
-    values = _value_trips(trips, rules) | _value_units(everyone, every, _hours_of(runs, rules), rules)
+    values = _value_trips(trips, rules) | _value_units(everyone, every, _hours_of(runs), rules)
     histograms = {}
     for one in rules.histograms:
         of, value = values[one.key]
@@ -204,7 +204,7 @@ def _tabulate(units: _Units, runs: Runs, rules: FlowRules) -> FlowTables:
     return replace(tables, histograms=histograms)
 
 
-def _hours_of(runs: Runs, rules: FlowRules) -> tuple[Integers, Integers]:
+def _hours_of(runs: Runs) -> tuple[Integers, Integers]:
     """Return unit and zone of every hour, whatever the periods of footfall are."""
     hours = find_main_zones(runs, HOUR_S)
     return hours.unit, hours.zone
@@ -270,7 +270,7 @@ def _value_units(
     return {
         "trips_per_person": (everyone, many),
         "zones_per_person": (everyone, zones),
-        "entropy": (everyone, entropy),
+        "entropy": (everyone, np.asarray(entropy, dtype=np.float64)),
         "radius_of_gyration": (everyone[placed], radius[placed]),
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -146,7 +146,7 @@ def hash_names(names: Any) -> Words:
     return hashed[index] if hashed.size else np.zeros(len(names), dtype=np.uint64)
 
 
-def _write(files: list[BinaryIO], records: npt.NDArray[Any]) -> None:
+def _write(files: Sequence[BinaryIO], records: npt.NDArray[Any]) -> None:
     if len(files) == 1:
         records.tofile(files[0])
         return

@@ -1,4 +1,4 @@
-"""Public zones: read from a file, and found for millions of places by a raster whose border cells are tested exactly."""
+"""Public zones: read from a file, and found for millions of places by a raster with an exact test at borders."""
 
 from __future__ import annotations
 

@@ -52,6 +52,7 @@ def test_a_file_is_read_with_its_districts_and_a_missing_column_is_named(tmp_pat
     path = tmp_path / "zones.gpkg"
     frame.to_file(path)
     zones = read_zones(path, "zone", "part")
-    assert zones.all_districts == ("n", "s", "outside") and zones.district_of.tolist() == [0] * 4 + [1] * 5 + [2]
+    assert zones.all_districts == ("n", "s", "outside")
+    assert zones.district_of.tolist() == [0] * 4 + [1] * 5 + [2]
     with pytest.raises(DataError, match="no column 'zones'"):
         read_zones(path, "zones")

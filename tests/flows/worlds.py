@@ -44,14 +44,11 @@ def wander(rng: np.random.Generator, *, people: int = 6, days: int = 2, pings: i
     found: set[Ping] = set()
     for person, day in itertools.product(range(people), range(days)):
         at, zone = int(rng.integers(0, 20_000)), int(rng.integers(zones))
+        before = zone
         for _ in range(pings):
             found.add((person, day, at, zone))
-            at += int(
-                rng.choice(
-                    [0, 5, 30, 60, 119, 300, 600, 1800, 7200, 7201, 9000], p=[0.05, 0.1] + [0.1] * 7 + [0.1, 0.05]
-                )
-            )
-            zone = int(rng.integers(zones)) if rng.random() < 0.4 else zone
+            at += int(rng.choice([0, 5, 30, 60, 119, 120, 300, 600, 1800, 7200, 7201], p=[0.1] * 9 + [0.06, 0.04]))
+            before, zone = zone, int(rng.choice([zone, before, int(rng.integers(zones))], p=[0.5, 0.3, 0.2]))
             if at >= 82_800:
                 break
     listed = sorted(found)
@@ -107,11 +104,12 @@ def slow_hours(runs: list[Run], every_s: int) -> dict[int, int]:
     return {slot: zone for slot, (_, zone) in best.items()}
 
 
-def slow_counts(
-    pings: list[Ping], rule: StayRule
-) -> tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]], Counter[tuple[int, ...]]]:
+Tally = Counter[tuple[int, ...]]
+
+
+def slow_counts(pings: list[Ping], rule: StayRule) -> tuple[Tally, Tally, Tally]:
     """Return people by (day, hour, zone) and (day, origin, destination), trips by (day, hour): no caps."""
-    footfall, pairs, hourly = Counter[tuple[int, ...]](), Counter[tuple[int, ...]](), Counter[tuple[int, ...]]()
+    footfall, pairs, hourly = Tally(), Tally(), Tally()
     for person, day in {(ping[0], ping[1]) for ping in pings}:
         runs = slow_runs([(ping[2], ping[3]) for ping in pings if ping[:2] == (person, day)], rule)
         footfall.update((day, slot, zone) for slot, zone in slow_hours(runs, 3600).items())
