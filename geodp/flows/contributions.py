@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from geodp.flows.calendar import Days
 from geodp.flows.histograms import Histogram, list_histograms
-from geodp.flows.stays import PLACES, Runs, StayRule, Trips, find_main_zones, find_runs, find_trips
+from geodp.flows.stays import PLACES, DayTrips, Runs, StayRule, find_main_zones, find_runs, find_trips
 from geodp.geometry import Array
 
 Integers = npt.NDArray[np.int64]
@@ -188,7 +188,7 @@ def _tabulate(units: _Units, runs: Runs, rules: FlowRules) -> FlowTables:
     footfall = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
     every = find_trips(runs, rules.stays)
     kept = choose_few(every.unit, mix(units.words(every.unit), every.departs), rules.trips, key=rules.key)
-    trips = Trips(*(getattr(every, name)[kept] for name in ("unit", "origin", "destination", "departs", "arrives")))
+    trips = DayTrips(*(getattr(every, name)[kept] for name in ("unit", "origin", "destination", "departs", "arrives")))
     day = units.day(trips.unit)
     per_hour = np.bincount(day * rules.hours + trips.departs // HOUR_S, minlength=shape[0] * rules.hours)
     od = _count_pairs(units, every, rules)
@@ -210,7 +210,7 @@ def _hours_of(runs: Runs) -> tuple[Integers, Integers]:
     return hours.unit, hours.zone
 
 
-def _count_pairs(units: _Units, trips: Trips, rules: FlowRules, areas: Integers | None = None) -> Pairs:
+def _count_pairs(units: _Units, trips: DayTrips, rules: FlowRules, areas: Integers | None = None) -> Pairs:
     """Count the units in every cell of the flows: each at most once per cell, and in at most so many cells."""
     days = rules.days
     period = trips.departs // days.od_every_s if days.most_od_slots > 1 else np.zeros_like(trips.departs)
@@ -232,7 +232,7 @@ def number_pairs(period: Integers, origin: Integers, destination: Integers, *, m
     return (period * many + origin) * many + destination
 
 
-def _value_trips(trips: Trips, rules: FlowRules) -> dict[str, tuple[Integers, Array]]:
+def _value_trips(trips: DayTrips, rules: FlowRules) -> dict[str, tuple[Integers, Array]]:
     """Return what is measured of trips; what leads beyond the zones has no length."""
     x, y = rules.centres_m
     length = np.hypot(x[trips.destination] - x[trips.origin], y[trips.destination] - y[trips.origin]) / 1000
@@ -247,7 +247,7 @@ def _value_trips(trips: Trips, rules: FlowRules) -> dict[str, tuple[Integers, Ar
 
 
 def _value_units(
-    everyone: Integers, trips: Trips, hours: tuple[Integers, Integers], rules: FlowRules
+    everyone: Integers, trips: DayTrips, hours: tuple[Integers, Integers], rules: FlowRules
 ) -> dict[str, tuple[Integers, Array]]:
     """Return what is measured of whole units: one value each."""
     many = np.bincount(np.searchsorted(everyone, trips.unit), minlength=everyone.size).astype(np.float64)

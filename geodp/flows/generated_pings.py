@@ -25,7 +25,7 @@ class PingSizes:
     people, pings, days
         How many; days begin on Monday, 4 March 2024.
     zones
-        Zones along each side of the region.
+        ZoneMap along each side of the region.
     """
 
     people: int = 1000
@@ -88,7 +88,7 @@ def make_grid_zones(side: int, region: Region) -> Any:
     Parameters
     ----------
     side
-        Zones along each side.
+        ZoneMap along each side.
     region
         The box they fill.
     """

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from geodp.errors import DataError
 from geodp.flows.contributions import FlowRules, FlowTables, Words, count_flows, make_empty
-from geodp.flows.zones import Zones
+from geodp.flows.zones import ZoneMap
 from geodp.tables.formats import ENDINGS, is_table, row_count
 from geodp.tables.reader import TableReader, as_text, is_missing, open_table
 
@@ -69,7 +69,7 @@ def open_pings(source: Path, called: Mapping[str, str] | None = None, *, releasi
 
 
 def count_pings(
-    tables: list[TableReader], zones: Zones, rules: FlowRules, *, releasing: bool = False
+    tables: list[TableReader], zones: ZoneMap, rules: FlowRules, *, releasing: bool = False
 ) -> tuple[FlowTables, PingNotes]:
     """Count what the pings of files add to the tables.
 
@@ -101,14 +101,14 @@ def count_pings(
     return total, notes
 
 
-def count_frame(batches: Iterator[dict[str, Any]], zones: Zones, rules: FlowRules) -> FlowTables:
+def count_frame(batches: Iterator[dict[str, Any]], zones: ZoneMap, rules: FlowRules) -> FlowTables:
     """Count pings that are in memory (`user`, `time_s`, `lon`, `lat`), all at once."""
     notes = PingNotes()
     records = [_make_records(batch, zones, rules, notes) for batch in batches]
     return _count_bucket(np.concatenate(records), rules)
 
 
-def _make_records(batch: dict[str, Any], zones: Zones, rules: FlowRules, notes: PingNotes) -> npt.NDArray[Any]:
+def _make_records(batch: dict[str, Any], zones: ZoneMap, rules: FlowRules, notes: PingNotes) -> npt.NDArray[Any]:
     """Return the pings of a batch that count: a word for the person; day, second and zone in one word."""
     names, moment = batch["user"], np.asarray(batch["time_s"], dtype=np.float64)
     if not len(names):

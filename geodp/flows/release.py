@@ -13,7 +13,7 @@ from geodp.flows.contributions import FlowRules, FlowTables, Pairs
 from geodp.flows.design import FlowDesign, find_threshold
 from geodp.flows.histograms import Histogram
 from geodp.flows.tree import clip_tree, fit_tree
-from geodp.flows.zones import Zones
+from geodp.flows.zones import ZoneMap
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
 
@@ -84,7 +84,7 @@ class NoisyFlows:
     histogram_sd: dict[str, float]
 
 
-def list_nodes(zones: Zones) -> tuple[Integers, list[str], list[str]]:
+def list_nodes(zones: ZoneMap) -> tuple[Integers, list[str], list[str]]:
     """Return parent, level and name of every node: the city, its districts, their zones."""
     districts = len(zones.all_districts)
     parent = np.concatenate([[-1], np.zeros(districts, dtype=np.int64), 1 + zones.district_of])
@@ -93,7 +93,7 @@ def list_nodes(zones: Zones) -> tuple[Integers, list[str], list[str]]:
 
 
 def release_flows(
-    tables: FlowTables, zones: Zones, rules: FlowRules, design: FlowDesign, *, noise: Noise
+    tables: FlowTables, zones: ZoneMap, rules: FlowRules, design: FlowDesign, *, noise: Noise
 ) -> NoisyFlows:
     """Draw all noise of a report and fit what adds up.
 
@@ -116,7 +116,7 @@ def release_flows(
     )
 
 
-def release_footfall(count: Integers, zones: Zones, design: FlowDesign, noise: Noise) -> Footfall:
+def release_footfall(count: Integers, zones: ZoneMap, design: FlowDesign, noise: Noise) -> Footfall:
     """Measure every level by itself, and fit the tree.
 
     Parameters
@@ -151,7 +151,7 @@ def release_footfall(count: Integers, zones: Zones, design: FlowDesign, noise: N
 
 
 def release_pairs(
-    tables: FlowTables, zones: Zones, rules: FlowRules, design: FlowDesign, *, noise: Noise
+    tables: FlowTables, zones: ZoneMap, rules: FlowRules, design: FlowDesign, *, noise: Noise
 ) -> tuple[FlowTable, ...]:
     """Draw the flows of every period; where pairs are many, those between districts and what lies above a threshold.
 

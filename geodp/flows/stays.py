@@ -51,7 +51,7 @@ class Runs:
 
 
 @dataclass(frozen=True, eq=False)
-class Trips:
+class DayTrips:
     """Trips in order of unit and time: where from, where to, departure and arrival (s from the day's start)."""
 
     unit: Integers
@@ -111,7 +111,7 @@ def _absorb(runs: Runs, rule: StayRule) -> Runs:
     return Runs(left.unit, left.zone, left.first, runs.last[kept[end]])
 
 
-def find_trips(runs: Runs, rule: StayRule = PLACES) -> Trips:
+def find_trips(runs: Runs, rule: StayRule = PLACES) -> DayTrips:
     """Find the trips between successive stays of a unit in different zones; they depart at the first's last ping."""
     stays = runs.select(runs.last - runs.first >= rule.stay_s)
     trip = (
@@ -120,7 +120,7 @@ def find_trips(runs: Runs, rule: StayRule = PLACES) -> Trips:
         & (stays.first[1:] - stays.last[:-1] <= rule.gap_s)
     )
     at = np.flatnonzero(trip)
-    return Trips(stays.unit[at], stays.zone[at], stays.zone[at + 1], stays.last[at], stays.first[at + 1])
+    return DayTrips(stays.unit[at], stays.zone[at], stays.zone[at + 1], stays.last[at], stays.first[at + 1])
 
 
 def find_main_zones(runs: Runs, every_s: int) -> Hours:

@@ -27,7 +27,7 @@ _OVERLAP = 1e-6  # of the smaller zone: outlines drawn by hand share a little
 
 
 @dataclass(frozen=True, eq=False)
-class Zones:
+class ZoneMap:
     """Public zones by number; the number after the last stands for everything outside.
 
     Parameters
@@ -181,7 +181,7 @@ def mark_border(shapes: npt.NDArray[Any], frame: tuple[float, float, float, floa
     return border
 
 
-def read_zones(path: Path, column: str, districts: str | None = None) -> Zones:
+def read_zones(path: Path, column: str, districts: str | None = None) -> ZoneMap:
     """Read a public file of zones, in any format that holds polygons.
 
     Parameters
@@ -213,7 +213,7 @@ def read_zones(path: Path, column: str, districts: str | None = None) -> Zones:
 
 def make_zones(
     names: list[str], shapes: npt.NDArray[Any], districts: list[str] | None = None, *, where: str = "zones"
-) -> Zones:
+) -> ZoneMap:
     """Make zones of polygons in degrees.
 
     Parameters
@@ -247,7 +247,7 @@ def make_zones(
     if OUTSIDE in levels:
         raise DataError(f"{where}: a district is called '{OUTSIDE}', which is what lies beyond all. Rename it.")
     number = np.array([levels.index(above[name]) for name in kept], dtype=np.int64)
-    return Zones(tuple(kept), merged, number, tuple(levels))
+    return ZoneMap(tuple(kept), merged, number, tuple(levels))
 
 
 def _require_apart(names: list[str], shapes: npt.NDArray[Any], where: str) -> None:

@@ -14,7 +14,7 @@ from geodp.flows.contributions import FlowRules
 from geodp.flows.design import FlowDesign
 from geodp.flows.release import Z95, FlowTable, NoisyFlows, is_reliable, list_nodes
 from geodp.flows.tree import clip_tree
-from geodp.flows.zones import Zones
+from geodp.flows.zones import ZoneMap
 from geodp.geometry import Array
 from geodp.publish.outputs import PublishedTable, write_table
 
@@ -27,7 +27,7 @@ class FlowsProduct:
     """A report: noisy tables, and everything public that they are read by."""
 
     noisy: NoisyFlows
-    zones: Zones
+    zones: ZoneMap
     rules: FlowRules
     design: FlowDesign
     releasable: bool

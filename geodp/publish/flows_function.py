@@ -165,15 +165,16 @@ def flows(
     >>> made.releasable, len(made.footfall[made.footfall["period"] == "period"])
     (False, 120)
     """
-    out = options.pop("out", None)
-    columns = parse_columns([f"{part}={name}" for part, name in options.pop("columns", {}).items()], PARTS)
-    unknown = sorted(set(options) - set(FlowsOptions.__annotations__))
+    asked: dict[str, Any] = dict(options)
+    out, named = asked.pop("out", None), asked.pop("columns", None) or {}
+    columns = parse_columns([f"{part}={name}" for part, name in named.items()], PARTS)
+    unknown = sorted(set(asked) - set(FlowsOptions.__annotations__))
     if unknown:
         raise TypeError(f"unexpected argument {unknown[0]!r}.")
     with tempfile.TemporaryDirectory(prefix="geodp-") as scratch:
         folder = Path(scratch)
         with explain_nothing_done():
-            source = Path(data) if isinstance(data, str | os.PathLike) else _write_pings(data, folder, columns, options)
+            source = Path(data) if isinstance(data, str | os.PathLike) else _write_pings(data, folder, columns, asked)
             listed = Path(zones) if isinstance(zones, str | os.PathLike) else _write_zones(zones, folder)
         request = FlowsRequest(
             source=source,
@@ -187,7 +188,7 @@ def flows(
             ledger=None if ledger is None else Path(ledger),
             budget=make_budget(budget_rho, None, None, "person"),
             columns=columns,
-            **options,
+            **asked,
         )
         made = publish_flows(request)
     text = "\n".join(line for line in made.text.splitlines() if scratch not in line)

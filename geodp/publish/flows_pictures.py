@@ -10,7 +10,7 @@ import shapely
 
 from geodp.display.colours import RELEASED, along
 from geodp.flows.release import Z95
-from geodp.flows.zones import Zones
+from geodp.flows.zones import ZoneMap
 from geodp.geometry import Array
 
 _FONT = 'font-family="system-ui,sans-serif" font-size="12" fill="#1d2430"'
@@ -62,7 +62,7 @@ def draw_bars(names: Sequence[str], value: Array, sd: Array, *, measure: str) ->
     return _frame(width, height, parts)
 
 
-def draw_zones(zones: Zones, value: Array, top: float) -> bytes:
+def draw_zones(zones: ZoneMap, value: Array, top: float) -> bytes:
     """Draw zones shaded by a value, from nothing to `top`.
 
     Parameters
@@ -81,7 +81,7 @@ def draw_zones(zones: Zones, value: Array, top: float) -> bytes:
     return _frame(width, height, parts)
 
 
-def draw_lines(zones: Zones, origin: Sequence[int], destination: Sequence[int], value: Array) -> bytes:
+def draw_lines(zones: ZoneMap, origin: Sequence[int], destination: Sequence[int], value: Array) -> bytes:
     """Draw flows as lines as wide as they are large; a dot is where they lead.
 
     Parameters
@@ -108,7 +108,7 @@ def draw_lines(zones: Zones, origin: Sequence[int], destination: Sequence[int], 
     return _frame(width, height, parts)
 
 
-def _prepare_ground(zones: Zones) -> tuple[list[str], float, float, _Place]:
+def _prepare_ground(zones: ZoneMap) -> tuple[list[str], float, float, _Place]:
     west, south, east, north = zones.region.box_m
     scale = 460.0 / max(east - west, 1e-9)
     width, height = 480.0, (north - south) * scale + 20
@@ -119,7 +119,7 @@ def _prepare_ground(zones: Zones) -> tuple[list[str], float, float, _Place]:
     return [], width, min(height, 1200.0), place
 
 
-def _simplify(zones: Zones) -> list[shapely.Geometry]:
+def _simplify(zones: ZoneMap) -> list[shapely.Geometry]:
     projection = zones.projection
 
     def project(points: Array) -> Array:

@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from geodp.errors import GeodpError, NotReleasable, OutputError
+from geodp.errors import BudgetSpent, GeodpError, NotReleasable, OutputError
 from geodp.flows.contributions import FlowRules, FlowTables, make_empty
 from geodp.flows.design import USUAL_DELTA, FlowDesign
 from geodp.flows.pings import PingNotes, count_pings, open_pings
 from geodp.flows.release import release_flows
-from geodp.flows.zones import Zones
+from geodp.flows.zones import ZoneMap
 from geodp.privacy.keyed_choice import draw_key
 from geodp.privacy.ledger_file import LedgerFile
 from geodp.privacy.noise import Noise, SimulatedNoise, noise_source, require_releasable
@@ -64,10 +64,10 @@ class FlowsResult:
 
 
 @dataclass(frozen=True, eq=False)
-class _Plan:
+class _FlowsPlan:
     """Everything that is settled before noise is drawn."""
 
-    zones: Zones
+    zones: ZoneMap
     rules: FlowRules
     design: FlowDesign
     tables: FlowTables
@@ -99,8 +99,7 @@ def _publish(request: FlowsRequest) -> FlowsResult:
     plan = _prepare(request, noise)
     _rehearse(request, plan)
     with whole_folder(request.out, force=request.force, check_replaceable=_require_report) as folder:
-        with explain_nothing_done():
-            charged = charge_flows(request, plan.design)
+        charged = _ask_ledger(request, plan.design)
         tell_progress("working out", 0.0)
         statement = _after_the_charge(lambda: _draw(request, plan, noise, charged), request, charged)
         tell_progress("writing", 0.0)
@@ -110,7 +109,7 @@ def _publish(request: FlowsRequest) -> FlowsResult:
     return FlowsResult(statement.text(written, remarks), written, statement)
 
 
-def _prepare(request: FlowsRequest, noise: Noise) -> _Plan:
+def _prepare(request: FlowsRequest, noise: Noise) -> _FlowsPlan:
     """Read the public inputs, then the private data; what goes wrong unforeseen is not said in a release."""
     with explain_nothing_done():
         days, zones = request.make_days(), request.read_zones()
@@ -127,10 +126,10 @@ def _prepare(request: FlowsRequest, noise: Noise) -> _Plan:
             if not request.releasing:
                 raise
             raise GeodpError(f"{request.source.name}: {_NOT_SAID} {NOTHING_DONE}") from None
-    return _Plan(zones, rules, design, counted, notes)
+    return _FlowsPlan(zones, rules, design, counted, notes)
 
 
-def _rehearse(request: FlowsRequest, plan: _Plan) -> None:
+def _rehearse(request: FlowsRequest, plan: _FlowsPlan) -> None:
     """Make the whole report of nobody: whatever is wrong with the settings fails here, free of charge."""
     if not request.releasing:
         return
@@ -140,10 +139,20 @@ def _rehearse(request: FlowsRequest, plan: _Plan) -> None:
         write_report(folder, _draw(replace(request, mode="simulate"), empty, noise, None))
 
 
-def _draw(request: FlowsRequest, plan: _Plan, noise: Noise, charged: dict[str, Any] | None) -> FlowsStatement:
+def _draw(request: FlowsRequest, plan: _FlowsPlan, noise: Noise, charged: dict[str, Any] | None) -> FlowsStatement:
     noisy = release_flows(plan.tables, plan.zones, plan.rules, plan.design, noise=noise)
     product = FlowsProduct(noisy, plan.zones, plan.rules, plan.design, noise.releasable)
     return FlowsStatement(request, product, charged)
+
+
+def _ask_ledger(request: FlowsRequest, design: FlowDesign) -> dict[str, Any] | None:
+    try:
+        with explain_nothing_done():
+            return charge_flows(request, design)
+    except BudgetSpent as short:
+        raise BudgetSpent(
+            short.requested, short.remaining, what=short.what, advice=f"{short.advice} {NOTHING_DONE}"
+        ) from None
 
 
 def charge_flows(request: FlowsRequest, design: FlowDesign) -> dict[str, Any] | None:

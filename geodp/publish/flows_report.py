@@ -278,7 +278,8 @@ def _write_doubts(product: FlowsProduct) -> Chapter:
 
 
 def _write_spending(statement: FlowsStatement) -> Chapter:
-    design, rows = statement.design, []
+    design = statement.design
+    rows: list[list[str | float]] = []
     for what, spent in statement.list_spend().items():
         rho = "pure" if design.is_pure else f"{spent['rho']:.6g}"
         rows.append([f"one person's {what}" if what != "person" else "one person, all days", f"{spent['epsilon']:.4g}",

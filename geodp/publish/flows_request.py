@@ -9,7 +9,7 @@ from pathlib import Path
 from geodp.errors import DataError, OutputError, UsageError
 from geodp.flows.calendar import Days, parse_day, parse_period
 from geodp.flows.design import LARGEST_DELTA, UNITS, FlowDesign
-from geodp.flows.zones import Zones, parse_zones, read_zones
+from geodp.flows.zones import ZoneMap, parse_zones, read_zones
 from geodp.privacy.data_days import ConcentratedBudget
 from geodp.publish.request import explain_nothing_done
 from geodp.storage.files import is_regular, same_content
@@ -73,12 +73,12 @@ class FlowsRequest:
         _ = days.edges_s
         return days
 
-    def read_zones(self) -> Zones:
+    def read_zones(self) -> ZoneMap:
         """Read the public zones."""
         path, column = parse_zones(self.zones)
         return read_zones(path, column, self.districts)
 
-    def make_design(self, days: Days, zones: Zones) -> FlowDesign:
+    def make_design(self, days: Days, zones: ZoneMap) -> FlowDesign:
         """Return how the budget is divided."""
         return FlowDesign(
             days,

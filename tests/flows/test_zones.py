@@ -1,4 +1,4 @@
-"""Zones: the raster finds what the exact test finds, and files that are unclear are refused."""
+"""ZoneMap: the raster finds what the exact test finds, and files that are unclear are refused."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import shapely
 from geodp.flows.calendar import Days
 from geodp.flows.contributions import FlowRules
 from geodp.flows.stays import StayRule
-from geodp.flows.zones import Zones, make_zones
+from geodp.flows.zones import ZoneMap, make_zones
 
 Ping = tuple[int, int, int, int]
 """Person, day, second, zone."""
@@ -21,7 +21,7 @@ Run = list[int]
 """Zone, first, last."""
 
 
-def grid_zones(side: int = 3, step: float = 0.01) -> Zones:
+def grid_zones(side: int = 3, step: float = 0.01) -> ZoneMap:
     """Return a square of square zones, two districts."""
     shapes = [
         shapely.box(10 + column * step, 50 + row * step, 10 + (column + 1) * step, 50 + (row + 1) * step)
@@ -32,7 +32,7 @@ def grid_zones(side: int = 3, step: float = 0.01) -> Zones:
     return make_zones(names, np.array(shapes), [f"d{number % 2}" for number in range(len(names))])
 
 
-def small_rules(zones: Zones, *, days: int = 2, trips: int = 8, key: int = 0, od_every_s: int = 86_400) -> FlowRules:
+def small_rules(zones: ZoneMap, *, days: int = 2, trips: int = 8, key: int = 0, od_every_s: int = 86_400) -> FlowRules:
     """Return rules over some days of Lisbon's clock."""
     last = date(2024, 3, 29 + days)
     when = Days(date(2024, 3, 30), last, "Europe/Lisbon", od_every_s=od_every_s)
