@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.flows.contributions import FlowRules, FlowTables, Pairs
-from geodp.flows.design import FlowDesign, find_threshold
+from geodp.flows.design import FlowDesign, threshold_of
 from geodp.flows.histograms import Histogram
 from geodp.flows.tree import clip_tree, fit_tree
 from geodp.flows.zones import ZoneMap
@@ -110,9 +110,9 @@ def release_flows(
         release_footfall(tables.footfall, zones, design, noise),
         release_pairs(tables, zones, rules, design, noise=noise),
         _release_trips(tables.trips, design, noise),
-        design.spread(design.trips_scale),
-        {one.key: _release_bins(tables.histograms[one.key], one, design, noise) for one in rules.histograms},
-        {one.key: design.spread(design.histogram_scale(one.key)) for one in rules.histograms},
+        trips_sd=design.spread(design.trips_scale),
+        histograms={one.key: _release_bins(tables.histograms[one.key], one, design, noise) for one in rules.histograms},
+        histogram_sd={one.key: design.spread(design.histogram_scale(one.key)) for one in rules.histograms},
     )
 
 
@@ -203,7 +203,7 @@ def _show(period: int, level: str, noisy: Integers, sd: float, cells: int) -> Fl
     least = stand_out(cells) * sd
     origin, destination = np.nonzero(noisy >= least)
     value = noisy[origin, destination].astype(np.float64)
-    return FlowTable(period, level, origin, destination, value, sd, cells, least)
+    return FlowTable(period, level, origin, destination, value, sd=sd, cells=cells, least=least)
 
 
 def stand_out(cells: int) -> float:
@@ -228,7 +228,7 @@ def _release_above(
 ) -> tuple[FlowTable, ...]:
     """Publish pairs that somebody makes, from a threshold on that hides who is alone."""
     scale = design.od_scale
-    least = find_threshold(scale, design.trips, design.stated_delta / 2 / design.repeats)[0]
+    least, sd = threshold_of(design)[0], design.spread(scale)
     found = []
     for period in periods:
         begin, end = np.searchsorted(pairs.cell, [period * many * many, (period + 1) * many * many])
@@ -237,7 +237,7 @@ def _release_above(
         origin, destination = np.divmod(pairs.cell[begin:end][shown] - period * many * many, many)
         value = noisy[shown].astype(np.float64)
         cells = many * (many - 1)
-        found.append(FlowTable(period, "zone", origin, destination, value, design.spread(scale), cells, float(least)))
+        found.append(FlowTable(period, "zone", origin, destination, value, sd=sd, cells=cells, least=float(least)))
     return tuple(found)
 
 
