@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ import typer
 
 from geodp.cli.completion import complete_kind
 from geodp.cli.console import Json, JsonFile, Plugins, flags, overrides, print_json, say, suggest, write_json
-from geodp.errors import DataError
+from geodp.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from geodp.tables.loaders import Loader
@@ -56,19 +57,34 @@ def make(
     visits: Annotated[int, typer.Option(min=1, help="Mean number of visits of a person.")] = 150,
     venues: Annotated[int, typer.Option(min=1, help="Number of venues.")] = 5000,
     trips: Annotated[int, typer.Option(min=0, help="Make up so many trips on streets instead of visits.")] = 0,
+    pings: Annotated[int, typer.Option(min=0, help="Make up so many pings of phones instead, and zones.")] = 0,
+    days: Annotated[int, typer.Option(min=1, help="Days of pings, from Monday, 4 March 2024.")] = 7,
     points: Annotated[int, typer.Option(min=2, help="Mean number of fixes of a trip.")] = 20,
-    region: Annotated[str, typer.Option(metavar="W,S,E,N", help="Where trips are made up, degrees.")] = TOWN,
+    region: Annotated[str, typer.Option(metavar="W,S,E,N", help="Where trips and pings are made up, degrees.")] = TOWN,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same files.")] = 0,
     ending: As = "parquet",
     force: Force = False,
     _json: Json = False,
 ) -> None:
-    """Make up visits and the list of their venues, with a hierarchy and categories; or trips on streets."""
+    """Make up visits and the list of their venues, with a hierarchy and categories; trips on streets; or pings."""
     from geodp.cli.progress import show_progress
     from geodp.datasets.table_folders import make_trips, make_visits, require_ending
     from geodp.tables.visits.generated_visits import Sizes
 
-    if trips:
+    if trips and pings:
+        raise UsageError("--trips and --pings: make one of them up, and the other into another folder.")
+    if pings:
+        from geodp.datasets.table_folders import make_pings
+        from geodp.flows.generated_pings import PingSizes
+        from geodp.tables.regions import parse_region, require_sound
+
+        where = parse_region(region)
+        require_sound(where)
+        seen = PingSizes(people=people, pings=pings, days=days)
+        with show_progress(quiet="--quiet" in flags) as tell:
+            tell("making up pings", 0.0)
+            written = make_pings(out, seen, where, seed=seed, ending=require_ending(ending), force=force)
+    elif trips:
         from geodp.tables.regions import parse_region, require_sound
         from geodp.tables.trajectories.generated_trips import TripSizes
 
@@ -85,6 +101,12 @@ def make(
             written = make_visits(out, sizes, seed=seed, ending=require_ending(ending), force=force)
     print_json({"written": written})
     say(*(f"wrote {path}" for path in written))
+    if pings:
+        suggest(
+            f"geodp publish flows {written[0]} --zones {written[1]}:zone --districts district --from 2024-03-04 "
+            f"--to {date(2024, 3, 4) + timedelta(days=days - 1)} --epsilon 1 --delta 1e-6 --out FOLDER"
+        )
+        return
     what = "trajectories" if trips else "visits"
     suggest(f"geodp datasets describe {written[0]}; geodp publish {what} --help   says how to publish such a file")
 

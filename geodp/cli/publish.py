@@ -327,6 +327,118 @@ def trajectories(
         )
 
 
+@app.command()
+def flows(
+    pings: Annotated[
+        Path,
+        typer.Argument(metavar="PINGS", help="The private pings: a table, or a folder of them."),
+    ],
+    zones: Annotated[str, typer.Option(metavar="FILE:COLUMN", help="Public zones, and their column of names.")],
+    first: Annotated[str, typer.Option("--from", metavar="DAY", help="First day, such as 2024-03-01.")],
+    last: Annotated[str, typer.Option("--to", metavar="DAY", help="Last day.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to publish; it appears whole.")],
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="ε of the unit.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(metavar="D", help="δ: Gaussian noise. Without it ε is pure: Laplace noise.")
+    ] = None,
+    rho: Annotated[float | None, typer.Option(metavar="R", help="ρ instead of ε; stated at δ [default: 1e-6].")] = None,
+    districts: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the district of each zone.")
+    ] = None,
+    timezone: Annotated[str, typer.Option(metavar="TZ", help="Clock of the days, such as Europe/Lisbon.")] = "UTC",
+    every: Annotated[str, typer.Option(metavar="LENGTH", help="Periods of footfall: 15min, 1h, …")] = "1h",
+    od_every: Annotated[str, typer.Option(metavar="LENGTH", help="Periods of flows: 1h, …, 1d.")] = "1d",
+    unit: Annotated[
+        str, typer.Option(metavar="UNIT", help="What stays hidden: person-day, person-week or person.")
+    ] = "person-day",
+    trips: Annotated[int, typer.Option(metavar="N", help="Trips of a person a day that are used at most.")] = 8,
+    share: Annotated[
+        list[str] | None, typer.Option("--share", metavar="TABLE=PART", help="Part of the budget, e.g. od=.3.")
+    ] = None,
+    mode: Annotated[
+        str, typer.Option(metavar="MODE", help="simulate (not releasable), or release (OpenDP noise).")
+    ] = "simulate",
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of simulated noise [default: 0]; a release takes none.")
+    ] = None,
+    column: Columns = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Ledger to charge; a release needs one."),
+    ] = None,
+    budget_rho: Annotated[
+        float | None, typer.Option(metavar="R", help="Budget of a ledger that has none, as ρ.")
+    ] = None,
+    budget: Annotated[float | None, typer.Option(metavar="E", help="Or as ε, at --budget-delta.")] = None,
+    budget_delta: Annotated[float | None, typer.Option(metavar="D", help="δ of --budget.")] = None,
+    budget_unit: Annotated[
+        str, typer.Option(metavar="UNIT", help="What the budget bounds: person-day, person-week or person.")
+    ] = "person",
+    force: Annotated[bool, typer.Option("--force", help="Replace an older report (never the ledger).")] = False,
+    _json: Json = False,
+) -> None:
+    """Publish footfall, flows between zones and trip statistics of pings: tables, a map and a report, in a folder."""
+    from geodp.cli.progress import PUBLISH_PHASES, show_progress
+    from geodp.flows.pings import PARTS
+    from geodp.publish.flows_pipeline import publish_flows
+    from geodp.publish.flows_request import FlowsRequest, make_budget, parse_shares
+    from geodp.publish.request import parse_columns
+    from geodp.tables.progress import watch_progress
+
+    request = FlowsRequest(
+        source=pings,
+        zones=zones,
+        out=out,
+        first=first,
+        last=last,
+        districts=districts,
+        timezone=timezone,
+        every=every,
+        od_every=od_every,
+        unit=unit,
+        trips=trips,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        shares=parse_shares(share or ()),
+        mode=mode,
+        seed=seed,
+        ledger=ledger,
+        force=force,
+        columns=parse_columns(column, PARTS),
+        budget=make_budget(budget_rho, budget, budget_delta, budget_unit),
+    )
+    with show_progress(PUBLISH_PHASES, quiet="--quiet" in flags) as tell, watch_progress(tell):
+        outcome = publish_flows(request)
+    for warning in outcome.warnings:
+        warn(warning)
+    stated = json.loads((out / "guarantee.json").read_text(encoding="utf-8"))
+    print_json({"files": outcome.files, "statement": stated, "warnings": outcome.warnings})
+    say(outcome.text)
+    suggest(f"open {out / 'report.html'} in a browser")
+
+
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="A", help="A folder of geodp publish flows.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="A later one, of the same zones.")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all differences of places (.csv).")] = None,
+    _json: Json = False,
+) -> None:
+    """Say what differs between two reports of flows by more than their noise: free, it reads released numbers alone."""
+    from geodp.publish.flows_compare import compare_flows
+    from geodp.storage.csv_cells import make_guarded_csv
+    from geodp.storage.files import write_text_whole
+
+    made = compare_flows(first, second)
+    if out is not None:
+        write_text_whole(out, make_guarded_csv(made.footfall.assign(releasable=made.releasable)))
+    rows = {name: json.loads(table.to_json(orient="records")) for name, table in
+            (("footfall", made.footfall), ("od", made.od))}  # fmt: skip
+    print_json({"releasable": made.releasable, **rows})
+    say(made.text())
+
+
 @app.command("adopt-ledger")
 def adopt_ledger(
     file: Annotated[Path, typer.Argument(metavar="LEDGER", help="A ledger of version 0.1 that is complete.")],

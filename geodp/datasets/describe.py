@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 STAMP = "PRIVATE: exact numbers, computed from the data without noise. Do not publish them."
 MADE = {
+    "generated_pings": (
+        "made-up people with a home and a workplace, whose phones are seen now and then, and a grid of zones",
+        "geodp datasets make --pings 100000 --out FOLDER: pings (user, time_s, lon, lat) and zones (zone, district), "
+        "for geodp publish flows; the same seed gives the same files",
+    ),
     "generated_trips": (
         "made-up people who drive through a made-up town, on streets, by the quickest way",
         "geodp datasets make --trips 4000 --out FOLDER: trajectories (user, trajectory, time_s, lon, lat); the "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from geodp.errors import OutputError, UsageError
+from geodp.flows.generated_pings import PingSizes, generate_pings, make_grid_zones
 from geodp.geometry import EARTH_RADIUS_M, Array, Region
 from geodp.storage.csv_cells import guard_table
 from geodp.storage.folders import whole_folder
@@ -43,7 +44,9 @@ def _require_ours(out: Path) -> None:
     """Refuse to delete a folder that holds anything but tables."""
     if not out.is_dir():
         raise OutputError(f"{out} is a file: it is not replaced. Name another --out.")
-    others = [path.name for path in out.iterdir() if path.suffix not in (".parquet", ".csv", ".json", ".md")]
+    others = [
+        path.name for path in out.iterdir() if path.suffix not in (".parquet", ".csv", ".json", ".md", ".geoparquet")
+    ]
     if others:
         raise OutputError(f"{out} holds more than tables ('{others[0]}'): it is not replaced. Name another --out.")
 
@@ -124,6 +127,20 @@ def make_trips(
             frame["trajectory"] = (frame["trajectory"] + begin).astype(str)
             table.write(pa.RecordBatch.from_pandas(frame, preserve_index=False))
     return [out / f"trajectories.{ending}"]
+
+
+def make_pings(
+    out: Path, sizes: PingSizes, region: Region, *, seed: int = 0, ending: Ending = "parquet", force: bool = False
+) -> list[Path]:
+    """Write `pings` (user, time_s, lon, lat) and `zones.geoparquet` (zone, district); the seed decides all."""
+    import pyarrow as pa
+
+    with table_folder(out, force=force) as folder:
+        with TableFile(folder, "pings", ending) as table:
+            for batch in generate_pings(sizes, region, np.random.default_rng(seed)):
+                table.write(pa.record_batch([pa.array(values) for values in batch.values()], list(batch)))
+        make_grid_zones(sizes.zones, region).to_parquet(folder / "zones.geoparquet")
+    return [out / f"pings.{ending}", out / "zones.geoparquet"]
 
 
 _SAME_PLACE_M = 100.0

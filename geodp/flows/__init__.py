@@ -1,0 +1,1 @@
+"""Pings to footfall and flows: zones, stays, trips, bounded contributions, noise, and what is consistent. Trusted."""

@@ -1,0 +1,159 @@
+"""The map of a report of flows: footfall hour by hour, and the flows that stand out. Released numbers alone."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp.display.colours import RELEASED
+from geodp.display.drawing import Band, Fact, Mark, Moment
+from geodp.display.layers import Layer
+from geodp.display.layers.region import RegionLayer
+from geodp.display.page import Page
+from geodp.flows.release import Z95, list_nodes
+from geodp.flows.tree import clip_tree
+from geodp.geometry import Array
+from geodp.publish.flows_files import FlowsProduct
+
+if TYPE_CHECKING:
+    from geodp.publish.flows_statement import FlowsStatement
+
+MOST_LINES = 300
+_FLOWS = {"largest": "#7b3294", "large": "#a66ab8", "smaller": "#ccaad6"}
+_STEPS = (0.05, 0.15, 0.3, 0.5, 0.75)
+_UNIT = "people/km²"
+
+
+def profile_hours(product: FlowsProduct) -> Array:
+    """Return the mean footfall of every node by period of the day: what is published, averaged over the days."""
+    import warnings
+
+    with warnings.catch_warnings(action="ignore"):  # a period that no day has
+        mean = np.nanmean(product.noisy.footfall.value, axis=1)
+    return clip_tree(list_nodes(product.zones)[0], mean)
+
+
+def draw_flows_map(statement: FlowsStatement) -> str:
+    """Return the map as HTML.
+
+    Parameters
+    ----------
+    statement
+        The report.
+    """
+    from geodp.display.caption import frame_caption, say_worth, write_privacy_line
+    from geodp.display.map import frame_page
+    from geodp.display.timeless_page import RELEASED as BADGE
+    from geodp.display.timeless_page import SIMULATED
+
+    product, days = statement.product, statement.design.days
+    page = _FlowsPage(product.zones.region, max_points=20_000, public=statement.releasable)
+    page.start_s, page.duration_s = days.begins_h * 3600.0, float(days.most_slots * days.every_s)
+    page.ground(RegionLayer(), graticule=True)
+    _draw_footfall(page, product)
+    _draw_outlines(page, product)
+    _draw_flows(page, product)
+    promise = statement.design.promise()
+    body = ["<h2>Privacy</h2>", *(f"<p>{escape(sentence)}</p>" for sentence in statement.sentences)]
+    body += ["<h2>Accuracy</h2>", f"<p>{escape(statement.accuracy)}</p>"]
+    badge = BADGE if statement.releasable else SIMULATED
+    worth = f"ε = {promise.epsilon:.3g} at δ = {promise.delta:g}, {statement.design.unit}"
+    privacy = [write_privacy_line(worth, say_worth(promise, promise)[1])]
+    title = f"Footfall and flows, {days.first} to {days.last}"
+    caption = frame_caption(title, badge, body, page.notes, released=statement.releasable, privacy=privacy)
+    return frame_page(page, title, caption, releasable=statement.releasable).html
+
+
+class _FlowsPage(Page):
+    """A page with a clock; what simulated noise made is not marked as released."""
+
+    def _add(self, *drawing: Any, **more: Any) -> None:
+        super()._add(*drawing, **{**more, "public": self.public and more.get("public", True)})
+
+
+def _layer(name: str, at: int) -> Layer:
+    """Return a layer of this map."""
+
+    class FlowsLayer(RegionLayer):
+        title: ClassVar[str] = name
+        public: ClassVar[bool] = True
+        level: ClassVar[int] = at
+
+    return FlowsLayer()
+
+
+def _draw_footfall(page: Page, product: FlowsProduct) -> None:
+    """Colour the zones by people per square kilometre, on the mean day."""
+    areas, shapes = _shapes_m(product)
+    profile = profile_hours(product)[1 + len(product.zones.all_districts) : -1]
+    density = profile / np.maximum(areas / 1e6, 1e-9)[:, None]
+    top = max(float(np.nanmax(density, initial=1e-9)), 1e-9)
+    edges = np.array([0.0, *(step * top for step in _STEPS)])
+    moments = []
+    for slot in range(density.shape[1]):
+        at = np.clip(np.searchsorted(edges, np.nan_to_num(density[:, slot]), side="right") - 1, 0, len(edges) - 1)
+        bands = [
+            Band(float(low), float([*edges[1:], np.inf][number]), shapes[at == number])
+            for number, low in enumerate(edges)
+            if number and (at == number).any()
+        ]
+        moments.append(Moment(float(slot * product.design.days.every_s), bands))
+    page.areas(_layer("People by zone, mean day", 30), moments, ramp=RELEASED, name="People", unit=_UNIT)
+
+
+def _draw_outlines(page: Page, product: FlowsProduct) -> None:
+    zones = product.zones
+    areas, shapes = _shapes_m(product)
+    first = 1 + len(zones.all_districts)
+    days = product.design.days.count
+    value = np.nansum(product.noisy.footfall.value, axis=(1, 2))[first:-1]
+    sd = np.sqrt(np.nansum(product.noisy.footfall.sd**2, axis=(1, 2)))[first:-1]
+    facts = [
+        Fact("Zone", list(zones.names), form="words"),
+        Fact("District", [zones.districts[number] for number in zones.district], form="words"),
+        Fact("People, mean hour", value / (days * 24), digits=1),
+        Fact("Give or take (95 %)", Z95 * sd / (days * 24), digits=1),
+        Fact("Area", areas / 1e6, unit="km²", digits=2),
+    ]
+    page.outlines(_layer("Zones", 40), list(shapes), mark=Mark("zone", "#555555", "line"), name="Zone", facts=facts)
+
+
+def _draw_flows(page: Page, product: FlowsProduct) -> None:
+    """Draw the largest flows between zones over all days, in two weights."""
+    table = next((one for one in product.noisy.flows if one.period < 0 and one.level == "zone"), None)
+    if table is None:
+        return
+    x, y = product.zones.centres_m
+    inside = np.flatnonzero(np.isfinite(x[table.origin]) & np.isfinite(x[table.destination]))
+    order = inside[np.argsort(-table.value[inside], kind="stable")][:MOST_LINES]
+    names = np.array(product.zones.all_names, dtype=np.object_)
+    thirds = np.array_split(order, 3) if order.size >= 3 else [order]
+    for rows, name in zip(thirds, _FLOWS, strict=False):
+        if not rows.size:
+            continue
+        o, d = table.origin[rows], table.destination[rows]
+        facts = [
+            Fact("From", names[o].tolist(), form="words"),
+            Fact("To", names[d].tolist(), form="words"),
+            Fact("People", table.value[rows]),
+            Fact("Give or take (95 %)", np.full(rows.size, Z95 * table.sd)),
+        ]
+        low, high = float(table.value[rows].min()), float(table.value[rows].max())
+        mark = Mark(f"{low:,.0f} to {high:,.0f} people", _FLOWS[name], "line")
+        layer = _layer(f"Flows, {name}", 50)
+        page.lines(layer, (x[o], y[o]), (x[d], y[d]), mark=mark, name="Flow", facts=facts, what="flows")
+
+
+def _shapes_m(product: FlowsProduct) -> tuple[Array, npt.NDArray[Any]]:
+    import shapely
+
+    projection = product.zones.projection
+
+    def project(points: Array) -> Array:
+        return np.column_stack(projection.to_m(lon=points[:, 0], lat=points[:, 1]))
+
+    shapes = shapely.transform(product.zones.shapes, project)
+    return shapely.area(shapes), shapes

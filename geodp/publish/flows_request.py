@@ -1,0 +1,151 @@
+"""What is asked of a report of flows, checked before any file of data is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from geodp.errors import DataError, OutputError, UsageError
+from geodp.flows.calendar import Days, parse_day, parse_period
+from geodp.flows.design import LARGEST_DELTA, UNITS, FlowDesign
+from geodp.flows.zones import ZoneMap, parse_zones, read_zones
+from geodp.privacy.data_days import ConcentratedBudget
+from geodp.publish.request import explain_nothing_done
+from geodp.storage.files import is_regular, same_content
+
+
+@dataclass(frozen=True)
+class FlowsRequest:
+    """What `geodp publish flows` is asked.
+
+    Parameters
+    ----------
+    source
+        The private pings: a table or a folder of tables, columns user, time_s, lon, lat.
+    zones
+        Public zones, `FILE:COLUMN`.
+    out
+        The folder to publish.
+    first, last
+        First and last day, as 2024-03-01.
+    """
+
+    source: Path
+    zones: str
+    out: Path
+    first: str
+    last: str
+    districts: str | None = None
+    """Column of the districts in the file of zones."""
+    timezone: str = "UTC"
+    every: str = "1h"
+    od_every: str = "1d"
+    unit: str = "person-day"
+    trips: int = 8
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
+    mode: str = "simulate"
+    seed: int | None = None
+    ledger: Path | None = None
+    force: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
+    budget: ConcentratedBudget | None = None
+    """Budget of a ledger that has none."""
+
+    @property
+    def releasing(self) -> bool:
+        """Whether the report is meant to leave the house."""
+        return self.mode == "release"
+
+    @property
+    def zones_file(self) -> Path:
+        """The file of zones."""
+        return parse_zones(self.zones)[0]
+
+    def make_days(self) -> Days:
+        """Return the public days and periods."""
+        every, od_every = parse_period("--every", self.every), parse_period("--od-every", self.od_every)
+        first, last = parse_day("--from", self.first), parse_day("--to", self.last)
+        days = Days(first, last, self.timezone, every_s=every, od_every_s=od_every)
+        _ = days.edges_s
+        return days
+
+    def read_zones(self) -> ZoneMap:
+        """Read the public zones."""
+        path, column = parse_zones(self.zones)
+        return read_zones(path, column, self.districts)
+
+    def make_design(self, days: Days, zones: ZoneMap) -> FlowDesign:
+        """Return how the budget is divided."""
+        return FlowDesign(
+            days,
+            zones.size,
+            len(zones.all_districts),
+            trips=self.trips,
+            unit=self.unit,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rho=self.rho,
+            shares=self.shares,
+        )
+
+    @explain_nothing_done()
+    def check(self) -> None:
+        """Refuse what makes no sense or would overwrite something."""
+        if self.mode not in ("simulate", "release"):
+            raise UsageError(f"no mode called '{self.mode}'. Modes: simulate, release.")
+        if self.releasing and self.ledger is None:
+            raise UsageError("--mode release needs --ledger FILE: the ledger of everyone in the data.")
+        if self.releasing and (self.delta or 0.0) > LARGEST_DELTA:
+            raise UsageError(f"--delta {self.delta:g}: a release promises {LARGEST_DELTA:g} at most.")
+        if self.budget is not None and self.ledger is None:
+            raise UsageError("a budget is kept in a ledger: name it with --ledger FILE.")
+        if not self.source.exists():
+            raise DataError(f"{self.source}: no such file or folder.")
+        if not is_regular(self.zones_file):
+            raise DataError(f"{self.zones_file}: no such file (zones).")
+        self._require_apart()
+        if self.out.exists() and not self.force:
+            raise OutputError(f"{self.out} exists already. Use --force to replace it, or another --out.")
+
+    def _require_apart(self) -> None:
+        """Refuse to publish the private data as public zones, or to write among what is read."""
+        source = self.source.resolve()
+        private = [path for path in source.rglob("*") if path.is_file()] if source.is_dir() else [source]
+        if any(same_content(self.zones_file, path) for path in private):
+            raise UsageError(f"{self.zones_file}: zones must be public, and this is the private data (or a copy).")
+        written = {"the output": self.out} | ({} if self.ledger is None else {"the ledger": self.ledger})
+        for what, path in written.items():
+            place = path.resolve()
+            if place in (source, self.zones_file.resolve()) or source in place.parents:
+                raise UsageError(f"{path}: {what} must not replace what is read, nor lie in {self.source}.")
+        if self.out.resolve() in (*source.parents, *self.zones_file.resolve().parents):
+            raise UsageError(f"{self.out}: the output would replace the folder of what is read.")
+        if self.ledger is not None and self.out.resolve() in self.ledger.resolve().parents:
+            raise UsageError(f"{self.ledger}: the ledger must not lie in the output, which is given away.")
+
+
+@explain_nothing_done()
+def make_budget(rho: float | None, epsilon: float | None, delta: float | None, unit: str) -> ConcentratedBudget | None:
+    """Return the budget that is asked for, of a person unless it says otherwise."""
+    if rho is None and epsilon is None:
+        return None
+    if unit not in UNITS:
+        raise UsageError(f"--budget-unit {unit}: use one of {', '.join(UNITS)}.")
+    return ConcentratedBudget(rho=rho, epsilon=epsilon, delta=delta, unit=UNITS[unit])
+
+
+@explain_nothing_done()
+def parse_shares(texts: Sequence[str]) -> dict[str, float]:
+    """Read `TABLE=PART` of --share."""
+    found: dict[str, float] = {}
+    for text in texts:
+        name, _, part = text.partition("=")
+        try:
+            found[name] = float(part)
+        except ValueError:
+            raise UsageError(f"--share {text}: write TABLE=PART, for example od=.3") from None
+    return found

@@ -1,0 +1,175 @@
+"""`geodp publish flows`: whole folders or nothing, ledgers by days of the data, and pages that say no private word."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from geodp.datasets.table_folders import make_pings
+from geodp.errors import BudgetSpent, DataError, GeodpError, OutputError, UsageError
+from geodp.flows.generated_pings import PingSizes
+from geodp.privacy.data_days import ConcentratedBudget
+from geodp.publish.flows_compare import compare_flows
+from geodp.publish.flows_function import flows
+from geodp.publish.flows_pipeline import FlowsResult, publish_flows
+from geodp.publish.flows_request import FlowsRequest
+from geodp.tables.regions import parse_region
+
+FILES = {"footfall.parquet", "od.parquet", "trips.parquet", "histograms.csv", "zones.geoparquet", "guarantee.json",
+         "map.html", "report.html", "report.md"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("flows") / "town"
+    make_pings(folder, PingSizes(people=200, pings=20_000, days=2, zones=4), parse_region("10,50,10.08,50.05"))
+    return folder
+
+
+def publish(town: Path, out: Path, **changed: Any) -> FlowsResult:
+    asked: dict[str, Any] = {
+        "source": town / "pings.parquet", "zones": f"{town / 'zones.geoparquet'}:zone", "out": out,
+        "first": "2024-03-04", "last": "2024-03-05", "epsilon": 1.0, "delta": 1e-6,
+    }  # fmt: skip
+    return publish_flows(FlowsRequest(**(asked | changed)))
+
+
+@pytest.fixture(scope="module")
+def report(town: Path) -> FlowsResult:
+    return publish(town, town.parent / "report", districts="district")
+
+
+def test_a_report_is_a_whole_folder_with_its_promise(report: FlowsResult) -> None:
+    folder = report.files[0].parent
+    assert {path.name for path in folder.iterdir()} == FILES
+    stated = json.loads((folder / "guarantee.json").read_text(encoding="utf-8"))
+    assert stated["rho"] == pytest.approx(0.02435597, abs=5e-9)
+    assert stated["risk"] == pytest.approx(0.555177, abs=5e-7)
+    assert (stated["unit"], stated["releasable"]) == ("person-day", False)
+    assert stated["sigma"]["od"] == pytest.approx(23.3973, abs=5e-5)
+    assert "right in at most 55.5 % of cases" in stated["risk_in_words"]
+
+
+def test_tables_hold_every_public_cell(report: FlowsResult) -> None:
+    folder = report.files[0].parent
+    footfall = pd.read_parquet(folder / "footfall.parquet")
+    assert footfall["period"].value_counts().to_dict() == {"period": 48 * 20, "day": 2 * 20, "all": 20}
+    whole = footfall[footfall["period"] == "all"].set_index("zone")["value"]
+    zones = footfall[(footfall["period"] == "all") & (footfall["level"] == "zone")]
+    assert zones["value"].sum() == pytest.approx(whole["all"])
+    trips = pd.read_parquet(folder / "trips.parquet")
+    assert (trips["period"] == "hour").sum() == 48
+    assert set(pd.read_csv(folder / "histograms.csv")["statistic"]) >= {"travel_time", "entropy"}
+
+
+def test_pages_load_nothing_and_are_stamped(report: FlowsResult) -> None:
+    folder = report.files[0].parent
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "SIMULATED" in page
+    assert 'src="http' not in page
+    assert "**SIMULATED" in (folder / "report.md").read_text(encoding="utf-8")
+
+
+def test_the_same_seed_gives_the_same_tables_and_csv_and_folders_are_read_alike(
+    town: Path, report: FlowsResult, tmp_path: Path
+) -> None:
+    pings = pd.read_parquet(town / "pings.parquet").sample(frac=1, random_state=1)
+    (tmp_path / "parts").mkdir()
+    for number in range(3):
+        pings.iloc[number::3].to_csv(tmp_path / "parts" / f"{number}.csv", index=False)
+    publish(town, tmp_path / "again", source=tmp_path / "parts", districts="district")
+    for name in ("footfall.parquet", "od.parquet", "trips.parquet"):
+        pd.testing.assert_frame_equal(
+            pd.read_parquet(tmp_path / "again" / name), pd.read_parquet(report.files[0].parent / name)
+        )
+
+
+def test_a_frame_gives_what_its_file_gives(town: Path, report: FlowsResult) -> None:
+    import geopandas
+
+    made = flows(
+        pd.read_parquet(town / "pings.parquet"),
+        zones=geopandas.read_parquet(town / "zones.geoparquet"),
+        zone="zone", first="2024-03-04", last="2024-03-05", epsilon=1.0, delta=1e-6, districts="district",
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(made.footfall, pd.read_parquet(report.files[0].parent / "footfall.parquet"))
+    assert not made.releasable
+
+
+def test_releases_are_accounted_by_days_and_refused_beyond_the_budget(town: Path, tmp_path: Path) -> None:
+    pytest.importorskip("opendp")
+    asked: dict[str, Any] = {"mode": "release", "ledger": tmp_path / "ledger.json"}
+    made = publish(town, tmp_path / "one", **asked, budget=ConcentratedBudget(rho=0.11))
+    assert made.statement.releasable
+    stated = json.loads((tmp_path / "one" / "guarantee.json").read_text(encoding="utf-8"))
+    assert stated["ledger"]["spent"]["user"]["rho"] == pytest.approx(2 * 0.02435597, abs=2e-8)
+    assert "pings" not in made.text
+    # Another month: other days, the same person.
+    publish(town, tmp_path / "two", **asked, first="2024-04-04", last="2024-04-05")
+    before = (tmp_path / "ledger.json").read_bytes()
+    with pytest.raises(BudgetSpent):
+        publish(town, tmp_path / "three", **asked, first="2024-05-04", last="2024-05-05")
+    assert not (tmp_path / "three").exists()
+    assert (tmp_path / "ledger.json").read_bytes() == before
+    compared = compare_flows(tmp_path / "one", tmp_path / "two")
+    assert compared.releasable
+    row = compared.footfall.iloc[0]
+    assert row["sd"] == pytest.approx((row["sd_first"] ** 2 + row["sd_second"] ** 2) ** 0.5)
+    assert bool(row["clear"])  # people one month, nobody the other
+
+
+@pytest.mark.parametrize(("changed", "error", "says"), [
+    ({"delta": 1e-4, "mode": "release", "ledger": Path("l.json")}, UsageError, "1e-05 at most"),
+    ({"mode": "release"}, UsageError, "needs --ledger"), ({"last": "2024-03-01"}, UsageError, "lies before"),
+    ({"timezone": "Lisbon"}, UsageError, "no such time zone"), ({"every": "7h"}, UsageError, "whole number"),
+    ({"source": Path("nowhere.csv")}, DataError, "no such file"), ({"zones": "zones"}, UsageError, "FILE:COLUMN"),
+    ({"unit": "household"}, UsageError, "--unit"), ({"budget": ConcentratedBudget(rho=1.0)}, UsageError, "--ledger"),
+])  # fmt: skip
+def test_bad_requests_change_nothing(
+    town: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changed: dict[str, Any],
+    error: type[GeodpError],
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=says):
+        publish(town, tmp_path / "out", **changed)
+    assert not list(tmp_path.iterdir())
+
+
+def test_private_data_are_no_zones_and_foreign_folders_stay(town: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="must be public"):
+        publish(town, tmp_path / "out", zones=f"{town / 'pings.parquet'}:zone")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("x", encoding="utf-8")
+    with pytest.raises(OutputError, match=r"letter\.txt"):
+        publish(town, tmp_path / "mine", force=True)
+    with pytest.raises(OutputError, match="exists already"):
+        publish(town, tmp_path / "mine")
+
+
+def test_a_release_reads_what_it_can_and_says_nothing(town: Path, tmp_path: Path) -> None:
+    pytest.importorskip("opendp")
+    bad = tmp_path / "bad.csv"
+    bad.write_text(
+        "user,time_s,lon,lat\na,yesterday,10,50\n,5,x,50\nb,2024-03-04T10:00:00Z,10.01,50.01\n", encoding="utf-8"
+    )
+    made = publish(town, tmp_path / "out", source=bad, mode="release", ledger=tmp_path / "ledger.json")
+    assert made.statement.releasable
+    assert made.warnings == ()
+
+
+def test_altered_reports_are_not_compared(report: FlowsResult, town: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    publish(town, folder, districts="district")
+    (folder / "od.parquet").write_bytes(b"")
+    with pytest.raises(DataError, match="is not the file that was published"):
+        compare_flows(report.files[0].parent, folder)
+    with pytest.raises(DataError, match="holds no report"):
+        compare_flows(report.files[0].parent, tmp_path)
