@@ -432,6 +432,48 @@ class ReportErrors(_KindLayer):
     kind: ClassVar[str] = "report_errors"
 
 
+class ReportedCloaks(_KindLayer):
+    """Rectangles that were reported instead of places, for which no ε is claimed.
+
+    Parameters
+    ----------
+    run
+        A run or its folder; of a comparison, one of its `arms`.
+    **options
+        `name`, `show`, `control`, `max_points` as of `PluginLayer`, and fields of the layer `cloaks`.
+
+    Examples
+    --------
+    >>> import folium, geodp
+    >>> small = {"duration_s": 600, "workers.source.count": 200}
+    >>> run = geodp.run("scenarios/quickstart.yaml", "drawn", overrides=small, draw_map=False)
+    >>> layer = geodp.layers.ReportedCloaks(run).add_to(folium.Map())
+    """
+
+    kind: ClassVar[str] = "cloaks"
+
+
+class ReportedCandidates(_KindLayer):
+    """Places of a few people of which one is true, for which no ε is claimed.
+
+    Parameters
+    ----------
+    run
+        A run or its folder; of a comparison, one of its `arms`.
+    **options
+        `name`, `show`, `control`, `max_points` as of `PluginLayer`, and fields of the layer `candidates`.
+
+    Examples
+    --------
+    >>> import folium, geodp
+    >>> small = {"duration_s": 600, "workers.source.count": 200}
+    >>> run = geodp.run("scenarios/quickstart.yaml", "drawn", overrides=small, draw_map=False)
+    >>> layer = geodp.layers.ReportedCandidates(run).add_to(folium.Map())
+    """
+
+    kind: ClassVar[str] = "candidates"
+
+
 class AdversaryGuesses(_KindLayer):
     """Lines from where people were to where the strongest attack thinks they are (truth).
 

@@ -111,7 +111,7 @@ def bin_laws(law: Array, other: Array, scale: float) -> tuple[Array, Array]:
     return first, second
 
 
-def correlated_sensitivity(
+def find_correlated_sensitivity(
     degrees: npt.ArrayLike, changes: npt.ArrayLike | None = None, *, threshold: float = 0.0
 ) -> float:
     """Return max over i of Σ_j |δ_ij|·|Δ_j|, with degrees below the threshold taken as 0 (eq. 14.5 and 14.6).
@@ -130,8 +130,9 @@ def correlated_sensitivity(
 
     Examples
     --------
-    >>> from geodp.privacy.dependence import correlated_sensitivity
-    >>> correlated_sensitivity([[1, 0.5], [0.5, 1]]), correlated_sensitivity([[1, 0.5], [0.5, 1]], threshold=0.6)
+    >>> from geodp.privacy.dependence import find_correlated_sensitivity
+    >>> degrees = [[1, 0.5], [0.5, 1]]
+    >>> find_correlated_sensitivity(degrees), find_correlated_sensitivity(degrees, threshold=0.6)
     (1.5, 1.0)
     """
     delta = np.abs(np.asarray(degrees, dtype=np.float64))

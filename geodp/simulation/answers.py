@@ -92,7 +92,7 @@ class AskedWorkers:
         """Everyone who said yes to some task, in ascending order."""
         return np.unique(self.worker[self.answer == _YES])
 
-    def accepted_by_task(self) -> Iterator[tuple[Task, float, Accepted]]:
+    def list_accepted(self) -> Iterator[tuple[Task, float, Accepted]]:
         """Yield each task with its reward and those who said yes to it, in order of arrival."""
         yes = np.flatnonzero(self.answer == _YES)  # once for all tasks: most of them have few rows
         every = Accepted(self.worker[yes], self.distance_m[yes], self.x_m[yes], self.y_m[yes], self.luck[yes])

@@ -417,7 +417,7 @@ class Engine:
         names = dict(zip(acceptors.tolist(), pseudonyms(self.streams, acceptors).tolist(), strict=True))
         winners = {
             task.task: self._decide(task, reward, yes, names=names, last=is_last(task.task))
-            for task, reward, yes in asked.accepted_by_task()
+            for task, reward, yes in asked.list_accepted()
             if task.task in self.open
         }
         self.disclosure.charge(see_outcomes(asked, winners, gone))

@@ -62,6 +62,7 @@ def test_a_sound_kind_is_not_refuted(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert not any(pair["refuted"] for pair in written["followed"])
 
 
+@pytest.mark.slow
 def test_a_liar_is_refuted_with_exit_code_1(liar: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "audit.json"
     assert audit(liar, "--samples", "20000", "--json", str(file)) == 1
@@ -112,6 +113,7 @@ def test_whole_releases_that_nobody_can_follow_are_sampled(
     assert any(pair["refuted"] and pair["name"].startswith("sampled: ") for pair in written["pairs"])
 
 
+@pytest.mark.slow
 def test_all_audits_every_kind_and_fails_when_one_lies(liar: str, tmp_path: Path) -> None:
     file = tmp_path / "audit.json"
     assert audit("--all", "--samples", "2000", "--json", str(file)) == 1
@@ -121,6 +123,7 @@ def test_all_audits_every_kind_and_fails_when_one_lies(liar: str, tmp_path: Path
     assert all(set(row) == KEYS for row in written)
 
 
+@pytest.mark.slow
 def test_all_in_release_mode_leaves_out_what_is_for_simulation_only(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

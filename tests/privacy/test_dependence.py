@@ -12,8 +12,8 @@ from geodp.errors import UsageError
 from geodp.privacy.dependence import (
     Dependence,
     bin_laws,
-    correlated_sensitivity,
     count_laws,
+    find_correlated_sensitivity,
     household_sensitivity,
     largest_log_ratio,
     wasserstein_distance,
@@ -95,9 +95,9 @@ def test_noise_of_the_distance_keeps_epsilon(
 
 def test_degrees_below_the_threshold_count_as_none() -> None:
     degrees = [[1, 0.7, -0.65], [0.7, 1, 0.5], [-0.65, 0.5, 1]]
-    assert correlated_sensitivity(degrees, threshold=0.6) == pytest.approx(2.35)
-    assert correlated_sensitivity(degrees, [1, 2, 4], threshold=0.6) == pytest.approx(1 + 1.4 + 2.6)
-    assert correlated_sensitivity(np.eye(3)) == 1.0
+    assert find_correlated_sensitivity(degrees, threshold=0.6) == pytest.approx(2.35)
+    assert find_correlated_sensitivity(degrees, [1, 2, 4], threshold=0.6) == pytest.approx(1 + 1.4 + 2.6)
+    assert find_correlated_sensitivity(np.eye(3)) == 1.0
 
 
 def test_chances_outside_0_and_1_are_refused() -> None:

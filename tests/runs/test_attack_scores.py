@@ -97,7 +97,8 @@ def test_an_attack_is_shown_nothing_but_the_servers_view(phones: RunFolder, monk
     monkeypatch.setattr(type(attack), "guess", spy)
     score(phones, 0, attack)
     (view,) = seen
-    assert set(vars(view)) == {"region", "releases"}
+    assert set(vars(view)) == {"region", "releases", "reports"}
+    assert not view.reports, "these phones report places, and nothing about cells"
     true = phones.positions["x_m"].to_numpy()
     for release in view.releases:
         assert not np.isin(release.x_m, true).any()

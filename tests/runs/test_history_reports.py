@@ -205,4 +205,5 @@ def test_the_ledger_keeps_items_told_by_phones_apart() -> None:
     assert ledger.find_remaining(Account.ITEM) == 0.0
     assert math.isinf(ledger.find_remaining())
     assert ledger.charge(promise, time_s=0.0, mechanism="epicrec", cap=4).unit is Unit.USER
-    assert ledger.sum_spent() == 2.0
+    assert ledger.sum_spent(Account.LOCAL) == 2.0, "nobody is trusted with these items"
+    assert ledger.sum_spent() == 0.0

@@ -81,7 +81,7 @@ def test_she_takes_the_first_that_she_accepts_and_keeps_the_others_for_later() -
         asked.distance_m,
         np.zeros(asked.worker.size, dtype=np.bool_),
     )
-    yes = {(task.task, worker) for task, _, took in asked.accepted_by_task() for worker in took.worker.tolist()}
+    yes = {(task.task, worker) for task, _, took in asked.list_accepted() for worker in took.worker.tolist()}
     willing = minds == minds.max()  # who would say yes to a task by itself
     index = np.repeat(np.arange(len(tasks)), np.diff(asked.border))
     for worker in np.unique(asked.worker).tolist():

@@ -160,6 +160,7 @@ def test_time_left_follows_from_what_calibrations_took() -> None:
     assert PriceProgress(total=10, done=12, workers=2, seconds=[1.0]).seconds_left() == 0.0
 
 
+@pytest.mark.slow
 def test_a_small_scenario_is_priced_from_end_to_end_and_again_from_its_folder(tmp_path: Path) -> None:
     path, out, seen = small_file(tmp_path, TINIER), tmp_path / "advice", list[PriceProgress]()
     found = geodp.advise_within(path, 0.5, out=out, on_progress=seen.append, **NEAR)  # type: ignore[arg-type]
@@ -300,6 +301,7 @@ def test_a_failing_run_names_the_command_that_repeats_it(tmp_path: Path) -> None
     assert f"geodp run {path} --seed" in str(failed.value)
 
 
+@pytest.mark.slow
 def test_the_command_line_prints_answer_table_and_plot(tmp_path: Path) -> None:
     path, file = small_file(tmp_path, TINIER), tmp_path / "advice.json"
     words = ["--low", "4", "--high", "8", "--success", "0.5", "--workers", "1", "--json", str(file), "--out", "here"]

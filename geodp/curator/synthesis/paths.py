@@ -102,7 +102,7 @@ class WantedTrips:
 
 
 @dataclass(frozen=True, eq=False)
-class _Candidates:
+class _ViaCandidates:
     """Some paths for each trip: corners (trips × candidates × corners), and how well each fits apart from density."""
 
     x_m: Array
@@ -135,7 +135,7 @@ def choose_paths(wanted: WantedTrips, density: Density, region: Region, rng: np.
     return Paths(x_m, y_m)
 
 
-def _on_ellipses(wanted: WantedTrips, region: Region, rng: np.random.Generator) -> _Candidates:
+def _on_ellipses(wanted: WantedTrips, region: Region, rng: np.random.Generator) -> _ViaCandidates:
     """Draw places V with |OV| + |VD| = L; where that is possible, none further from an end than the ends are apart.
 
     What falls outside the region is drawn again. Where nothing that was tried is inside (long ways between ends in a
@@ -151,7 +151,7 @@ def _on_ellipses(wanted: WantedTrips, region: Region, rng: np.random.Generator) 
         outside[trip, candidate] = ~region.contains(found_x, found_y)
     x_m, y_m = region.clamp(x_m, y_m)
     one = np.ones_like(x_m)
-    return _Candidates(
+    return _ViaCandidates(
         np.stack([ends.from_x_m[:, None] * one, x_m, ends.to_x_m[:, None] * one], axis=2),
         np.stack([ends.from_y_m[:, None] * one, y_m, ends.to_y_m[:, None] * one], axis=2),
         np.where(outside, _OUTSIDE, 0.0),
@@ -177,13 +177,13 @@ def draw_on_ellipse(ends: Ends, length_m: Array, rng: np.random.Generator) -> tu
 
 def _over_several_places(
     wanted: WantedTrips, density: Density, region: Region, rng: np.random.Generator
-) -> _Candidates:
+) -> _ViaCandidates:
     """Return paths over two to six places, and how far they are from the extent and the length wanted."""
     x_m, y_m, _, short = _spread_legs(wanted, density, region, rng, candidates=_CANDIDATES)
     off = np.log(np.maximum(_extent_of_corners(x_m, y_m), 1.0) / np.maximum(wanted.extent_m, 1.0)[:, None])
     score = -0.5 * (off / _EXTENT_SPREAD) ** 2 - _TOO_SHORT * short
     score = np.where(region.contains(x_m, y_m).all(axis=2), score, score + _OUTSIDE)
-    return _Candidates(x_m, y_m, np.maximum(score, 2 * _OUTSIDE))
+    return _ViaCandidates(x_m, y_m, np.maximum(score, 2 * _OUTSIDE))
 
 
 def draw_over_several_places(
@@ -299,7 +299,7 @@ def _extent_of_corners(x_m: Array, y_m: Array) -> Array:
     return best
 
 
-def _cells_along(candidates: _Candidates, density: Density) -> Cells:
+def _cells_along(candidates: _ViaCandidates, density: Density) -> Cells:
     """Return the cells of evenly spaced probes along every candidate path (trips × candidates × probes)."""
     size, number, corners = candidates.x_m.shape
     cells = np.empty((size, number, _PROBES), dtype=np.int32)

@@ -18,7 +18,7 @@ _PACE_ROUNDS = 2
 _PACE_BLOCK = 5_000
 
 
-class Ways(Protocol):
+class TravelPaths(Protocol):
     """Lines along which trips go."""
 
     @property
@@ -35,7 +35,7 @@ class Ways(Protocol):
         ...
 
 
-def place_points(paths: Ways, points: Integers, density: Density) -> tuple[Integers, Array, Array]:
+def place_points(paths: TravelPaths, points: Integers, density: Density) -> tuple[Integers, Array, Array]:
     """Place so many points on each path, its ends included; return offsets and places (m).
 
     Every cell gets a slowness, fitted twice by the ratio of the noisy density to the density of the points so far, so
@@ -53,7 +53,7 @@ def place_points(paths: Ways, points: Integers, density: Density) -> tuple[Integ
     return first, x_m, y_m
 
 
-def _pieces(paths: Ways, density: Density) -> Cells:
+def _pieces(paths: TravelPaths, density: Density) -> Cells:
     """Return the cell in the middle of each piece of every path."""
     cells = np.empty((paths.size, _PIECES), dtype=np.int32)
     for begin in range(0, paths.size, _PACE_BLOCK):
@@ -63,7 +63,7 @@ def _pieces(paths: Ways, density: Density) -> Cells:
     return cells
 
 
-def _place_in_time(paths: Ways, points: Integers, piece: Cells, slowness: Array) -> tuple[Array, Array]:
+def _place_in_time(paths: TravelPaths, points: Integers, piece: Cells, slowness: Array) -> tuple[Array, Array]:
     """Place points at equal steps of time, time per metre being the slowness of the cell."""
     x_m, y_m = np.empty(int(points.sum())), np.empty(int(points.sum()))
     filled = 0

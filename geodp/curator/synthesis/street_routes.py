@@ -156,7 +156,7 @@ def _line_up(network: StreetNetwork) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Candidates:
+class _RouteCandidates:
     """Some ways for each trip: the roots they pass, in order, and how well each fits apart from density."""
 
     root: Integers
@@ -264,7 +264,7 @@ def _measure_cuts(some: WantedTrips, paths: StreetPaths, density: Density) -> Ca
     return stretch
 
 
-def _propose(asked: _Asked, town: _Town, rng: np.random.Generator) -> _Candidates:
+def _propose(asked: _Asked, town: _Town, rng: np.random.Generator) -> _RouteCandidates:
     """Return candidates for every trip: over one root on the ellipse or near an end, or over several in a disc."""
     wanted, length_m, trees = asked.wanted, asked.length_m, town.trees
     roaming = length_m > _SEVERAL_LEGS_FROM * np.maximum(wanted.ends.apart_m, 1.0)
@@ -281,7 +281,7 @@ def _propose(asked: _Asked, town: _Town, rng: np.random.Generator) -> _Candidate
         extent = _extent_over(trees, root[far], count[far], asked.begin[far], asked.end[far])
         off = np.log(np.maximum(extent, 1.0) / np.maximum(wanted.extent_m[far], 1.0)[:, None])
         score[far] = -0.5 * (off / _EXTENT_SPREAD) ** 2
-    return _Candidates(root, count, score)
+    return _RouteCandidates(root, count, score)
 
 
 def _over_one_root(asked: _Asked, trees: Trees, rng: np.random.Generator) -> Integers:
@@ -337,7 +337,7 @@ def _trace_block(trees: Trees, root: Integers, node: Integers) -> tuple[Integers
     return np.bincount(walkers, minlength=node.size), nodes[np.argsort(walkers, kind="stable")]
 
 
-def _expand(asked: _Asked, candidates: _Candidates, trees: Trees) -> tuple[Integers, Nodes, npt.NDArray[np.bool_]]:
+def _expand(asked: _Asked, candidates: _RouteCandidates, trees: Trees) -> tuple[Integers, Nodes, npt.NDArray[np.bool_]]:
     """Return the streets of every candidate way: offsets, streets, and whether they are followed backwards."""
     shape = candidates.count.shape
     ways = int(candidates.count.size)

@@ -9,7 +9,7 @@ import numpy as np
 from geodp.curator.synthesis.densities import DENSITY, POINTS, Density, count_density
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts, round_down
 from geodp.curator.synthesis.paths import WantedTrips, choose_paths
-from geodp.curator.synthesis.points_on_paths import Ways, move_inside, place_points, synthetic_trajectories
+from geodp.curator.synthesis.points_on_paths import TravelPaths, move_inside, place_points, synthetic_trajectories
 from geodp.curator.synthesis.street_routes import choose_routes
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, TRIPS, TripEnds, count_trip_ends
 from geodp.curator.synthesis.trip_shapes import (
@@ -98,7 +98,7 @@ class TripModel:
         length_m = np.maximum(longest, apart_m)
         points = self.spacing.points(length_m, rng)
         wanted = WantedTrips(ends, length_m, self.extents.draw(length_m, apart_m, rng), points)
-        paths: Ways
+        paths: TravelPaths
         if self.streets is None:
             paths = choose_paths(wanted, self.density, self.region, rng)
         else:

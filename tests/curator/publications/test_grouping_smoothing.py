@@ -179,6 +179,7 @@ def test_the_sample_and_the_groups_ask_for_all_of_epsilon() -> None:
     assert max(pair.certified for pair in audit.pairs if pair.findings) > 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [{"sampling": "row"}, {"sampling": "none"}, {"variant": "geodp"}, {"grouping": "random"}, {"grouping": "space"}],

@@ -187,15 +187,18 @@ def test_the_metric_variant_is_not_refuted_and_counts_per_metre(fields: dict[str
     assert PriLocation.model_validate(fields).guarantee().unit is Unit.POINT
 
 
+@pytest.mark.slow
 def test_the_auditor_refutes_the_printed_candidates() -> None:
     assert audit_kind("prilocation", {"variant": "literal"}, samples=2000).refuted
 
 
+@pytest.mark.slow
 def test_the_auditor_does_not_pass_the_printed_centres() -> None:
     assert audit_kind("prilocation", {"clustering": "literal"}, samples=2000).not_followed
     assert not audit_kind("prilocation", {}, samples=2000).not_followed
 
 
+@pytest.mark.slow
 def test_the_auditor_refutes_the_printed_centres() -> None:
     centres = audit_kind("prilocation", {"clustering": "literal"}, samples=2000)
     assert any(pair.refuted for pair in centres.pairs if pair.transcript is not None), "whole releases tell"
