@@ -176,7 +176,9 @@ def _central_parts(run: RunFolder) -> list[tuple[str, float]]:
         count = f"a series of {len(run.releases):,} releases"
     if whole > most * (1 + 1e-9):  # a budget that comes back promises less over a longer time
         return [(f"ε = {most:.3g} at a time, {whole:.3g} over the whole run, per person ({count})", whole)]
-    return [(f"ε = {most:.3g} per person ({count})", most)]
+    together = min((release.guarantee.people for release in run.releases), default=1)
+    whose = "per person" if together == 1 else f"for any {together} people together"
+    return [(f"ε = {most:.3g} {whose} ({count})", most)]
 
 
 def _is_of_series(release: Cells | Points) -> bool:
