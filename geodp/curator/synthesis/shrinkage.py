@@ -171,8 +171,10 @@ def shrink_to_law(
     first: the rest is smoothed as maps are.
     """
     expected = expect(fit_law(noisy, edges, family), edges, total)
-    rest = shrink_map((noisy - expected)[None, :], scale)[0] if smooth else 0.0
-    return shrink(noisy, np.maximum(expected + rest, 0.0), scale, total)
+    if smooth:
+        corrected = np.maximum(expected + shrink_map((noisy - expected)[None, :], scale)[0], 0.0)
+        expected = corrected if corrected.any() else expected  # noise far below 0 everywhere leaves the law
+    return shrink(noisy, expected, scale, total)
 
 
 @dataclass(frozen=True, eq=False)
