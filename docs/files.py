@@ -45,6 +45,17 @@ _PHONES: dict[str, Any] = {
     "server": {"assignment": {"kind": "nearest_report"}},
     "attacks": [{"kind": "tracking"}],
 }
+_ANSWERS: list[dict[str, Any]] = [
+    {
+        **_PHONES,
+        "name": f"answers_{protocol}",
+        "device": {"mechanism": {"kind": "cell_response", "protocol": protocol, "cell_m": 3000.0}},
+        "server": {"assignment": {"kind": "geocast"}},
+        "attacks": [{"kind": "bayes_location"}],
+    }
+    for protocol in ("grr", "oue", "olh", "hr")
+]
+"""Phones that answer in which cell they are: what stands in their reports depends on the protocol."""
 _COMPARED = {**_TRUSTED, "name": "compared", "compare": {"one": {}, "two": {"curator.mechanism.epsilon": 0.5}}}
 _SWEEP: dict[str, Any] = {
     "geodp": 1,
@@ -138,12 +149,13 @@ def _make(folder: Path) -> dict[str, list[Path]]:
     import geodp
     from geodp.cli.main import main
 
-    for settings in (_TRUSTED, _PHONES, _COMPARED, _SWEEP):
+    for settings in (_TRUSTED, _PHONES, *_ANSWERS, _COMPARED, _SWEEP):
         text = yaml.safe_dump(settings)
         (folder / f"{settings['name']}.yaml").write_text(text, encoding="utf-8")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in ("trusted", "phones", "compared"):
+        answered = [settings["name"] for settings in _ANSWERS]
+        for name in ("trusted", "phones", *answered, "compared"):
             geodp.run(folder / f"{name}.yaml", folder / name)
         geodp.sweep(folder / "sweep.yaml", folder / "sweep", workers=1)
     published = folder / "published"
@@ -158,7 +170,7 @@ def _make(folder: Path) -> dict[str, list[Path]]:
             if end.code:
                 raise UndescribedFile(f"geodp {command} ended with exit code {end.code}") from end
     return {
-        "A run": [folder / "trusted", folder / "phones"],
+        "A run": [folder / name for name in ("trusted", "phones", *answered)],
         "A comparison": [folder / "compared"],
         "A sweep": [folder / "sweep"],
         "A publication": [published],
