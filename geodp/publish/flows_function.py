@@ -152,6 +152,8 @@ def flows(
         If what is asked makes no sense, or a release lacks a ledger.
     BudgetSpent
         If the ledger refuses; nothing is released then.
+    TypeError
+        If an option has a name that is not known.
 
     Examples
     --------
