@@ -19,10 +19,15 @@ Any key can be set from outside by its dotted path: `geodp run FILE --set curato
 
 def write_page(path: Path) -> None:
     """Write the page."""
+    from geodp.curator.personal_levels import CountLevel
+    from geodp.device.history_reports.epicrec import ConsentGroup
+    from geodp.device.planar import PlanarLevel
     from geodp.scenario.schema import Scenario
     from geodp.sweeps.sweep_file import Sweep
 
     parts = [_INTRODUCTION, *_sections(Scenario, "Scenario", "", 2)]
+    for group, where in ((PlanarLevel, "device"), (CountLevel, "mechanism"), (ConsentGroup, "history_report")):
+        parts += _sections(group, f"A group of people, by its name, under the levels of a {where}", "", 3)
     parts.append("A sweep is a file of its own: many runs of one scenario, resumable (`geodp sweep FILE --out DIR`).")
     sweep = _sections(Sweep, "Sweep", "", 2)
     path.write_text("\n\n".join([*parts[:-1], sweep[0], parts[-1], *sweep[1:]]) + "\n", encoding="utf-8")
