@@ -119,7 +119,8 @@ def _make_records(batch: dict[str, Any], zones: ZoneMap, rules: FlowRules, notes
         inside = np.isfinite(moment) & (day >= 0) & (day < rules.days.count)
     lon, lat = (np.asarray(batch[part], dtype=np.float64) for part in ("lon", "lat"))
     known = ~is_missing(names)
-    placed = np.isfinite(lon) & np.isfinite(lat)
+    with np.errstate(invalid="ignore"):
+        placed = (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
     kept = np.flatnonzero(inside & known & placed)
     notes.rows += len(names)
     notes.used += kept.size
