@@ -26,8 +26,8 @@ class Question:
 
     what: str
     true: Any
-    """True numbers (laplace, geometric, gaussian, planar), log-probabilities (choose, series), laws by bag (bags), values
-    (thresholds), nothing (uniform)."""
+    """True numbers (laplace, geometric, gaussian, planar), log-probabilities (choose, series), laws by bag (bags),
+    values (thresholds), nothing (uniform)."""
     scale: npt.NDArray[Any]
     """Scale of the noise: it must not change with the data."""
     answer: Any

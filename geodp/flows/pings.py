@@ -1,4 +1,4 @@
-"""Pings from files, in buckets of people on disk, and their counts: memory holds a bucket, however long the files."""
+"""Pings from files, in buckets of people's days on disk, and their counts: memory holds one bucket at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError
-from geodp.flows.contributions import FlowRules, FlowTables, Words, count_flows, make_empty
+from geodp.flows.contributions import FlowRules, FlowTables, Words, count_flows, make_empty, mix
 from geodp.flows.zones import ZoneMap
 from geodp.tables.formats import ENDINGS, is_table, row_count
 from geodp.tables.reader import TableReader, as_text, is_missing, open_table
@@ -22,6 +22,8 @@ PARTS = ("user", "time_s", "lon", "lat")
 _ROWS = 1_000_000
 """Rows of a bucket, about."""
 _MOST_BUCKETS = 512
+_MOST_RECORDS = 8 * _ROWS
+"""Pings of a bucket that are read at once."""
 _RECORD = np.dtype([("person", "<u8"), ("place", "<u8")])
 _SECOND_BITS, _ZONE_BITS = 17, 24
 
@@ -33,6 +35,13 @@ class PingNotes:
     rows: int = 0
     used: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
+
+    def add(self, other: PingNotes) -> None:
+        """Add what became of other rows."""
+        self.rows += other.rows
+        self.used += other.used
+        for why, rows in other.left_out.items():
+            self.leave_out(why, rows)
 
     def leave_out(self, why: str, rows: int) -> None:
         """Note rows that are not used."""
@@ -68,6 +77,11 @@ def open_pings(source: Path, called: Mapping[str, str] | None = None, *, releasi
     ]
 
 
+def count_buckets(tables: Sequence[TableReader]) -> int:
+    """Return how many buckets hold about a million rows each: by the sizes of the files."""
+    return int(min(max(sum(row_count(table.path) for table in tables) // _ROWS, 1), _MOST_BUCKETS))
+
+
 def count_pings(
     tables: list[TableReader], zones: ZoneMap, rules: FlowRules, *, releasing: bool = False
 ) -> tuple[FlowTables, PingNotes]:
@@ -85,8 +99,7 @@ def count_pings(
         Whether a row that cannot be read is left out without a word (otherwise it is an error).
     """
     notes = PingNotes()
-    many = sum(row_count(table.path) for table in tables)
-    buckets = int(min(max(many // _ROWS, 1), _MOST_BUCKETS))
+    buckets = count_buckets(tables)
     total = make_empty(rules)
     with tempfile.TemporaryDirectory(prefix="geodp-pings-") as folder:  # nobody else can read it
         paths = [Path(folder) / f"{number}.bin" for number in range(buckets)]
@@ -96,16 +109,49 @@ def count_pings(
                 for batch in table.batches(total=releasing):
                     _write(files, _make_records(batch, zones, rules, notes))
         for path in paths:
-            total = total.add(_count_bucket(np.fromfile(path, dtype=_RECORD), rules))
+            total = total.add(count_records(_read_bucket(path), rules))
             path.unlink()
     return total, notes
+
+
+def split_table(
+    table: TableReader, zones: ZoneMap, rules: FlowRules, buckets: int, *, releasing: bool = False
+) -> tuple[PingNotes, list[npt.NDArray[Any]]]:
+    """Return what became of the rows of a file, and its pings in buckets of people's days: for clusters.
+
+    Parameters
+    ----------
+    table
+        The open file.
+    zones, rules
+        Public settings.
+    buckets
+        How many buckets there are.
+    releasing
+        Whether a row that cannot be read is left out without a word.
+    """
+    notes = PingNotes()
+    batches = [_make_records(batch, zones, rules, notes) for batch in table.batches(total=releasing)]
+    records = np.concatenate(batches) if batches else np.empty(0, dtype=_RECORD)
+    return notes, list(_split(records, buckets))
+
+
+def _read_bucket(path: Path) -> npt.NDArray[Any]:
+    """Read a bucket; one that is far too large holds a day of somebody with very many pings, who repeat themselves."""
+    if path.stat().st_size <= _MOST_RECORDS * _RECORD.itemsize:
+        return np.fromfile(path, dtype=_RECORD)
+    kept = np.empty(0, dtype=_RECORD)
+    with path.open("rb") as file:
+        while (part := np.fromfile(file, dtype=_RECORD, count=_MOST_RECORDS)).size:
+            kept = np.unique(np.concatenate([kept, part]))
+    return kept
 
 
 def count_frame(batches: Iterator[dict[str, Any]], zones: ZoneMap, rules: FlowRules) -> FlowTables:
     """Count pings that are in memory (`user`, `time_s`, `lon`, `lat`), all at once."""
     notes = PingNotes()
     records = [_make_records(batch, zones, rules, notes) for batch in batches]
-    return _count_bucket(np.concatenate(records), rules)
+    return count_records(np.concatenate(records), rules)
 
 
 def _make_records(batch: dict[str, Any], zones: ZoneMap, rules: FlowRules, notes: PingNotes) -> npt.NDArray[Any]:
@@ -148,18 +194,34 @@ def hash_names(names: Any) -> Words:
 
 
 def _write(files: Sequence[BinaryIO], records: npt.NDArray[Any]) -> None:
-    if len(files) == 1:
-        records.tofile(files[0])
+    for file, part in zip(files, _split(records, len(files)), strict=True):
+        part.tofile(file)
+
+
+def _split(records: npt.NDArray[Any], buckets: int) -> Iterator[npt.NDArray[Any]]:
+    """Divide pings into buckets, which hold whole days of people: nothing that is counted reaches beyond one."""
+    if buckets == 1:
+        yield records
         return
-    bucket = (records["person"] % np.uint64(len(files))).astype(np.uint16)
+    day = records["place"] >> np.uint64(_SECOND_BITS + _ZONE_BITS)
+    bucket = (mix(records["person"], day) % np.uint64(buckets)).astype(np.uint16)
     order = np.argsort(bucket, kind="stable")
-    ends = np.cumsum(np.bincount(bucket, minlength=len(files)))
+    ends = np.cumsum(np.bincount(bucket, minlength=buckets))
     ordered = records[order]
-    for file, begin, end in zip(files, np.append(0, ends[:-1]), ends, strict=True):
-        ordered[begin:end].tofile(file)
+    for begin, end in zip(np.append(0, ends[:-1]), ends, strict=True):
+        yield ordered[begin:end]
 
 
-def _count_bucket(records: npt.NDArray[Any], rules: FlowRules) -> FlowTables:
+def count_records(records: npt.NDArray[Any], rules: FlowRules) -> FlowTables:
+    """Count what the pings of whole days of people add to the tables.
+
+    Parameters
+    ----------
+    records
+        Pings as `split_table` makes them.
+    rules
+        What is counted.
+    """
     place = records["place"]
     day = (place >> np.uint64(_SECOND_BITS + _ZONE_BITS)).astype(np.int64)
     second = ((place >> np.uint64(_ZONE_BITS)) & np.uint64((1 << _SECOND_BITS) - 1)).astype(np.int64)

@@ -120,7 +120,14 @@ def _prepare(request: FlowsRequest, noise: Noise) -> _FlowsPlan:
         rules = FlowRules(days, zones.size, zones.centres_m, trips=request.trips, key=key, districts=wide)
         try:
             tables = open_pings(request.source, request.columns, releasing=request.releasing)
-            counted, notes = count_pings(tables, zones, rules, releasing=request.releasing)
+            if request.cluster is None:
+                counted, notes = count_pings(tables, zones, rules, releasing=request.releasing)
+            else:
+                from geodp.publish.cluster_flows import count_pings_on
+                from geodp.publish.cluster_visits import Cluster
+
+                with Cluster(request.cluster) as cluster:
+                    counted, notes = count_pings_on(cluster, tables, zones, rules, releasing=request.releasing)
         except GeodpError:
             raise
         except Exception:

@@ -52,6 +52,8 @@ class FlowsRequest:
     ledger: Path | None = None
     force: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
+    cluster: str | None = None
+    """Dask scheduler whose workers read the pings (`local`: processes on this machine)."""
     budget: ConcentratedBudget | None = None
     """Budget of a ledger that has none."""
 
