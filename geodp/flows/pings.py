@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from geodp.tables.formats import ENDINGS, is_table, row_count
 from geodp.tables.reader import TableReader, as_text, is_missing, open_table
 
 PARTS = ("user", "time_s", "lon", "lat")
+DAY_S = 86_400
 _ROWS = 1_000_000
 """Rows of a bucket, about."""
 _MOST_BUCKETS = 512
@@ -98,16 +99,31 @@ def count_pings(
     releasing
         Whether a row that cannot be read is left out without a word (otherwise it is an error).
     """
-    notes = PingNotes()
-    buckets = count_buckets(tables)
-    total = make_empty(rules)
+    batches = (batch for table in tables for batch in table.batches(total=releasing))
+    return count_batches(batches, zones, rules, buckets=count_buckets(tables))
+
+
+def count_batches(
+    batches: Iterable[Mapping[str, Any]], zones: ZoneMap, rules: FlowRules, *, buckets: int = 1
+) -> tuple[FlowTables, PingNotes]:
+    """Count what pings add to the tables, whatever they come from: a batch and a bucket are in memory at a time.
+
+    Parameters
+    ----------
+    batches
+        Pings by part: `user` (pyarrow), `time_s`, `lon` and `lat`.
+    zones, rules
+        Public settings.
+    buckets
+        Files on disk in which people's days are collected: one for about each million pings.
+    """
+    notes, total = PingNotes(), make_empty(rules)
     with tempfile.TemporaryDirectory(prefix="geodp-pings-") as folder:  # nobody else can read it
         paths = [Path(folder) / f"{number}.bin" for number in range(buckets)]
         with ExitStack() as held:
             files = [held.enter_context(path.open("wb")) for path in paths]
-            for table in tables:
-                for batch in table.batches(total=releasing):
-                    _write(files, _make_records(batch, zones, rules, notes))
+            for batch in batches:
+                _write(files, _make_records(batch, zones, rules, notes))
         for path in paths:
             total = total.add(count_records(_read_bucket(path), rules))
             path.unlink()
@@ -147,22 +163,18 @@ def _read_bucket(path: Path) -> npt.NDArray[Any]:
     return kept
 
 
-def count_frame(batches: Iterator[dict[str, Any]], zones: ZoneMap, rules: FlowRules) -> FlowTables:
-    """Count pings that are in memory (`user`, `time_s`, `lon`, `lat`), all at once."""
-    notes = PingNotes()
-    records = [_make_records(batch, zones, rules, notes) for batch in batches]
-    return count_records(np.concatenate(records), rules)
-
-
-def _make_records(batch: dict[str, Any], zones: ZoneMap, rules: FlowRules, notes: PingNotes) -> npt.NDArray[Any]:
+def _make_records(batch: Mapping[str, Any], zones: ZoneMap, rules: FlowRules, notes: PingNotes) -> npt.NDArray[Any]:
     """Return the pings of a batch that count: a word for the person; day, second and zone in one word."""
     names, moment = batch["user"], np.asarray(batch["time_s"], dtype=np.float64)
     if not len(names):
         return np.empty(0, dtype=_RECORD)
     edges = rules.days.edges_s
     with np.errstate(invalid="ignore"):
-        day = np.searchsorted(edges, moment, side="right") - 1
-        inside = np.isfinite(moment) & (day >= 0) & (day < rules.days.count)
+        inside = (moment >= edges[0]) & (moment < edges[-1])
+        if (np.diff(edges) == DAY_S).all():
+            day = np.where(inside, (moment - edges[0]) // DAY_S, -1).astype(np.int64)
+        else:  # clocks were changed
+            day = np.searchsorted(edges, moment, side="right") - 1
     lon, lat = (np.asarray(batch[part], dtype=np.float64) for part in ("lon", "lat"))
     known = ~is_missing(names)
     with np.errstate(invalid="ignore"):
