@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -36,11 +38,19 @@ class PingNotes:
     rows: int = 0
     used: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
+    by_day: Counter[int] = field(default_factory=Counter)
+    """Pings that were used, by number of the day."""
+    first_s: float = math.inf
+    """The earliest time of any row, seconds since 1970."""
+    last_s: float = -math.inf
+    """The latest."""
 
     def add(self, other: PingNotes) -> None:
         """Add what became of other rows."""
         self.rows += other.rows
         self.used += other.used
+        self.by_day.update(other.by_day)
+        self.first_s, self.last_s = min(self.first_s, other.first_s), max(self.last_s, other.last_s)
         for why, rows in other.left_out.items():
             self.leave_out(why, rows)
 
@@ -185,6 +195,9 @@ def _make_records(batch: Mapping[str, Any], zones: ZoneMap, rules: FlowRules, no
     notes.leave_out("no user", int((~known).sum()))
     notes.leave_out("no place", int((known & ~placed).sum()))
     notes.leave_out("a time that is none, or of another day", int((known & placed & ~inside).sum()))
+    notes.by_day.update({number: int(rows) for number, rows in enumerate(np.bincount(day[kept])) if rows})
+    notes.first_s = float(np.nanmin(moment, initial=notes.first_s))
+    notes.last_s = float(np.nanmax(moment, initial=notes.last_s))
     records = np.empty(kept.size, dtype=_RECORD)
     records["person"] = hash_names(names)[kept]
     second = (moment[kept] - edges[day[kept]]).astype(np.uint64)
