@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import date
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -275,7 +276,7 @@ def _measure_errors() -> Iterator[Figure]:
     yield from _measure_pairs(tables, zones, rules, design)
 
 
-def _find_median(value: npt.NDArray[np.float64], true: Integers) -> float:
+def _find_median(value: npt.NDArray[Any], true: npt.NDArray[Any]) -> float:
     return float(np.median(np.abs(value - true) / np.maximum(true, 1)))
 
 

@@ -224,7 +224,8 @@ def test_a_person_with_very_many_pings_counts_once_and_in_bounded_memory(
         monkeypatch.setattr(module, "_ROWS", 30_000)  # several buckets, the largest of which is read in parts
         monkeypatch.setattr(module, "_MOST_RECORDS", 20_000)
     for name in ("footfall.parquet", "od.parquet", "trips.parquet"):
-        pd.testing.assert_frame_equal(*(pd.read_parquet(tmp_path / of / name) for of in ("one", "many")))
+        one, many = (pd.read_parquet(tmp_path / of / name) for of in ("one", "many"))
+        pd.testing.assert_frame_equal(one, many)
 
 
 def test_a_ledger_of_another_kind_is_refused_and_charged_nothing(town: Path, tmp_path: Path) -> None:
