@@ -1,4 +1,4 @@
-"""Counts over time: 192 releases of 400 cells for 100,000 people, and long series of many cells; what they tell together.
+"""Counts over time: 192 releases of 400 cells for 100,000 people, long series of many cells, and leakage over time.
 
 Everyone has a home and a workplace and goes there and back at times of their own; one in a hundred is somewhere else in
 every release. Figures are of the series alone: the snapshots are made before.
