@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from geodp.metrics import Measured
 from geodp.pages.html import Html, Part, build_element, build_link, join_html, render_line
-from geodp.pages.labels import USUAL_METRICS, Label, find_label, find_labels, say_value
+from geodp.pages.labels import USUAL_METRICS, Label, capitalise, find_label, find_labels, say_value
 from geodp.pages.parts import (
     Column,
     Entry,
@@ -132,7 +132,7 @@ def build_comparison_page(
         _link_whole(whole, folder),
     ]
     parts: list[Part] = [
-        build_header(_as_title(title), kicker=f"Comparison {name}".rstrip(), question=about, facts=join_html(facts)),
+        build_header(_as_title(title) if name else title, kicker=f"Comparison {name}".rstrip(), question=about, facts=join_html(facts)),
         build_answer(_say_answers(table, names, priced, at_success)),
         build_section(
             "The arms" if whole is not None else "The runs", _show_arms(arms, table, folder, changes, priced)
@@ -156,8 +156,7 @@ def build_comparison_page(
 
 
 def _as_title(name: str) -> str:
-    words = name.replace("_", " ")
-    return words[:1].upper() + words[1:]
+    return capitalise(name.replace("_", " "))
 
 
 def _share_world(runs: Mapping[str, RunFolder]) -> bool:
