@@ -258,7 +258,7 @@ def _publish(
 
 
 def _hint(unknown: str, parts: Sequence[str], shared: Mapping[str, Any]) -> str:
-    """Say what to write instead of an argument: columns are arguments of the bare mechanisms, and named together here."""
+    """Say what to write instead of an argument: columns, which bare mechanisms take one by one, stand together here."""
     part = "time_s" if unknown == "time" and "time_s" in parts else unknown
     if part in parts:
         return f" Columns of the data are named together: columns={{{part!r}: {shared[unknown]!r}}}."

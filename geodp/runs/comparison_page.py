@@ -124,7 +124,7 @@ def build_comparison_page(
     said = [key for key in SAID if key in table.index]
     table = table.loc[[*said, *(key for key in table.index if key not in said)]]
     names, shared = list(arms), _share_world(arms)
-    title = name or f"{' against '.join(names[1::-1]) if len(names) == 2 else f'{len(names)} runs'}"
+    title = _as_title(name) or (" against ".join(names[1::-1]) if len(names) == 2 else f"{len(names)} runs")
     facts = [
         f"{len(names)} {'arms' if whole is not None else 'runs'}, "
         + ("the same tasks with the same luck in each. " if shared else "which met different tasks. ")
@@ -132,7 +132,12 @@ def build_comparison_page(
         _link_whole(whole, folder),
     ]
     parts: list[Part] = [
-        build_header(_as_title(title) if name else title, kicker=f"Comparison {name}".rstrip(), question=about, facts=join_html(facts)),
+        build_header(
+            title,
+            kicker=f"Comparison {name}".rstrip(),
+            question=about,
+            facts=join_html(facts),
+        ),
         build_answer(_say_answers(table, names, priced, at_success)),
         build_section(
             "The arms" if whole is not None else "The runs", _show_arms(arms, table, folder, changes, priced)

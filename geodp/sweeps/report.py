@@ -57,7 +57,7 @@ _ANSWERED = 4
 MOST_RUNS = 2000
 """Rows of the table of runs, at most: all are in runs.parquet."""
 _ENOUGH_SEEDS = 5
-"""With fewer seeds a page warns: Student's factor of an interval is 12.7 with 2, 4.3 with 3, 2.8 with 5, 2.3 with 10."""
+"""With fewer a page warns: the factor of an interval (Student) is 12.7 with 2, 4.3 with 3, 2.8 with 5, 2.3 with 10."""
 _MOST_LINKS = 6
 _MOST_NOTICES = 200
 
@@ -158,8 +158,8 @@ def _say_few(seeds: int) -> list[Html]:
     if seeds >= _ENOUGH_SEEDS:
         return []
     text = (
-        f"{seeds} seeds only: intervals are as wide as so few make them, and may reach beyond what can be (a share above "
-        "100 %). Take ten."
+        f"{seeds} seeds only: intervals are as wide as so few make them, and may reach beyond what can be (a share "
+        "above 100 %). Take ten."
     )
     return [join_html([text])]
 
