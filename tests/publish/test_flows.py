@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import folium
+import geopandas
 import pandas as pd
 import pytest
 
@@ -173,3 +175,17 @@ def test_altered_reports_are_not_compared(report: FlowsResult, town: Path, tmp_p
         compare_flows(report.files[0].parent, folder)
     with pytest.raises(DataError, match="holds no report"):
         compare_flows(report.files[0].parent, tmp_path)
+
+
+def test_what_comes_back_has_its_promise_its_accuracy_and_a_map_and_speaks_python(town: Path) -> None:
+    pings, zones = pd.read_parquet(town / "pings.parquet"), geopandas.read_parquet(town / "zones.geoparquet")
+    made = flows(pings, zones=zones, zone="zone", first="2024-03-04", last="2024-03-04", epsilon=1, delta=1e-6)
+    assert (made.guarantee.epsilon, made.guarantee.delta) == (1.0, 1e-6)
+    assert made.accuracy in str(made)
+    assert isinstance(made.map(), folium.Map)
+    assert "mode='release'" in str(made)
+    assert "epsilon" not in repr(made)
+    assert repr(made).startswith("<PublishedFlows of 2024-03-04 to 2024-03-04: Hides one person's whole day")
+    assert "<iframe" in made._repr_html_()
+    with pytest.raises(UsageError, match="last 2024-03-03 lies before first 2024-03-04"):
+        flows(pings, zones=zones, zone="zone", first="2024-03-04", last="2024-03-03", epsilon=1)
