@@ -73,6 +73,16 @@ class PublishedFlows:
         The folder that was written (None: none was asked for).
     warnings
         What was guessed or left out.
+
+    Examples
+    --------
+    >>> import geodp, geopandas, pandas as pd, shapely
+    >>> nine = pd.Timestamp("2024-03-04 09:00", tz="UTC")
+    >>> pings = pd.DataFrame({"user": ["a"], "time_s": [nine], "lon": [10.01], "lat": [50.01]})
+    >>> town = geopandas.GeoDataFrame({"name": ["north"]}, geometry=[shapely.box(10, 50, 10.1, 50.1)], crs=4326)
+    >>> made = geodp.publish.flows(pings, zones=town, zone="name", first="2024-03-04", last="2024-03-04", epsilon=1)
+    >>> made.releasable, made.guarantee.epsilon, made.path
+    (False, 1.0, None)
     """
 
     statement: FlowsStatement
