@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,13 +99,6 @@ def count_pings(
             total = total.add(_count_bucket(np.fromfile(path, dtype=_RECORD), rules))
             path.unlink()
     return total, notes
-
-
-def count_frame(batches: Iterator[dict[str, Any]], zones: ZoneMap, rules: FlowRules) -> FlowTables:
-    """Count pings that are in memory (`user`, `time_s`, `lon`, `lat`), all at once."""
-    notes = PingNotes()
-    records = [_make_records(batch, zones, rules, notes) for batch in batches]
-    return _count_bucket(np.concatenate(records), rules)
 
 
 def _make_records(batch: dict[str, Any], zones: ZoneMap, rules: FlowRules, notes: PingNotes) -> npt.NDArray[Any]:
