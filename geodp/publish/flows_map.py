@@ -20,6 +20,7 @@ from geodp.publish.flows_live import profile_zones
 from geodp.publish.flows_pictures import Ground
 
 if TYPE_CHECKING:
+    from geodp.display.folium_map import OfflineMap
     from geodp.publish.flows_statement import FlowsStatement
 
 MOST_LINES = 300
@@ -29,7 +30,12 @@ _UNIT = "people/km²"
 
 
 def draw_flows_map(statement: FlowsStatement) -> str:
-    """Return the map as HTML.
+    """Return the map of a report as HTML."""
+    return map_flows(statement).html
+
+
+def map_flows(statement: FlowsStatement) -> OfflineMap:
+    """Return the map of a report: a Folium map that opens with no network, of what was published alone.
 
     Parameters
     ----------
@@ -56,7 +62,7 @@ def draw_flows_map(statement: FlowsStatement) -> str:
     privacy = [write_privacy_line(worth, say_worth(promise, promise)[1])]
     title = f"Footfall and flows, {days.first} to {days.last}"
     caption = frame_caption(title, badge, body, page.notes, released=statement.releasable, privacy=privacy)
-    return frame_page(page, title, caption, releasable=statement.releasable).html
+    return frame_page(page, title, caption, releasable=statement.releasable)
 
 
 class _FlowsPage(Page):

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import folium
+import geopandas
 import pandas as pd
 import pytest
 
@@ -89,8 +91,6 @@ def test_the_same_seed_gives_the_same_tables_and_csv_and_folders_are_read_alike(
 
 
 def test_a_frame_gives_what_its_file_gives(town: Path, report: FlowsResult) -> None:
-    import geopandas
-
     made = flows(
         pd.read_parquet(town / "pings.parquet"),
         zones=geopandas.read_parquet(town / "zones.geoparquet"),
@@ -185,7 +185,6 @@ def test_days_without_pings_are_named_and_a_report_of_nobody_is_refused(town: Pa
 
 def test_gaps_between_zones_are_named_in_either_mode(town: Path, tmp_path: Path) -> None:
     pytest.importorskip("opendp")
-    import geopandas
 
     zones = geopandas.read_parquet(town / "zones.geoparquet")
     zones.drop(index=[5]).to_file(tmp_path / "holes.gpkg")
@@ -269,3 +268,17 @@ def test_a_failure_before_the_charge_leaves_the_ledger_alone(
 def test_both_noises_are_told(report: FlowsResult, town: Path, tmp_path: Path) -> None:
     assert "Without δ (Laplace noise) it would be ±" in report.text
     assert "With --delta 1e-06 (Gaussian noise) it would be ±69" in publish(town, tmp_path / "out", delta=None).text
+
+
+def test_what_comes_back_has_its_promise_its_accuracy_and_a_map_and_speaks_python(town: Path) -> None:
+    pings, zones = pd.read_parquet(town / "pings.parquet"), geopandas.read_parquet(town / "zones.geoparquet")
+    made = flows(pings, zones=zones, zone="zone", first="2024-03-04", last="2024-03-04", epsilon=1, delta=1e-6)
+    assert (made.guarantee.epsilon, made.guarantee.delta) == (1.0, 1e-6)
+    assert made.accuracy in str(made)
+    assert isinstance(made.map(), folium.Map)
+    assert "mode='release'" in str(made)
+    assert "epsilon" not in repr(made)
+    assert repr(made).startswith("<PublishedFlows of 2024-03-04 to 2024-03-04: Hides one person's whole day")
+    assert "<iframe" in made._repr_html_()
+    with pytest.raises(UsageError, match="last 2024-03-03 lies before first 2024-03-04"):
+        flows(pings, zones=zones, zone="zone", first="2024-03-04", last="2024-03-03", epsilon=1)
