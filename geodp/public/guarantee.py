@@ -581,6 +581,7 @@ def both_relations(epsilon: float, neighbours: str) -> str:
 
 
 STRONG_UP_TO, MODERATE_UP_TO = 1.0, 10.0
+"""Largest ε that is called strong, and moderate: a convention, which docs/pages/explanation/guarantees.md states."""
 
 
 def name_strength(epsilon: float) -> str:
