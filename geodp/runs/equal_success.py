@@ -346,7 +346,8 @@ def _price_of(arm: Scenario, world: World, success: float) -> dict[str, Any]:
 def _price_unplanned(made: Planned, first: tuple[str, Scenario], world: World, why: str) -> dict[str, Any]:
     """Say what an arm without a target comes to, and what the first arm with one asks for as much."""
     name, arm = first
-    row = {"taken": made.taken, "asked_as_it_stands": made.asked}
+    row: dict[str, Any] = {"taken": made.taken, "asked_as_it_stands": made.asked}
+    row |= {"travel_m": made.travel_m, "reward": made.reward}
     share, asked = f"{made.taken:.1%}", f"{made.asked:.3g}"
     stands = f"{why.rstrip('.')}. As it stands {share} of tasks are taken and {asked} people asked per task"
     if not LOWEST <= made.taken <= MOST_SUCCESS:

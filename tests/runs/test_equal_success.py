@@ -8,6 +8,7 @@ import pytest
 
 import geodp
 from geodp.errors import ScenarioError
+from geodp.pages.quantity import quantity
 from geodp.runs.equal_success import calibrate_scenario, measure_plan
 from tests.small import small
 
@@ -48,7 +49,11 @@ def test_an_arm_without_a_target_is_beside_the_first_at_the_success_that_it_has(
     same = small({"tasks.demand.per_hour": 240})
     assert row["first_asks_for_as_much"] == pytest.approx(calibrate_scenario(same, same.seed, float(row["taken"])).cost)
     assert f"capped asks {row['first_asks_for_as_much']:.3g}" in row["note"]
-    assert f"{asked:.3g} people asked" in (compared / "summary.md").read_text(encoding="utf-8")
+    text, page = ((compared / name).read_text(encoding="utf-8") for name in ("summary.md", "report.html"))
+    assert f"{asked:.3g} people asked" in text
+    assert f"| {asked / row['first_asks_for_as_much']:.2f}×, both at {row['taken']:.1%}".replace("%", " %") in text
+    assert "board plans on no target" in page
+    assert f"capped asks {quantity(row['first_asks_for_as_much'])} for as much" in page
 
 
 def test_the_summary_tells_the_price_and_arms_rerun_as_they_stand(compared: Path) -> None:
