@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from geodp.curator.decomposition import lattice_of
 from geodp.curator.tree_mechanism import TreeMechanism
 from geodp.geometry import Grid, Region
 
@@ -27,4 +26,4 @@ class Quadtree(TreeMechanism):
     kind: ClassVar[str] = "quadtree"
 
     def _lattice(self, region: Region, height: int) -> Grid:
-        return lattice_of(region, 2**height, 2**height)
+        return Grid.divide(region, 2**height, 2**height)
