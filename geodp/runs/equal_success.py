@@ -330,7 +330,8 @@ def price_arms(
 def _price_of(arm: Scenario, world: World, success: float) -> dict[str, Any]:
     found = calibrate_on_world(arm, world, success)
     if found.found is None:
-        return {"expected_success": found.last.success, "note": f"no target reaches {success:g}"}
+        most = f"the highest comes to {found.last.success:.3g} and asks {found.last.asked:.3g}"
+        return {"expected_success": found.last.success, "note": f"no target reaches {success:g}: {most}"}
     made = found.found
     return {
         "target": made.target,

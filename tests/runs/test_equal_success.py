@@ -65,6 +65,16 @@ def test_the_summary_tells_the_price_and_arms_rerun_as_they_stand(compared: Path
     )
 
 
+def test_an_arm_that_no_target_brings_there_says_how_far_it_comes(tmp_path: Path) -> None:
+    unwilling = {"workers.acceptance": {"kind": "tanh_reward", "ceiling": 0.001, "max_travel_m": 2000}}
+    scenario = small({"compare": {"willing": {}, "unwilling": unwilling}, "compare_at_success": 0.8})
+    path = geodp.run(scenario, tmp_path / "run", draw_map=False).folder.path
+    row: Any = pd.read_csv(path / "equal_success.csv").set_index("arm").loc["unwilling"]
+    assert 0 < row["expected_success"] < 0.79
+    text = (path / "summary.md").read_text(encoding="utf-8")
+    assert f"- `unwilling`: no target reaches 0.8: the highest comes to {row['expected_success']:.3g} and asks" in text
+
+
 @pytest.mark.parametrize(("value", "message"), [(0.9, "give 'compare'"), (1.5, "compare_at_success")])
 def test_a_price_without_arms_or_out_of_reach_is_refused(value: float, message: str) -> None:
     changes: dict[str, Any] = {"compare_at_success": value} | ({} if value < 1 else {"compare": {"only": {}}})
