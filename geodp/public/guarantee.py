@@ -79,6 +79,8 @@ class Trust(StrEnum):
 
 
 _CROW = "as the crow flies"
+PLANE = "in the plane around the venues"
+"""The metric of places on a map of venues: metres there are metres on the ground."""
 _HIDDEN = {
     Unit.SNAPSHOT: "one worker's position at one instant",
     Unit.USER: "one person's whole record",
@@ -451,6 +453,11 @@ class Guarantee:
         if self.unit in (Unit.SNAPSHOT, Unit.USER) and self.trust is Trust.LOCAL:
             return "local"
         return "metric" if self.unit is Unit.POINT else "central"
+
+    @property
+    def on_ground(self) -> bool:
+        """Whether a promise per metre is about metres on the ground, and not along a tree or a graph."""
+        return self.metric in (_CROW, PLANE)
 
     def together(self, count: int, whose: str) -> str:
         """Say what `count` reports (or rows) of one person promise together, in a sentence ('' where none is due).
