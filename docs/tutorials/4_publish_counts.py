@@ -133,7 +133,7 @@ report.footfall.groupby(["period", "level"])["reliable"].mean().unstack().round(
 
 # %% [markdown]
 # `flows/report.html` is what a council reads: the same numbers in words, with a map. The whole command has an auditor, too:
-# `geodp audit --publish flows`.
+# `geodp audit --publish flows`. The same as two commands, from a csv to the report: the [how-to](../how-to/publish-flows.md).
 
 # %%
 report.map()
