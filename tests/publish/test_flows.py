@@ -282,3 +282,11 @@ def test_what_comes_back_has_its_promise_its_accuracy_and_a_map_and_speaks_pytho
     assert "<iframe" in made._repr_html_()
     with pytest.raises(UsageError, match="last 2024-03-03 lies before first 2024-03-04"):
         flows(pings, zones=zones, zone="zone", first="2024-03-04", last="2024-03-03", epsilon=1)
+
+
+def test_the_map_says_what_all_days_of_a_person_cost_and_that_its_region_is_public(report: FlowsResult) -> None:
+    page = (report.files[0].parent / "map.html").read_text(encoding="utf-8")
+    whole, one = report.statement.design.spend(2)["epsilon"], report.statement.design.spend(1)["epsilon"]
+    assert one == pytest.approx(1.0)
+    assert f"ε = {whole:.3g} for the 2 days of a person together, 1 for one day (δ = " in page
+    assert 'class="geodp-strength moderate"' in page
