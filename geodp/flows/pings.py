@@ -22,10 +22,10 @@ from geodp.tables.reader import TableReader, as_text, is_missing, open_table
 
 PARTS = ("user", "time_s", "lon", "lat")
 DAY_S = 86_400
-_ROWS = 1_000_000
-"""Rows of a bucket, about."""
-_MOST_BUCKETS = 512
-_MOST_RECORDS = 8 * _ROWS
+_ROWS = 250_000
+"""Rows of a bucket, about: so many are sorted and looked up where processors are fast."""
+_MOST_BUCKETS = 200
+_MOST_RECORDS = 8_000_000
 """Pings of a bucket that are read at once."""
 _LARGEST_NUMBER = 10**18
 _NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
@@ -93,7 +93,7 @@ def open_pings(source: Path, called: Mapping[str, str] | None = None, *, releasi
 
 
 def count_buckets(tables: Sequence[TableReader]) -> int:
-    """Return how many buckets hold about a million rows each: by the sizes of the files."""
+    """Return how many buckets hold about 250,000 rows each (at most 200 of them): by the sizes of the files."""
     return int(min(max(sum(row_count(table.path) for table in tables) // _ROWS, 1), _MOST_BUCKETS))
 
 
@@ -129,7 +129,7 @@ def count_batches(
     zones, rules
         Public settings.
     buckets
-        Files on disk in which people's days are collected: one for about each million pings.
+        Files on disk in which people's days are collected: 200 are open at a time.
     """
     notes, total = PingNotes(), make_empty(rules)
     with tempfile.TemporaryDirectory(prefix="geodp-pings-") as folder:  # nobody else can read it
@@ -199,15 +199,18 @@ def _make_records(batch: Mapping[str, Any], zones: ZoneMap, rules: FlowRules, no
     notes.leave_out("no user", int((~known).sum()))
     notes.leave_out("no place", int((known & ~placed).sum()))
     notes.leave_out("a time that is none, or of another day", int((known & placed & ~inside).sum()))
-    notes.by_day.update({number: int(rows) for number, rows in enumerate(np.bincount(day[kept])) if rows})
-    notes.first_s = float(np.nanmin(moment, initial=notes.first_s))
-    notes.last_s = float(np.nanmax(moment, initial=notes.last_s))
+    pick = slice(None) if kept.size == len(names) else kept  # most often all: nothing has to be copied
+    day = day[pick]
+    notes.by_day.update({number: int(rows) for number, rows in enumerate(np.bincount(day)) if rows})
+    if not kept.size:  # then somebody may ask of when they are
+        notes.first_s = float(np.nanmin(moment, initial=notes.first_s))
+        notes.last_s = float(np.nanmax(moment, initial=notes.last_s))
     records = np.empty(kept.size, dtype=_RECORD)
-    records["person"] = hash_names(names)[kept]
-    second = (moment[kept] - edges[day[kept]]).astype(np.uint64)
-    place = day[kept].astype(np.uint64) << np.uint64(_SECOND_BITS + _ZONE_BITS)
+    records["person"] = hash_names(names)[pick]
+    second = (moment[pick] - edges[day]).astype(np.uint64)
+    place = day.astype(np.uint64) << np.uint64(_SECOND_BITS + _ZONE_BITS)
     place |= second << np.uint64(_ZONE_BITS)
-    records["place"] = place | zones.locate(lon[kept], lat[kept]).astype(np.uint64)
+    records["place"] = place | zones.locate(lon[pick], lat[pick]).astype(np.uint64)
     return records
 
 

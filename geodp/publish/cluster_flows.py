@@ -20,6 +20,10 @@ from geodp.publish.cluster_visits import Cluster
 from geodp.tables.formats import count_groups
 from geodp.tables.reader import TableReader
 
+_FEWER = 8
+"""Buckets are larger here than on one machine's disk: every part of the files holds a piece of each, and a task is a
+millisecond of the scheduler's."""
+
 
 def count_pings_on(
     cluster: Cluster, tables: Sequence[TableReader], zones: ZoneMap, rules: FlowRules, *, releasing: bool = False
@@ -37,7 +41,7 @@ def count_pings_on(
     releasing
         Whether a row that cannot be read is left out without a word.
     """
-    buckets = max(count_buckets(tables), cluster.threads)
+    buckets = max(count_buckets(tables) // _FEWER, cluster.threads)
     zones.locate(np.zeros(1), np.zeros(1))  # the raster is made once, and sent along
     shared = cluster.share((zones, rules))
     parts = [cluster.submit(read_part, part, shared, buckets, releasing=releasing) for part in divide_tables(tables)]

@@ -85,7 +85,7 @@ region = Region(-8.70, 41.10, -8.56, 41.20)
 grid = make_grid_zones(10, region)
 zones = make_zones(grid["zone"].tolist(), grid.geometry.to_numpy(), grid["district"].tolist())
 rules = FlowRules(Days(date(2024, 3, 4), date(2024, 3, 10)), zones.size, zones.centres_m)
-made = generate_pings(PingSizes(people=2_000_000, pings=MANY, days=7), region, np.random.default_rng(1))
+made = generate_pings(PingSizes(people=1_000_000, pings=MANY, days=7), region, np.random.default_rng(1))
 spent = 0.0
 def batches():
     global spent
@@ -97,7 +97,7 @@ def batches():
             return
         yield batch | {"user": pa.array(batch["user"])}
 begun = time.process_time()
-tables, notes = count_batches(batches(), zones, rules, buckets=MANY // 1_000_000)
+tables, notes = count_batches(batches(), zones, rules, buckets=200)
 cpu_s = time.process_time() - begun - spent
 assert notes.used == MANY
 print(json.dumps({"cpu_s": cpu_s, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3}))
