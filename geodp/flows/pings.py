@@ -15,10 +15,13 @@ import numpy.typing as npt
 from geodp.errors import DataError
 from geodp.flows.contributions import FlowRules, FlowTables, Words, count_flows, make_empty
 from geodp.flows.zones import ZoneMap
+from geodp.public.towers import NO_TOWER, Towers
 from geodp.tables.formats import ENDINGS, is_table, row_count
 from geodp.tables.reader import TableReader, as_text, is_missing, open_table
 
 PARTS = ("user", "time_s", "lon", "lat")
+TOWER_PARTS = ("user", "time_s", "tower")
+"""What pings hold where phones were seen by towers."""
 _ROWS = 1_000_000
 """Rows of a bucket, about."""
 _MOST_BUCKETS = 512
@@ -50,7 +53,29 @@ def list_files(source: Path) -> list[Path]:
     return found
 
 
-def open_pings(source: Path, called: Mapping[str, str] | None = None, *, releasing: bool = False) -> list[TableReader]:
+@dataclass(frozen=True, eq=False)
+class TowerSites:
+    """Public towers, and the zone of each by its number."""
+
+    towers: Towers
+    zone: npt.NDArray[np.int64]
+
+    def locate(self, names: Any) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+        """Return which names (pyarrow) are those of a tower, and the zone of every one (0 where there is none)."""
+        coded = as_text(names).dictionary_encode()
+        number = self.towers.number(coded.dictionary.to_pylist())
+        at = np.asarray(coded.indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        tower = np.append(number, NO_TOWER)[at]
+        return tower != NO_TOWER, np.append(self.zone, 0)[tower]
+
+
+def open_pings(
+    source: Path,
+    called: Mapping[str, str] | None = None,
+    *,
+    releasing: bool = False,
+    parts: tuple[str, ...] = PARTS,
+) -> list[TableReader]:
     """Open files of pings by their columns.
 
     Parameters
@@ -61,15 +86,22 @@ def open_pings(source: Path, called: Mapping[str, str] | None = None, *, releasi
         What columns are called.
     releasing
         Whether nothing of the files may be told.
+    parts
+        What they hold: `PARTS`, or `TOWER_PARTS`.
     """
     return [
-        open_table(path, PARTS, called=called, releasing=releasing, purpose=", so it holds no pings")
+        open_table(path, parts, called=called, releasing=releasing, purpose=", so it holds no pings")
         for path in list_files(source)
     ]
 
 
 def count_pings(
-    tables: list[TableReader], zones: ZoneMap, rules: FlowRules, *, releasing: bool = False
+    tables: list[TableReader],
+    zones: ZoneMap,
+    rules: FlowRules,
+    *,
+    releasing: bool = False,
+    sites: TowerSites | None = None,
 ) -> tuple[FlowTables, PingNotes]:
     """Count what the pings of files add to the tables.
 
@@ -83,6 +115,8 @@ def count_pings(
         What is counted.
     releasing
         Whether a row that cannot be read is left out without a word (otherwise it is an error).
+    sites
+        The towers, where pings name those.
     """
     notes = PingNotes()
     many = sum(row_count(table.path) for table in tables)
@@ -94,7 +128,7 @@ def count_pings(
             files = [held.enter_context(path.open("wb")) for path in paths]
             for table in tables:
                 for batch in table.batches(total=releasing):
-                    _write(files, _make_records(batch, zones, rules, notes))
+                    _write(files, _make_records(batch, zones, rules, notes, sites))
         for path in paths:
             total = total.add(_count_bucket(np.fromfile(path, dtype=_RECORD), rules))
             path.unlink()
@@ -108,7 +142,9 @@ def count_frame(batches: Iterator[dict[str, Any]], zones: ZoneMap, rules: FlowRu
     return _count_bucket(np.concatenate(records), rules)
 
 
-def _make_records(batch: dict[str, Any], zones: ZoneMap, rules: FlowRules, notes: PingNotes) -> npt.NDArray[Any]:
+def _make_records(
+    batch: dict[str, Any], zones: ZoneMap, rules: FlowRules, notes: PingNotes, sites: TowerSites | None = None
+) -> npt.NDArray[Any]:
     """Return the pings of a batch that count: a word for the person; day, second and zone in one word."""
     names, moment = batch["user"], np.asarray(batch["time_s"], dtype=np.float64)
     if not len(names):
@@ -117,21 +153,26 @@ def _make_records(batch: dict[str, Any], zones: ZoneMap, rules: FlowRules, notes
     with np.errstate(invalid="ignore"):
         day = np.searchsorted(edges, moment, side="right") - 1
         inside = np.isfinite(moment) & (day >= 0) & (day < rules.days.count)
-    lon, lat = (np.asarray(batch[part], dtype=np.float64) for part in ("lon", "lat"))
     known = ~is_missing(names)
-    placed = np.isfinite(lon) & np.isfinite(lat)
+    lon = lat = np.empty(0)
+    if sites is None:
+        lon, lat = (np.asarray(batch[part], dtype=np.float64) for part in ("lon", "lat"))
+        placed = np.isfinite(lon) & np.isfinite(lat)
+    else:
+        placed, zone = sites.locate(batch["tower"])
     kept = np.flatnonzero(inside & known & placed)
     notes.rows += len(names)
     notes.used += kept.size
     notes.leave_out("no user", int((~known).sum()))
-    notes.leave_out("no place", int((known & ~placed).sum()))
+    notes.leave_out("no place" if sites is None else "a tower that is not listed", int((known & ~placed).sum()))
     notes.leave_out("a time that is none, or of another day", int((known & placed & ~inside).sum()))
     records = np.empty(kept.size, dtype=_RECORD)
     records["person"] = hash_names(names)[kept]
     second = (moment[kept] - edges[day[kept]]).astype(np.uint64)
     place = day[kept].astype(np.uint64) << np.uint64(_SECOND_BITS + _ZONE_BITS)
     place |= second << np.uint64(_ZONE_BITS)
-    records["place"] = place | zones.locate(lon[kept], lat[kept]).astype(np.uint64)
+    found = zones.locate(lon[kept], lat[kept]) if sites is None else zone[kept]
+    records["place"] = place | found.astype(np.uint64)
     return records
 
 

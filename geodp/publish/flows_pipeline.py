@@ -116,10 +116,13 @@ def _prepare(request: FlowsRequest, noise: Noise) -> _FlowsPlan:
         design = request.make_design(days, zones)
         key = int.from_bytes(draw_key(noise)[:8], "little")
         wide = zones.district_of if design.has_thresholds else None
-        rules = FlowRules(days, zones.size, zones.centres_m, trips=request.trips, key=key, districts=wide)
+        rules = FlowRules(
+            days, zones.size, zones.centres_m, trips=request.trips, stays=request.stays, key=key, districts=wide
+        )
+        sites = request.sites
         try:
-            tables = open_pings(request.source, request.columns, releasing=request.releasing)
-            counted, notes = count_pings(tables, zones, rules, releasing=request.releasing)
+            tables = open_pings(request.source, request.columns, releasing=request.releasing, parts=request.parts)
+            counted, notes = count_pings(tables, zones, rules, releasing=request.releasing, sites=sites)
         except GeodpError:
             raise
         except Exception:

@@ -6,8 +6,10 @@ import math
 from typing import TYPE_CHECKING
 
 from geodp.curator.publications import Publication
+from geodp.curator.seen_people import day_of_moment
 from geodp.curator.series import looks_at_people
-from geodp.privacy.ledger import Account, chargeable
+from geodp.privacy.data_days import DAY_UNITS
+from geodp.privacy.ledger import Account, Ledger, chargeable
 from geodp.privacy.spending import Period, limit_units, touches, units
 from geodp.public.guarantee import Guarantee, Neighbours, Unit, plus
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from geodp.scenario.schema import Scenario
     from geodp.scenario.sections import Budget
 
+_USUAL_DELTA = 1e-6
 Charges = list[tuple[Period, float]]
 """First and last moment of the data (seconds), and epsilons."""
 
@@ -34,8 +37,54 @@ def publication_charge(item: Publication, scenario: Scenario) -> tuple[Guarantee
 def list_publication_charges(scenario: Scenario, *, metric: bool = False) -> Charges:
     """Return what publications about the whole run charge: epsilon, or (metric) epsilon per metre."""
     costs = [publication_cost(item, scenario) for item in scenario.publish]
+    costs = [cost for cost in costs if adds_epsilon(cost)]
     wanted = [cost for cost in costs if cost.unit is not Unit.NOTHING and (cost.unit is Unit.POINT) == metric]
     return [(whole_run(scenario), cost.epsilon) for cost in wanted]
+
+
+def adds_epsilon(promise: Guarantee) -> bool:
+    """Tell whether a promise adds up as ε: not one of ρ, nor one about days of the data."""
+    return promise.rho is None and promise.unit not in DAY_UNITS
+
+
+def counts_rho(scenario: Scenario) -> bool:
+    """Tell whether a run is charged as ρ, by days of the data: its budget says so, or something promises ρ."""
+    if scenario.curator is None:
+        return False
+    promises = [scenario.curator.mechanism.guarantee(), *(item.cost() for item in scenario.publish)]
+    return scenario.curator.budget.counts_rho or not all(adds_epsilon(promise) for promise in promises)
+
+
+def stated_delta(scenario: Scenario) -> float:
+    """Return the δ at which what a run costs is stated: that of its budget, or the largest that is promised."""
+    if scenario.curator is not None and scenario.curator.budget.delta:
+        return scenario.curator.budget.delta
+    return max([item.cost().delta for item in scenario.publish], default=0.0) or _USUAL_DELTA
+
+
+def charge_concentrated(scenario: Scenario, mechanism: Mechanism) -> Ledger:
+    """Return a ledger with all charges of a run that is counted by ρ and days; its budget is not asked.
+
+    Parameters
+    ----------
+    scenario, mechanism
+        The scenario, and the curator's mechanism as it is in force.
+    """
+    ledger = Ledger()
+    for item in scenario.publish:
+        asked = publication_charge(item, scenario)
+        if asked is not None:
+            days = item.data_days(scenario.start_s, scenario.duration_s)
+            ledger.charge(asked[0], time_s=0.0, mechanism=item.kind, account=asked[1], days=days)
+    promise = mechanism.guarantee(scenario.curator.neighbours) if scenario.curator else mechanism.guarantee()
+    if promise.unit is not Unit.NOTHING:
+        series = mechanism.series_guarantee(scenario.release_count())
+        for time_s, _ in [(0.0, 0.0)] if series is not None else list_paid_periods(scenario, mechanism):
+            day = day_of_moment(scenario.start_s, time_s)
+            days = None if series is not None else (day, day)
+            cost = promise if series is None else series.for_users(scenario.release_count())
+            ledger.charge(cost, time_s=time_s, mechanism=mechanism.kind, days=days)
+    return ledger
 
 
 def whole_run(scenario: Scenario) -> Period:
@@ -45,7 +94,8 @@ def whole_run(scenario: Scenario) -> Period:
 
 def list_scheduled_charges(scenario: Scenario, mechanism: Mechanism) -> Charges:
     """Return what the curator's releases charge ([] when nothing is promised, so nothing is charged)."""
-    epsilon = mechanism.guarantee().epsilon
+    promise = mechanism.guarantee()
+    epsilon = promise.epsilon if adds_epsilon(promise) else math.inf
     periods = list_paid_periods(scenario, mechanism) if math.isfinite(epsilon) else []
     return [(period, epsilon) for period in periods]
 

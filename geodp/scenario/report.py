@@ -7,9 +7,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from geodp.curator.mechanisms import Mechanism
 from geodp.device.cell_response import CellResponse
 from geodp.device.planar import PlanarDevice
 from geodp.errors import BudgetSpent
+from geodp.privacy.data_days import describe_spent
 from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.privacy.shuffling import amplify_by_shuffling
 from geodp.privacy.spending import Period
@@ -18,11 +20,15 @@ from geodp.public.guarantee import Guarantee, Unit, both_relations, plus, times
 from geodp.scenario.checks import unwritten_curator
 from geodp.scenario.costs import (
     Charges,
+    adds_epsilon,
+    charge_concentrated,
     costliest,
+    counts_rho,
     list_paid_periods,
     list_publication_charges,
     list_scheduled_charges,
     publication_cost,
+    stated_delta,
 )
 from geodp.scenario.estimate import RunEstimate, estimate_run, look_at_files
 from geodp.scenario.file import arms
@@ -130,7 +136,7 @@ def _describe_publications(scenario: Scenario) -> list[tuple[str, str]]:
     for item in scenario.publish:
         promise, cost = item.guarantee(), publication_cost(item, scenario)
         text = f"{item.kind}, once at the end: {promise.sentence()}"
-        if cost.holds and (cost.unit is not promise.unit or cost.epsilon != promise.epsilon):
+        if cost.holds and adds_epsilon(cost) and (cost.unit is not promise.unit or cost.epsilon != promise.epsilon):
             per = " per metre" if cost.unit is Unit.POINT else ""
             what = "trips" if promise.unit is Unit.TRAJECTORY else "visits"
             text += f" It costs each person ε {cost.epsilon:g}{per}: at most {item.most_contributions()} {what} each."
@@ -166,8 +172,10 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
     mechanism, published = curator.mechanism, list_publication_charges(scenario)
     paid = list_paid_periods(scenario, mechanism)
     scheduled = len(paid)
-    if guarantee.unit is Unit.NOTHING:
+    if guarantee.unit is Unit.NOTHING and not counts_rho(scenario):
         return [*lines, ("budget", f"{scheduled} releases, none of them private: no budget applies")]
+    if counts_rho(scenario):
+        return [*lines, ("budget", _describe_rho(scenario, mechanism))]
     if mechanism.window_releases() is not None or mechanism.series_guarantee(scenario.release_count()) is not None:
         return [*lines, ("budget", _describe_series_budget(scenario, guarantee))]
     if curator.budget.people == "filter":
@@ -189,6 +197,15 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
             f"; {len(scenario.release_times()) - scheduled} more releases are worked out from these and cost nothing"
         )
     return [*lines, ("budget", text)]
+
+
+def _describe_rho(scenario: Scenario, mechanism: Mechanism) -> str:
+    """Say what releases and publications cost a person's day, week, and altogether, where some of it is ρ."""
+    curator = scenario.curator
+    assert curator is not None  # noqa: S101 - for the type checker
+    text = "costs " + describe_spent(charge_concentrated(scenario, mechanism).days, stated_delta(scenario))
+    budget = curator.budget.concentrated
+    return text + ("" if budget is None else f"; the budget is {budget}, afterwards: {curator.budget.when_spent}")
 
 
 def _describe_filter(scenario: Scenario, guarantee: Guarantee, scheduled: int) -> str:
@@ -286,6 +303,8 @@ def _presence(scenario: Scenario) -> list[tuple[str, str]]:
     curator, releases = scenario.curator, scenario.release_count()
     if curator is None or releases < 2 or curator.mechanism.guarantee().unit is Unit.NOTHING:
         return []
+    if not adds_epsilon(curator.mechanism.guarantee()):
+        return []  # what it comes to stands in the budget
     if curator.budget.people == "filter":
         return []  # what she gets is what her budget says
     mechanism, every_s = curator.mechanism, curator.release_every_s
