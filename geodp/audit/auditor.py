@@ -41,6 +41,8 @@ class PairAudit:
     """Epsilon of the exact channel, for a finite mechanism."""
     transcript: float | None = None
     """The most that the release itself asked of this pair, question by question."""
+    currency: str = "ε"
+    """What claim and transcript are counted in: ε, or ρ."""
     of_noise: bool = False
     """Whether it is about the noise of one answer, whose law following believes."""
 

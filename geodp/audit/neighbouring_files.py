@@ -9,6 +9,7 @@ import csv
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +127,33 @@ class FileKind:
         return changed
 
 
+@dataclass(frozen=True)
+class PingKind(FileKind):
+    """Pings of phones: hours at a few places, on days that begin at four in the morning, UTC."""
+
+    def ordinary(self, rng: np.random.Generator, name: str, count: int) -> list[Row]:
+        """Return pings of one person: each step is half an hour somewhere, or on the way."""
+        west, south, east, north = REGION
+        places = rng.uniform((west + 1e-4, south + 1e-4), (east - 1e-4, north - 1e-4), (3, 2))
+        second = FIRST_PING_S + float(rng.uniform(-3 * 3600, 60 * 3600))
+        at, rows = 0, []
+        for _ in range(count):
+            if rng.random() < 0.4:  # else the stay goes on
+                at = int(rng.integers(3))
+            for ping in range(4):
+                row = {"user": name, "time_s": f"{second + 500 * ping:.0f}", "note": str(rng.choice(["", "1", "ok"])),
+                       "lon": f"{places[at, 0]:.6f}", "lat": f"{places[at, 1]:.6f}"}  # fmt: skip
+                rows.append({column: row[column] for column in self.columns})
+            second += float(rng.choice([1800, 2400, 7 * 3600], p=[0.6, 0.3, 0.1]))
+        return rows
+
+
+FIRST_DAY = date(2024, 3, 4)
+FIRST_PING_S = 1_709_524_800
+"""When that day begins: at four in the morning, UTC."""
+PINGS = PingKind(
+    ("user", "time_s", "lon", "lat", "note"), {"time_s": _ODD_TIMES, "lon": _ODD_NUMBERS, "lat": _ODD_NUMBERS}
+)
 VISITS = FileKind(("user", "venue", "time_s", "note"), {"venue": _ODD_VENUES, "time_s": _ODD_TIMES})
 POSITIONS = FileKind(("user", "lon", "lat", "note"), {"lon": _ODD_NUMBERS, "lat": _ODD_NUMBERS})
 TRIPS = FileKind(
@@ -181,7 +209,8 @@ class NeighbouringFiles:
     one: PrivateFile
     other: PrivateFile
     covered_by: str
-    """`person`, `unit` (what the guarantee is about), `nothing` (they must not differ at all) or `metres`."""
+    """`person`, `unit` (what the guarantee is about), `day` (of a person), `nothing` (they must not differ at all) or
+    `metres`."""
     metres: float = 0.0
     users: tuple[str, ...] = ()
     """Public list of people, where there is one."""
@@ -244,6 +273,36 @@ def _trip(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Gen
         who = rows[int(rng.integers(len(rows)))]["user"]
         more = [{**row, "user": who} for row in more]
     return (put_in(rows, more, rng), rows), "unit", 0.0
+
+
+def _day(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:
+    """Take a day of somebody away, whatever their other days hold."""
+    mine = [*person, *kind.ordinary(rng, person[0]["user"], 12)]
+    days = sorted({day for row in mine if (day := _find_day(row)) is not None})
+    gone = int(rng.choice(days))
+    places = rng.bit_generator.state
+    whole = put_in(rows, mine, rng)
+    rng.bit_generator.state = places
+    name = person[0]["user"]
+    return (whole, [row for row in whole if row["user"] != name or _find_day(row) != gone]), "day", 0.0
+
+
+def _find_day(row: Row) -> int | None:
+    """Return the number of a ping's day."""
+    try:
+        second = float(row["time_s"])
+    except ValueError:
+        return None
+    return int((second - FIRST_PING_S) // 86_400) if abs(second - FIRST_PING_S) < 10 * 86_400 else None
+
+
+def _unusable_ping(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:  # noqa: ARG001
+    """Add pings that cannot be used: nothing at all may differ."""
+    no_time = ["-9e15", "9e15", "1e300", "2500-01-01", "abc", "", "nan"]
+    bad: list[Row] = [{"lat": "abc"}, {"lon": ""}, {"lon": "inf"}, {"user": ""}, {"lat": "95"}, {"lon": "200"}]
+    bad += [{"time_s": time} for time in no_time]
+    more = [{**row, **bad[int(rng.integers(len(bad)))]} for row in person]
+    return (put_in(rows, more, rng), rows), "nothing", 0.0
 
 
 def _unusable(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:
@@ -312,7 +371,9 @@ _CHANGES = {
     "visit": _visit,
     "row": _row,
     "trip": _trip,
+    "day": _day,
     "unusable": _unusable,
+    "unusable_ping": _unusable_ping,
     "order": _order,
     "columns": _columns,
     "place": _place,

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from geodp.audit.auditor import Audit, PairAudit
 from geodp.audit.following import is_hidden_apart
 from geodp.audit.neighbouring_files import REGION, NeighbouringFiles, PrivateFile, draw_neighbouring_files
-from geodp.audit.publish_commands import USER_LIST, VENUE_LIST, PublishCommand, publish_commands, write_public
+from geodp.audit.publish_commands import USER_LIST, VENUE_LIST, ZONES, PublishCommand, publish_commands, write_public
 from geodp.audit.transcript import Overheard, Retold
 from geodp.errors import UsageError
 from geodp.privacy.noise import Noise, SimulatedNoise, intercept_noise
@@ -63,7 +63,8 @@ def text_of(audit: Audit) -> str:
     wrong = [pair for pair in audit.pairs if pair.refuted]
     lines = [f"{audit.kind}: {len(audit.pairs)} pairs of files, {'REFUTED' if wrong else 'not refuted'}"]
     for pair in wrong[:_SAID]:
-        asked = "" if pair.transcript == math.inf else f": ε = {pair.transcript:.6g} of {pair.claimed:.6g} was asked"
+        spent = f": {pair.currency} = {pair.transcript:.6g} of {pair.claimed:.6g} was asked"
+        asked = "" if pair.transcript == math.inf else spent
         lines.append(f"  {pair.name}{asked}")
     if len(wrong) > _SAID:
         lines.append(f"  and {len(wrong) - _SAID} more")
@@ -139,16 +140,27 @@ def _follow_pair(
         )
     ):
         return PairAudit(named, 0.0, transcript=0.0), first, False
-    claimed = _read_claim(first, pair, setting.out)
+    statement = first.json(setting.out + setting.command.statement)
+    currency = "ρ" if statement and statement["guarantee"].get("rho") is not None else "ε"
+    claimed = _read_flows_claim(statement, pair) if setting.command.kind == "flows" else _read_claim(statement, pair)
     if differs:
         differing = ", ".join(different) or "questions"
-        return PairAudit(f"{named}, told apart by {differing}", claimed, transcript=math.inf), first, True
-    return PairAudit(named, claimed, transcript=retold.spent), first, True
+        named, spent = f"{named}, told apart by {differing}", math.inf
+    else:
+        spent = retold.spent_rho if currency == "ρ" else retold.spent
+    return PairAudit(named, claimed, transcript=spent, currency=currency), first, True
 
 
-def _read_claim(let_out: LetOut, pair: NeighbouringFiles, out: str) -> float:
+def _read_flows_claim(said: dict[str, Any], pair: NeighbouringFiles) -> float:
+    """Return what a report promises about a person's day, or about all of a person, as ρ or as a pure ε."""
+    if not said or pair.covered_by == "nothing":
+        return 0.0
+    spend = said["spend"][pair.covered_by]
+    return float(spend["rho" if said["rho"] is not None else "epsilon"])
+
+
+def _read_claim(said: dict[str, Any], pair: NeighbouringFiles) -> float:
     """Return what the guarantee file promises about such a pair (0 where nothing was published)."""
-    said = let_out.json(f"{out}.guarantee.json")
     if not said or pair.covered_by == "nothing":
         return 0.0
     promise = said["per_person"] if pair.covered_by == "person" else said["guarantee"]
@@ -190,7 +202,7 @@ def _run(setting: _Setting, pair: NeighbouringFiles, file: PrivateFile, noise: N
         file.write(source)
         write_public(setting.command, folder, list(pair.users))
         words = setting.command.line(folder, source, folder / setting.out, np.random.default_rng(setting.seed))
-        inputs = (setting.source, VENUE_LIST, USER_LIST)
+        inputs = (setting.source, VENUE_LIST, USER_LIST, ZONES)
         return run_command(setting.run, words, noise=noise, folder=folder, inputs=inputs)
 
 

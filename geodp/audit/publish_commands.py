@@ -6,24 +6,35 @@ Methods are whatever the commands take: those of plug-in files and of installed 
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from geodp.audit.kinds import variants_of
-from geodp.audit.neighbouring_files import POSITIONS, REGION, TRIPS, VISITS, FileKind, venue_places
+from geodp.audit.neighbouring_files import (
+    FIRST_DAY,
+    PINGS,
+    POSITIONS,
+    REGION,
+    TRIPS,
+    VISITS,
+    FileKind,
+    venue_places,
+)
 from geodp.errors import UsageError
 from geodp.model import did_you_mean
 from geodp.public.guarantee import Unit
 from geodp.registry import origin, plugins
 
-KINDS = ("counts", "visits", "positions", "trajectories")
+KINDS = ("counts", "visits", "positions", "trajectories", "flows")
 CAP = 3
 """Public cap of the audited commands: small enough to bind."""
-VENUE_LIST, USER_LIST = "venues.csv", "users.csv"
+VENUE_LIST, USER_LIST, ZONES = "venues.csv", "users.csv", "zones.geojson"
 
 
 @dataclass(frozen=True)
@@ -54,13 +65,22 @@ class PublishCommand:
         """Return the whole command line; the map and ε are drawn."""
         words = ["publish", self.kind, str(source), "--out", str(out), "--mode", "release"]
         words += ["--ledger", str(folder / "ledger.json"), *self.words]
+        if ZONES in self.public:
+            words += ["--zones", f"{folder / ZONES}:zone"]
         if self.epsilons:
             words += ["--epsilon", f"{rng.choice(self.epsilons):g}"]
         if VENUE_LIST in self.public:
             words += ["--venues", str(folder / VENUE_LIST)]
         if USER_LIST in self.public:
             words += ["--users", str(folder / USER_LIST)]
+        if self.kind == "flows":
+            return words
         return [*words, *(["--map", str(folder / "map.html")] if rng.random() < 0.25 else [])]
+
+    @property
+    def statement(self) -> str:
+        """What the statement of a release is called, after the name of its file or folder."""
+        return "/guarantee.json" if self.kind == "flows" else ".guarantee.json"
 
 
 def publish_commands(asked: str) -> list[PublishCommand]:
@@ -94,7 +114,8 @@ def _of_method(method: str) -> list[PublishCommand]:
 
 
 def _of_kind(kind: str) -> Iterator[PublishCommand]:
-    yield from {"counts": _counts, "visits": _visits, "positions": _positions, "trajectories": _trajectories}[kind]()
+    yield from {"counts": _counts, "visits": _visits, "positions": _positions, "trajectories": _trajectories,
+                "flows": _flows}[kind]()  # fmt: skip
 
 
 def _set(update: dict[str, Any]) -> tuple[str, ...]:
@@ -250,6 +271,27 @@ def _trajectories() -> Iterator[PublishCommand]:
                 )
 
 
+def _flows() -> Iterator[PublishCommand]:
+    days = ("--districts", "district", "--from", str(FIRST_DAY), "--to", str(FIRST_DAY + timedelta(days=2)))
+    few = ("--every", "6h", "--od-every", "12h", "--trips", str(CAP))
+    variants = {
+        "gaussian, person-day": ("--delta", "1e-6"),
+        "gaussian, person-week": ("--delta", "1e-6", "--unit", "person-week"),
+        "gaussian, person": ("--delta", "1e-6", "--unit", "person"),
+        "laplace, person-day": (),
+    }
+    for name, words in variants.items():
+        yield PublishCommand(
+            kind="flows",
+            method=name,
+            words=(*days, *few, *words),
+            file=PINGS,
+            changes=("day", "person", "unusable_ping", "order", "columns"),
+            epsilons=(0.5, 1000.0),
+            public=(ZONES,),
+        )
+
+
 def write_public(command: PublishCommand, folder: Path, users: list[str]) -> None:
     """Write the public files that a command is given."""
     if VENUE_LIST in command.public:
@@ -258,8 +300,26 @@ def write_public(command: PublishCommand, folder: Path, users: list[str]) -> Non
             for number, (lon, lat) in enumerate(venue_places())
         ]
         _write(folder / VENUE_LIST, [("venue", "lon", "lat", "side", "category"), *rows])
+    if ZONES in command.public:
+        (folder / ZONES).write_text(json.dumps(_list_zones()), encoding="utf-8")
     if USER_LIST in command.public:
         _write(folder / USER_LIST, [("user",), *((name,) for name in users)])
+
+
+def _list_zones() -> dict[str, Any]:
+    """Return six zones, which leave the east of the region outside."""
+    west, south, east, north = REGION
+    wide, high = 0.8 * (east - west) / 3, (north - south) / 2
+    features = []
+    for number in range(6):
+        x, y = west + number % 3 * wide, south + number // 3 * high
+        ring = [[x, y], [x + wide, y], [x + wide, y + high], [x, y + high], [x, y]]
+        features.append({
+            "type": "Feature",
+            "properties": {"zone": f"z{number}", "district": f"d{number // 3}"},
+            "geometry": {"type": "Polygon", "coordinates": [ring]},
+        })  # fmt: skip
+    return {"type": "FeatureCollection", "features": features}
 
 
 def _write(path: Path, rows: list[tuple[str, ...]]) -> None:

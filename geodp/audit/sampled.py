@@ -17,7 +17,7 @@ from geodp.audit.thresholds import ThresholdsChanged
 from geodp.geometry import Array
 from geodp.privacy.audit_case import AuditCase, TranscriptCase
 from geodp.privacy.noise import Noise
-from geodp.privacy.primitives import with_geometric, with_laplace, with_planar_geometric
+from geodp.privacy.primitives import with_discrete_gaussian, with_geometric, with_laplace, with_planar_geometric
 
 _FEWEST_ANSWERS, _MOST_NUMBERS = 1000, 4_000_000
 """Answers that are drawn at least, however many numbers each has; and numbers beyond which no more are drawn."""
@@ -93,6 +93,56 @@ class NumbersChanged:
         if self.taken_with <= 0:
             return np.zeros_like(nats)
         return np.asarray(np.logaddexp(math.log1p(-self.taken_with), math.log(self.taken_with) + np.asarray(nats)))
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianChanged:
+    """Whole numbers that differ between the two inputs, in answers with discrete Gaussian noise."""
+
+    true: Array
+    other: Array
+    scale: float
+    """σ."""
+
+    @property
+    def columns(self) -> int:
+        """Numbers per answer."""
+        return self.true.size
+
+    @property
+    def cost(self) -> float:
+        """The most that the answer may tell as a pure ε: no ε bounds it. What it spends is `rho`."""
+        return math.inf
+
+    @property
+    def rho(self) -> float:
+        """What the answer spends: Σ change²/(2σ²)."""
+        return float(self.parts.sum())
+
+    @property
+    def parts(self) -> Array:
+        """The ρ of each number by itself."""
+        return np.asarray((self.true - self.other) ** 2 / (2 * self.scale**2))
+
+    def only(self, at: int) -> GaussianChanged:
+        """Return one of the numbers by itself."""
+        one = slice(at, at + 1)
+        return GaussianChanged(self.true[one], self.other[one], self.scale)
+
+    @property
+    def shows_bits(self) -> bool:
+        """Whether last bits may tell something: these are whole numbers."""
+        return False
+
+    def answers(self, noise: Noise, present: bool, samples: int) -> Array:
+        """Draw answers, one per row."""
+        values = np.tile((self.true if present else self.other).astype(np.int64), (samples, 1))
+        return with_discrete_gaussian(values, self.scale, noise).astype(np.float64)
+
+    def evidence(self, answers: Array) -> Array:
+        """Return what each answer says for the first input, in nats."""
+        nearer = (answers - self.other) ** 2 - (answers - self.true) ** 2
+        return np.asarray(nearer.sum(axis=1) / (2 * self.scale**2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +234,7 @@ class ChoicesChanged:
         return np.asarray(sum(row[column.astype(np.int64)] for row, column in zip(said, answers.T, strict=True)))
 
 
-Change = NumbersChanged | PlacesChanged | ChoicesChanged | DecisionsChanged | ThresholdsChanged
+Change = NumbersChanged | GaussianChanged | PlacesChanged | ChoicesChanged | DecisionsChanged | ThresholdsChanged
 """What a question hides differently on the two inputs."""
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.audit.decisions import YES, DecisionsChanged, Step
-from geodp.audit.sampled import Change, ChoicesChanged, NumbersChanged, PlacesChanged
+from geodp.audit.sampled import Change, ChoicesChanged, GaussianChanged, NumbersChanged, PlacesChanged
 from geodp.audit.thresholds import ThresholdsChanged, ThresholdTests
 from geodp.errors import GeodpError
 from geodp.privacy.noise import Array, Integers, Noise, ThresholdLaw, check_logits
@@ -26,8 +26,8 @@ class Question:
 
     what: str
     true: Any
-    """True numbers (laplace, geometric, planar), log-probabilities (choose, series), laws by bag (bags), values
-    (thresholds), nothing (uniform)."""
+    """True numbers (laplace, geometric, gaussian, planar), log-probabilities (choose, series), laws by bag (bags),
+    values (thresholds), nothing (uniform)."""
     scale: npt.NDArray[Any]
     """Scale of the noise: it must not change with the data."""
     answer: Any
@@ -89,6 +89,11 @@ class Overheard(_FollowedRun):
         """Answer with two-sided geometric noise."""
         answer = values + self._source.geometric(scale, values.size).reshape(values.shape)
         return np.asarray(self._note_question("geometric", np.array(values), np.array(scale), answer))
+
+    def gaussian_answer(self, values: Integers, scale: float) -> Integers:
+        """Answer with discrete Gaussian noise."""
+        answer = values + self._source.discrete_gaussian(scale, values.size).reshape(values.shape)
+        return np.asarray(self._note_question("gaussian", np.array(values), np.array(scale), answer))
 
     def planar_answer(self, column: Array, row: Array, *, epsilon_per_m: float, cell_m: float) -> tuple[Array, Array]:
         """Answer with planar geometric noise."""
@@ -175,6 +180,13 @@ class Retold(_FollowedRun):
         return sum(change.cost for change in self.differences)
 
     @property
+    def spent_rho(self) -> float:
+        """The same as ρ: of Gaussian answers what they spend, of all others ε²/2 of all of them together."""
+        gaussian = [change for change in self.differences if isinstance(change, GaussianChanged)]
+        pure = sum(change.cost for change in self.differences if not isinstance(change, GaussianChanged))
+        return sum(change.rho for change in gaussian) + pure**2 / 2
+
+    @property
     def finished(self) -> bool:
         """Whether the same was asked as before, and as much."""
         return not self._left and not self.told_apart
@@ -199,6 +211,15 @@ class Retold(_FollowedRun):
         if at.any():
             wide = np.full(np.count_nonzero(at), float(scale))
             self.changes.append(NumbersChanged(earlier.true[at] + 0.0, values[at] + 0.0, wide, whole=True))
+        return np.array(earlier.answer)
+
+    def gaussian_answer(self, values: Integers, scale: float) -> Integers:
+        """Answer as before."""
+        earlier = self._earlier("gaussian", values.shape, np.array(scale))
+        at = earlier.true != values
+        self.hid.append(bool(earlier.true.any() or values.any()))
+        if at.any():
+            self.changes.append(GaussianChanged(earlier.true[at] + 0.0, values[at] + 0.0, float(scale)))
         return np.array(earlier.answer)
 
     def planar_answer(self, column: Array, row: Array, *, epsilon_per_m: float, cell_m: float) -> tuple[Array, Array]:
@@ -306,6 +327,11 @@ class Redrawn(Retold):
         """Answer as before, or anew."""
         answer = super().geometric_answer(values, scale)
         return Overheard(self._source).geometric_answer(values, scale) if self._is_anew("numbers") else answer
+
+    def gaussian_answer(self, values: Integers, scale: float) -> Integers:
+        """Answer as before, or anew."""
+        answer = super().gaussian_answer(values, scale)
+        return Overheard(self._source).gaussian_answer(values, scale) if self._is_anew("numbers") else answer
 
     def planar_answer(self, column: Array, row: Array, *, epsilon_per_m: float, cell_m: float) -> tuple[Array, Array]:
         """Answer as before, or anew."""

@@ -15,6 +15,7 @@ from geodp.flows.histograms import list_histograms
 from geodp.geometry import Array
 from geodp.model import did_you_mean
 from geodp.privacy.noise import Integers, Noise
+from geodp.privacy.primitives import with_discrete_gaussian, with_geometric
 from geodp.privacy.zcdp import epsilon_of_rho, gaussian_scale, guess_risk, largest_rho
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 
@@ -162,9 +163,9 @@ class FlowDesign:
         ratio = math.exp(-1 / scale)
         return math.sqrt(2 * ratio) / (1 - ratio)
 
-    def draw(self, noise: Noise, scale: float, size: int) -> Integers:
-        """Draw noise of a scale."""
-        return noise.geometric(scale, size) if self.is_pure else noise.discrete_gaussian(scale, size)
+    def add_noise(self, values: Integers, scale: float, noise: Noise) -> Integers:
+        """Return values with noise of a scale, drawn in one step, so that an auditor can follow it."""
+        return with_geometric(values, scale, noise) if self.is_pure else with_discrete_gaussian(values, scale, noise)
 
     def footfall_scale(self, level: str, day: int) -> float:
         """Return the scale of footfall on a level: one zone in every period of the day."""

@@ -157,7 +157,8 @@ def _make_records(
     lon = lat = np.empty(0)
     if sites is None:
         lon, lat = (np.asarray(batch[part], dtype=np.float64) for part in ("lon", "lat"))
-        placed = np.isfinite(lon) & np.isfinite(lat)
+        with np.errstate(invalid="ignore"):
+            placed = (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
     else:
         placed, zone = sites.locate(batch["tower"])
     kept = np.flatnonzero(inside & known & placed)

@@ -194,11 +194,13 @@ def release_footfall(count: Integers, zones: ZoneMap, design: FlowDesign, noise:
         np.add.at(true, 1 + of_zone, true[first_zone:])
         true[0] = true[first_zone:].sum(axis=0)
         scales = {level: design.footfall_scale(level, day) for level in ("city", "district", "zone")}
-        drawn = np.concatenate([
-            design.draw(noise, scales[level], levels.count(level) * many) for level in ("city", "district", "zone")
+        of_level = {level: levels.index(level) for level in scales}  # nodes of a level stand together
+        noisy = np.concatenate([
+            design.add_noise(true[first : first + levels.count(level)], scales[level], noise)
+            for level, first in of_level.items()
         ])  # fmt: skip
         variance = np.array([design.spread(scales[level]) ** 2 for level in levels])
-        fitted, spread = fit_tree(parent, (true + drawn.reshape(true.shape)).astype(np.float64), variance)
+        fitted, spread = fit_tree(parent, noisy.astype(np.float64), variance)
         value[:, day, :many], sd[:, day, :many] = fitted, np.sqrt(spread)[:, None]
         nonneg[:, day, :many] = clip_tree(parent, fitted)
     return Footfall(value, nonneg, sd)
@@ -246,7 +248,7 @@ def _release_dense(
         begin, end = np.searchsorted(pairs.cell, [period * many * many, (period + 1) * many * many])
         noisy[pairs.cell[begin:end] - period * many * many] = pairs.count[begin:end]
         table = noisy.reshape(many, many)
-        table[possible] += design.draw(noise, scale, cells)
+        table[possible] = design.add_noise(table[possible], scale, noise)
         total += table
         found.append(_show(period, level, table, sd, cells))
     return (*found, _show(-1, level, total, sd * math.sqrt(len(periods)), cells))
@@ -286,7 +288,7 @@ def _release_above(
     found = []
     for period in periods:
         begin, end = np.searchsorted(pairs.cell, [period * many * many, (period + 1) * many * many])
-        noisy = pairs.count[begin:end] + design.draw(noise, scale, int(end - begin))
+        noisy = design.add_noise(pairs.count[begin:end], scale, noise)
         shown = noisy >= least
         origin, destination = np.divmod(pairs.cell[begin:end][shown] - period * many * many, many)
         value = noisy[shown].astype(np.float64)
@@ -299,12 +301,12 @@ def _release_trips(count: Integers, design: FlowDesign, noise: Noise) -> Array:
     noisy = np.full(count.shape, np.nan)
     for day, length in enumerate(design.days.lengths_s):
         hours = int(-(-length // 3600))
-        noisy[day, :hours] = count[day, :hours] + design.draw(noise, design.trips_scale, hours)
+        noisy[day, :hours] = design.add_noise(count[day, :hours], design.trips_scale, noise)
     return noisy
 
 
 def _release_bins(count: Integers, one: Histogram, design: FlowDesign, noise: Noise) -> Array:
-    return (count + design.draw(noise, design.histogram_scale(one.key), count.size).reshape(count.shape)).astype(float)
+    return design.add_noise(count, design.histogram_scale(one.key), noise).astype(np.float64)
 
 
 def is_reliable(value: Array, sd: Array | float) -> npt.NDArray[np.bool_]:

@@ -111,6 +111,10 @@ class AnsweringNoise(Protocol):
         """Return whole values with two-sided geometric noise of a scale."""
         ...
 
+    def gaussian_answer(self, values: Integers, scale: float) -> Integers:
+        """Return whole values with discrete Gaussian noise of a scale."""
+        ...
+
     def planar_answer(self, column: Array, row: Array, *, epsilon_per_m: float, cell_m: float) -> tuple[Array, Array]:
         """Return places on a grid, moved by planar geometric noise."""
         ...

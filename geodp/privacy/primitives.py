@@ -113,6 +113,36 @@ def with_geometric(values: Integers, scale: float, noise: Noise) -> Integers:
     return np.asarray(values + noise.geometric(scale, values.size).reshape(values.shape))
 
 
+def with_discrete_gaussian(values: Integers, scale: float, noise: Noise) -> Integers:
+    """Return whole values with discrete Gaussian noise of a public σ, in one step that an auditor can follow.
+
+    Parameters
+    ----------
+    values
+        The true values.
+    scale
+        σ of the noise, public.
+    noise
+        Where the noise comes from.
+
+    Returns
+    -------
+    Integers
+        Noisy values, of the same shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.privacy.noise import SimulatedNoise
+    >>> from geodp.privacy.primitives import with_discrete_gaussian
+    >>> with_discrete_gaussian(np.array([3, 4]), 0.001, SimulatedNoise(np.random.default_rng(0))).tolist()
+    [3, 4]
+    """
+    if isinstance(noise, AnsweringNoise):
+        return noise.gaussian_answer(values, scale)
+    return np.asarray(values + noise.discrete_gaussian(scale, values.size).reshape(values.shape))
+
+
 def exponential_mechanism(
     scores: npt.ArrayLike,
     *,

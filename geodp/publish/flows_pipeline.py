@@ -22,6 +22,7 @@ from geodp.flows.pings import PingNotes, count_pings, open_pings
 from geodp.flows.release import release_flows
 from geodp.flows.zones import ZoneMap
 from geodp.privacy.keyed_choice import draw_key
+from geodp.privacy.ledger import ANY_TIME
 from geodp.privacy.ledger_file import LedgerFile
 from geodp.privacy.noise import Noise, SimulatedNoise, noise_source, require_releasable
 from geodp.publish.flows_files import FlowsProduct, write_tables
@@ -177,6 +178,7 @@ def charge_flows(request: FlowsRequest, design: FlowDesign) -> dict[str, Any] | 
             mechanism="flows",
             scope="everyone" if request.releasing else "everyone, simulated",
             days=days,
+            period=ANY_TIME,  # of which time the data are, the days say
         )
         spent, left = ledger.state_spent(delta), ledger.find_rho(days)
     return {

@@ -20,6 +20,7 @@ from geodp.cli.audit import run_line
 from geodp.cli.console import say
 from geodp.cli.main import main
 from geodp.errors import DataError
+from geodp.flows.design import FlowDesign
 from geodp.privacy.ledger import Ledger
 from geodp.publish.positions_plan import ReportedPoints
 from geodp.publish.statement import Accuracy
@@ -29,6 +30,8 @@ positions_file: Any = import_module("geodp.publish.positions_plan")
 trajectories_file: Any = import_module("geodp.publish.trajectories_plan")
 used_file: Any = import_module("geodp.publish.private_positions")
 visit_reading_file: Any = import_module("geodp.publish.private_visits")
+flows_file: Any = import_module("geodp.publish.flows_pipeline")
+release_file: Any = import_module("geodp.flows.release")
 visits_file: Any = import_module("geodp.publish.visits_plan")
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -163,6 +166,35 @@ def _number_in_the_scope(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "charge", told)
 
 
+def _pairs_that_somebody_makes(patch: pytest.MonkeyPatch) -> None:
+    dense = release_file.release_pairs
+
+    def thinned(tables: Any, zones: Any, *more: Any, **named: Any) -> Any:
+        return tuple(
+            replace(table, origin=table.origin[:0], destination=table.destination[:0], value=table.value[:0])
+            if table.period >= 0 and not tables.od.count.size else table
+            for table in dense(tables, zones, *more, **named)
+        )  # fmt: skip
+
+    patch.setattr(release_file, "release_pairs", thinned)
+
+
+def _tells_how_many_pings(patch: pytest.MonkeyPatch) -> None:
+    count = flows_file.count_pings
+
+    def telling(*words: Any, **more: Any) -> Any:
+        tables, notes = count(*words, **more)
+        say(f"{notes.used} pings")
+        return tables, notes
+
+    patch.setattr(flows_file, "count_pings", telling)
+
+
+def _a_quarter_of_the_noise(patch: pytest.MonkeyPatch) -> None:
+    scale = FlowDesign.scale
+    patch.setattr(FlowDesign, "scale", lambda self, *words, **more: scale(self, *words, **more) / 4)
+
+
 LEAKS: dict[str, tuple[str, str, Plant]] = {
     "a row outside the region is refused": ("positions", "contour, a cap", _refuses_rows_outside),
     "a message names a line": ("positions", "contour, a cap", _tells_a_line),
@@ -174,6 +206,9 @@ LEAKS: dict[str, tuple[str, str, Plant]] = {
     "accuracy is simulated at true places": ("positions", "planar_geometric, a cap", _accuracy_at_true_places),
     "the true number stands in a note of the map": ("counts", "laplace_counts", _number_in_the_map),
     "the true number stands in the ledger": ("counts", "laplace_counts", _number_in_the_scope),
+    "flows are shown where somebody travels": ("flows", "gaussian, person-day", _pairs_that_somebody_makes),
+    "a release says how many pings it read": ("flows", "laplace, person-day", _tells_how_many_pings),
+    "flows have a quarter of their noise": ("flows", "gaussian, person-day", _a_quarter_of_the_noise),
 }
 
 

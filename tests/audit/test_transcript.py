@@ -15,7 +15,8 @@ import pytest
 from geodp.audit.auditor import Audit, audit_cases, check_cases
 from geodp.audit.following import follow
 from geodp.audit.report import as_dict, text_of
-from geodp.audit.sampled import sample_answers
+from geodp.audit.sampled import GaussianChanged, sample_answers
+from geodp.audit.transcript import Overheard, Retold
 from geodp.errors import DataError, GeodpError
 from geodp.privacy.audit_case import TranscriptCase
 from geodp.privacy.noise import Noise, SimulatedNoise
@@ -23,6 +24,7 @@ from geodp.privacy.primitives import (
     choose_in_bags,
     exponential_mechanism,
     laplace_counts,
+    with_discrete_gaussian,
     with_geometric,
     with_laplace,
     with_planar_geometric,
@@ -369,3 +371,20 @@ def test_laws_that_a_bag_has_in_another_order_cost_nothing() -> None:
     assert spent(lambda noise, people: [moved[people % 2](noise)]) == pytest.approx(2 * np.abs(change).max())
     more = _bags([one, other], [0, 0]), _bags([one], [0])
     assert spent(lambda noise, people: [more[people % 2](noise)]) == math.inf
+
+
+def test_gaussian_answers_spend_a_rho_and_no_epsilon() -> None:
+    overheard = Overheard(simulated())
+    first = with_discrete_gaussian(np.array([3, 6, 7]), 4.0, overheard)
+    retold = Retold(overheard)
+    assert with_discrete_gaussian(np.array([4, 8, 7]), 4.0, retold).tolist() == first.tolist()
+    assert retold.finished
+    assert retold.spent == math.inf
+    assert retold.spent_rho == pytest.approx((1 + 4) / (2 * 4.0**2))
+    change = retold.changes[0]
+    assert isinstance(change, GaussianChanged)
+    assert change.rho == pytest.approx((1 + 4) / (2 * 4.0**2))
+    # E[e^evidence] = 1 on the other input; six standard errors of 40,000 (2e-9).
+    odds = np.exp(change.evidence(change.answers(simulated(1), present=False, samples=40_000)))
+    assert abs(odds.mean() - 1) < 6 * odds.std() / 200
+    assert change.only(1).rho == pytest.approx(4 / 32)
