@@ -162,20 +162,22 @@ def _count(records: Records, watch: Watch) -> SeenPeople:
     stays = PLACES if watch.towers is None else TOWERS
     rules = FlowRules(days, zones.size, zones.centres_m, trips=watch.trips, stays=stays, uncapped=True)
     tables, sampled = make_empty(rules), []
-    wanted = np.unique(np.linspace(0, records.motion.workers - 1, _SAMPLED).astype(np.int64))
+    wanted = np.unique(np.linspace(0, max(records.motion.workers - 1, 0), _SAMPLED).astype(np.int64))
     for seen in watch_people(
         records.motion,
         records.duration_s,
         per_hour=watch.pings_per_hour,
         find_zone=find_zone,
-        rng=records.generator("world.pings"),
+        key=int(records.generator("world.pings").integers(2**63)),
         is_fixed=is_fixed,
     ):
         person, day, second, zone = _place_in_days(seen, records.start_s, days)
         tables = tables.add(count_flows(person.astype(np.uint64), day, second, zone, rules=rules))
         few = np.isin(person, wanted)
         sampled.append(np.stack([person[few], day[few], second[few], zone[few]]))
-    return SeenPeople(zones, rules, tables, _find_hours(np.concatenate(sampled, axis=1), rules))
+    return SeenPeople(
+        zones, rules, tables, _find_hours(np.concatenate([np.empty((4, 0), np.int64), *sampled], axis=1), rules)
+    )
 
 
 def _place_in_days(seen: Seen, start_s: float, days: Days) -> tuple[Integers, Integers, Integers, Integers]:

@@ -361,7 +361,7 @@ def _concentrated(scenario: Scenario) -> Iterator[Finding]:
         return
     if budget is None:
         return
-    days = charge_concentrated(scenario, Slot("mechanism").build("no_privacy")).days
+    days = charge_concentrated(scenario, None).days
     if (published := days.measure(budget)) > budget.amount * (1 + 1e-9):
         text = f"what is published at the end costs {budget.currency} {published:.6g}, and the budget is {budget}"
         yield touched, "curator.budget", text

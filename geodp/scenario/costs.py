@@ -12,6 +12,7 @@ from geodp.privacy.data_days import DAY_UNITS
 from geodp.privacy.ledger import Account, Ledger, chargeable
 from geodp.privacy.spending import Period, limit_units, touches, units
 from geodp.public.guarantee import Guarantee, Neighbours, Unit, plus
+from geodp.public.zcdp import epsilon_of_rho
 
 if TYPE_CHECKING:
     from geodp.curator.mechanisms import Mechanism
@@ -62,13 +63,13 @@ def stated_delta(scenario: Scenario) -> float:
     return max([item.cost().delta for item in scenario.publish], default=0.0) or _USUAL_DELTA
 
 
-def charge_concentrated(scenario: Scenario, mechanism: Mechanism) -> Ledger:
+def charge_concentrated(scenario: Scenario, mechanism: Mechanism | None) -> Ledger:
     """Return a ledger with all charges of a run that is counted by ρ and days; its budget is not asked.
 
     Parameters
     ----------
     scenario, mechanism
-        The scenario, and the curator's mechanism as it is in force.
+        The scenario, and the curator's mechanism as it is in force (None: publications alone).
     """
     ledger = Ledger()
     for item in scenario.publish:
@@ -76,6 +77,8 @@ def charge_concentrated(scenario: Scenario, mechanism: Mechanism) -> Ledger:
         if asked is not None:
             days = item.data_days(scenario.start_s, scenario.duration_s)
             ledger.charge(asked[0], time_s=0.0, mechanism=item.kind, account=asked[1], days=days)
+    if mechanism is None:
+        return ledger
     promise = mechanism.guarantee(scenario.curator.neighbours) if scenario.curator else mechanism.guarantee()
     if promise.unit is not Unit.NOTHING:
         series = mechanism.series_guarantee(scenario.release_count())
@@ -135,6 +138,8 @@ def in_force(scenario: Scenario) -> Mechanism | None:
     if curator is None:
         return None
     mechanism, budget = curator.mechanism, curator.budget
+    if budget.split == "even" and budget.counts_rho and mechanism.guarantee().unit is not Unit.NOTHING:
+        return _share_rho(scenario, mechanism, budget)
     if budget.split != "even" or budget.epsilon is None or mechanism.guarantee().unit is Unit.NOTHING:
         return mechanism
     published = [epsilon for _, epsilon in list_publication_charges(scenario)]
@@ -147,6 +152,25 @@ def in_force(scenario: Scenario) -> Mechanism | None:
     while paid + releases * units(share) > limit_units(budget.epsilon):  # the ledger's own sum
         share = math.nextafter(share, 0.0)
     return mechanism.with_epsilon(share)
+
+
+def _share_rho(scenario: Scenario, mechanism: Mechanism, budget: Budget) -> Mechanism:
+    """Give every release that looks at people the same share of what publications leave of a budget of ρ."""
+    whole, published = budget.concentrated, charge_concentrated(scenario, None).days
+    times_s = [time_s for time_s, _ in list_paid_periods(scenario, mechanism)]
+    if whole is None or not times_s:
+        return mechanism
+    left = min(whole.find_rho(costs) for costs in published.sums(whole.unit))
+    spans = {Unit.PERSON_DAY: 1, Unit.PERSON_WEEK: 7}
+    numbers = sorted(day_of_moment(scenario.start_s, time_s).toordinal() for time_s in times_s)
+    reach = spans.get(whole.unit, numbers[-1] - numbers[0] + 1)
+    most = max(sum(first <= number < first + reach for number in numbers) for first in set(numbers))
+    together = mechanism.series_guarantee(scenario.release_count()) is not None
+    share = left / (1 if together else most) * (1 - 1e-9)
+    if share <= 0:
+        return mechanism
+    delta = mechanism.guarantee().delta
+    return mechanism.with_epsilon(epsilon_of_rho(share, delta) if delta else math.sqrt(2 * share))
 
 
 def _as_counted(promise: Guarantee, scenario: Scenario) -> Guarantee:

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from geodp.curator.count_noise import CountNoise
 from geodp.curator.mechanisms import Mechanism
 from geodp.device.cell_response import CellResponse
 from geodp.device.planar import PlanarDevice
@@ -17,6 +18,7 @@ from geodp.privacy.shuffling import amplify_by_shuffling
 from geodp.privacy.spending import Period
 from geodp.public.cell_laws import count_variance, is_direct_best
 from geodp.public.guarantee import Guarantee, Unit, both_relations, plus, times
+from geodp.public.zcdp import epsilon_of_rho, largest_rho
 from geodp.scenario.checks import unwritten_curator
 from geodp.scenario.costs import (
     Charges,
@@ -24,6 +26,7 @@ from geodp.scenario.costs import (
     charge_concentrated,
     costliest,
     counts_rho,
+    in_force,
     list_paid_periods,
     list_publication_charges,
     list_scheduled_charges,
@@ -36,6 +39,8 @@ from geodp.scenario.schema import Scenario
 
 _CALIBRATIONS = 4
 """Runs that a price at equal success takes, usually."""
+_LARGEST_EPSILON = 1e3
+"""Beyond it no noise is worth comparing."""
 _WINDOW_S = 7200.0
 """The window of which `check` speaks where nobody names one."""
 
@@ -111,6 +116,7 @@ def _facts(scenario: Scenario) -> list[tuple[str, str]]:
         *_describe_companions(scenario),
         *_groups(scenario),
         *_noise(scenario),
+        *_compare_noise(scenario),
         *_describe_asking(scenario),
         ("size", _size(scenario)),
     ]
@@ -430,6 +436,37 @@ def _noise(scenario: Scenario) -> list[tuple[str, str]]:
     if noise > mean:
         text += "; THE NOISE EXCEEDS THE COUNT: use larger cells or a larger epsilon"
     return [("noise", text)]
+
+
+def _compare_noise(scenario: Scenario) -> list[tuple[str, str]]:
+    """Say which noise is smaller at the same price: Laplace for the sum of ε, Gaussian for it at the stated δ."""
+    curator = scenario.curator
+    mechanism = None if curator is None else in_force(scenario)
+    if curator is None or not isinstance(mechanism, CountNoise) or not scenario.release_count():
+        return []
+    mechanism = mechanism.resolve(scenario.public_facts())
+    releases, budget = scenario.release_count(), curator.budget
+    series = mechanism.series_guarantee(releases) is not None
+    times_paid = 1 if series else max(len(list_paid_periods(scenario, mechanism)), 1)
+    delta = budget.delta or mechanism.delta
+    if mechanism.noise == "laplace":
+        whole = times(mechanism.guarantee().epsilon, times_paid)
+    else:
+        whole = epsilon_of_rho(mechanism.rho * times_paid, delta)
+    if not 0 < whole < _LARGEST_EPSILON:
+        return []
+    shares = {"laplace": whole / times_paid, "gaussian": epsilon_of_rho(largest_rho(whole, delta) / times_paid, delta)}
+    found = {}
+    for noise, epsilon in shares.items():
+        made = mechanism.model_copy(update={"noise": noise, "delta": delta}).with_epsilon(epsilon)
+        mean = made.series_noise(releases, curator.neighbours) or 0.0
+        found[noise] = mean * (math.sqrt(2) if noise == "laplace" else math.sqrt(math.pi / 2))
+    least = min(found, key=lambda noise: found[noise])
+    text = (
+        f"at ε {whole:.4g} for all {releases:,} releases and δ {delta:g} counts have a standard deviation of "
+        f"{found['laplace']:.4g} with noise: laplace, {found['gaussian']:.4g} with noise: gaussian; {least} is smaller"
+    )
+    return [("law", text + ("" if least == mechanism.noise else f" (this is {mechanism.noise})"))]
 
 
 def _report_noise(scenario: Scenario) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array
+from geodp.streams import GOLDEN, mix_bits, uniforms
 from geodp.world.motion import Motion
 
 Integers = npt.NDArray[np.int64]
@@ -38,7 +39,7 @@ def watch_people(
     *,
     per_hour: float,
     find_zone: FindZone,
-    rng: np.random.Generator,
+    key: int,
     is_fixed: bool = True,
 ) -> Iterator[Seen]:
     """Yield the pings of everyone, all of a person in one part.
@@ -53,8 +54,8 @@ def watch_people(
         Pings of a phone an hour, on average.
     find_zone
         Says in which zone a phone at a place is seen.
-    rng
-        Draws when.
+    key
+        Decides when: of each person by herself, whoever else there is.
     is_fixed
         Whether a place is always seen in the same zone: who stands still is then looked up once.
 
@@ -65,7 +66,7 @@ def watch_people(
     >>> from geodp.world.pings import watch_people
     >>> two = stand_still(np.array([-5.0, 5.0]), np.zeros(2))
     >>> side = lambda x, y: (x > 0).astype(np.int64)
-    >>> seen = next(watch_people(two, 3600.0, per_hour=50, find_zone=side, rng=np.random.default_rng(1)))
+    >>> seen = next(watch_people(two, 3600.0, per_hour=50, find_zone=side, key=1))
     >>> bool((seen.zone == seen.person).all())
     True
     """
@@ -73,12 +74,27 @@ def watch_people(
     block = max(int(_AT_ONCE / each), 1)
     for begin in range(0, motion.workers, block):
         people = np.arange(begin, min(begin + block, motion.workers))
-        many = rng.poisson(each, people.size)
+        many = _draw_numbers(people, each, key)
         person = np.repeat(people, many)
-        time_s = rng.random(person.size) * duration_s
+        rank = np.arange(person.size) - np.repeat(np.cumsum(many) - many, many) + 1
+        time_s = _draw_uniforms(person, rank, key) * duration_s
         zone = _find_zones(motion, person, time_s, duration_s, find_zone=find_zone, is_fixed=is_fixed)
         seen = zone != UNSEEN
         yield Seen(person[seen], time_s[seen], zone[seen])
+
+
+def _draw_uniforms(person: Integers, rank: npt.ArrayLike, key: int) -> Array:
+    """Return a number from 0 to 1 that follows from a person, a rank and the key alone."""
+    with np.errstate(over="ignore"):
+        word = mix_bits(person.astype(np.uint64) * GOLDEN + np.uint64(key))
+        return uniforms(mix_bits((word ^ np.asarray(rank).astype(np.uint64)) * GOLDEN + np.uint64(key)))
+
+
+def _draw_numbers(people: Integers, mean: float, key: int) -> Integers:
+    """Return a Poisson number for every person."""
+    from scipy.stats import poisson
+
+    return np.asarray(poisson.ppf(_draw_uniforms(people, 0, key), mean), dtype=np.int64)
 
 
 def _find_zones(
