@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from datetime import date
-from typing import TYPE_CHECKING, Any
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from geodp.privacy.data_days import DataDays, describe_spent
 from geodp.privacy.shuffling import amplify_by_shuffling, widest_epsilon
-from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit, both_relations, plus, short_decimal, times
+from geodp.public.guarantee import Guarantee, Trust, Unit, both_relations, plus, short_decimal, times
 from geodp.public.release import Cells
-from geodp.scenario.costs import counts_rho, publication_cost, stated_delta
+from geodp.scenario.costs import publication_cost, stated_delta
 from geodp.storage.markdown import as_code, as_words
 
 if TYPE_CHECKING:
@@ -187,22 +184,8 @@ def _companions(run: RunFolder) -> str:
     return text + f"the releases hide them together at ε = {whole} only, because noise hides {people} at a time."
 
 
-def _describe_days(run: RunFolder) -> str:
+def _describe_days(run: RunFolder, days: DataDays) -> str:
     """Say what all charges together cost a person's day, week, and altogether, where some are ρ or about days."""
-    days = DataDays()
-    for row in run.central_charges.itertuples(index=False):
-        rho = None if pd.isna(row.rho) else float(row.rho)
-        promise = Guarantee(
-            float(row.epsilon),
-            Unit(row.unit),
-            Neighbours(row.neighbours),
-            Trust.CENTRAL,
-            delta=float(row.delta),
-            rho=rho,
-            delta_t=float(row.delta_t),
-        )
-        between = None if pd.isna(row.first_day) else (_day(row.first_day), _day(row.last_day))
-        days = days.with_charge(promise, between)
     text = f"charges are counted by days of the data, {describe_spent(days, stated_delta(run.scenario))}"
     without = [item for item in run.publications if not item.guarantee.holds]
     named = ", ".join(dict.fromkeys(as_code(item.kind) for item in without))
@@ -211,15 +194,11 @@ def _describe_days(run: RunFolder) -> str:
     return text + ("" if budget is None else f"; the budget is {budget}")
 
 
-def _day(value: Any) -> date:
-    return pd.Timestamp(value).date()
-
-
 def _total(run: RunFolder) -> str:
     """Say what releases and publications cost together, per person, against the budget."""
     central = run.central_charges
-    if counts_rho(run.scenario):
-        return "" if central.empty else f"**Over the whole run** {_describe_days(run)}."
+    if run.data_days is not None:
+        return f"**Over the whole run** {_describe_days(run, run.data_days)}."
     promises = [release.guarantee for release in run.releases] + [item.per_person for item in run.publications]
     unbounded = [item.kind for item in run.publications if item.guarantee.holds and not item.per_person.holds]
     if unbounded:
