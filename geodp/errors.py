@@ -88,7 +88,18 @@ class PluginNotLoaded(UsageError):
 
 
 class OldName(FutureWarning):
-    """A name that was changed and still works; the text says what to write instead."""
+    """A name that was changed and still works; the text says what to write instead.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from geodp.errors import OldName, warn_old_name
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always", OldName)
+    ...     warn_old_name("unfolding", "em_deconvolution")
+    >>> print(told[0].message)
+    'unfolding' is called 'em_deconvolution' now: write that instead. The old name goes with version 0.4.
+    """
 
 
 def warn_old_name(old: str, new: str) -> None:
@@ -102,7 +113,26 @@ _old_methods: set[str] = set()
 
 
 class OldMethod:
-    """The old name of a method: it answers with the new one, and says so."""
+    """The old name of a method: it answers with the new one, and says so.
+
+    Parameters
+    ----------
+    new
+        The name that the method has now.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from geodp.errors import OldMethod
+    >>> class Bell:
+    ...     def ring(self):
+    ...         return "ding"
+    ...
+    ...     rung = OldMethod("ring")
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     Bell().rung()
+    'ding'
+    """
 
     def __init__(self, new: str) -> None:
         self.new = new
@@ -130,7 +160,34 @@ def take_old_methods(cls: type) -> None:
 
 
 def answer_old_names(module: str, new_names: dict[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a module that answers old names with the new ones."""
+    """Return the `__getattr__` of a module that answers old names with the new ones.
+
+    Parameters
+    ----------
+    module
+        Name of the module, `__name__`.
+    new_names
+        What each old name is called now.
+
+    Returns
+    -------
+    Callable[[str], Any]
+        The function: it warns with `OldName`.
+
+    Raises
+    ------
+    AttributeError
+        By the function, if the module never had such a name.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from geodp.errors import answer_old_names
+    >>> __getattr__ = answer_old_names("math", {"root": "sqrt"})
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     __getattr__("root")(9)
+    3.0
+    """
 
     def answer(name: str) -> Any:
         if name not in new_names:

@@ -300,6 +300,11 @@ class Grid:
         """
         columns = max(1, round(region.width_m / cell_m))
         rows = max(1, round(region.height_m / cell_m))
+        return cls.divide(region, columns, rows)
+
+    @classmethod
+    def divide(cls, region: Region, columns: int, rows: int) -> Grid:
+        """Tile the region's box with so many cells across and along."""
         west, south, _, _ = region.box_m
         return cls(
             west_m=west,

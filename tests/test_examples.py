@@ -15,13 +15,23 @@ from typing import Any
 import pytest
 
 import geodp
+from geodp import errors, metrics
+from geodp.figures import kinds
 from geodp.frames import bare
 from geodp.model import Model
-from geodp.privacy.audit_case import AuditCase
+from geodp.privacy import audit_case, primitives
 from geodp.publish.bare_publication import BarePublication
 
 ROOT = Path(__file__).parent.parent
+NAMED_IN = (audit_case, errors, kinds, metrics, primitives)
+"""Modules whose names CONTRIBUTING.md mentions between its examples."""
 SLOW = {"advise", "advise_within", "cost_at_success", "sweep"}
+
+
+def words_in_prose(page: str) -> set[str]:
+    """Return what a page writes as code outside its blocks, without arguments and modules."""
+    prose = re.sub(r"^```.*?^```", "", page, flags=re.S | re.M)
+    return {word.rpartition(".")[2] for word in re.findall(r"`([A-Za-z_][\w.]*)(?:\([^`]*)?`", prose)}
 
 
 def public_names() -> dict[str, Any]:
@@ -37,7 +47,10 @@ def public_names() -> dict[str, Any]:
     found |= {
         value.__name__: value for value in (bare.BareMechanism, bare.BareDevice, bare.BareAttack, BarePublication)
     }
-    found |= {"AuditCase": AuditCase, "device": bare.device}
+    found |= {"device": bare.device}
+    found |= {
+        name: value for module in NAMED_IN for name, value in vars(module).items() if name in words_in_prose(page)
+    }
     return {name: value for name, value in found.items() if str(getattr(value, "__module__", "")).startswith("geodp")}
 
 

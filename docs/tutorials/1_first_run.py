@@ -55,7 +55,7 @@ cells.head()
 run.ledger[["time_s", "mechanism", "epsilon", "total"]].tail(3)
 
 # %% [markdown]
-# Twelve releases of ε = 0.3 make 3.6 for each person. Odds may change by a factor of e^3.6 = 37: that is a weak promise. Let us
+# Twelve releases of ε = 0.3 make 3.6 for each person. Odds may change by a factor of e^3.6 = 37: that is no strong promise. Let us
 # ask for a stronger one, a tenth of it, on the same people, the same tasks and the same luck:
 
 # %%

@@ -106,6 +106,17 @@ except geodp.GeodpError as refused:
 # !geodp audit --publish counts:laplace_counts --files 2 --samples 500
 
 # %% [markdown]
+# ## People by the hour
+#
+# Not everybody counts visits to places of a list. A phone operator has pings, and publishes how many people were in each zone each
+# hour, and how many went from where to where. One command makes the tables, a map, and a report for the council; what a day of
+# somebody costs is said in one sentence ([how-to](../how-to/publish-flows.md)):
+
+# %%
+# !geodp datasets make --pings 20000 --people 300 --days 2 --out town
+# !geodp publish flows town/pings.parquet --zones town/zones.geoparquet:zone --districts district --from 2024-03-04 --to 2024-03-05 --epsilon 1 --delta 1e-6 --out flows
+
+# %% [markdown]
 # ## In earnest
 #
 # ```text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import ValidationError
@@ -115,6 +115,37 @@ def pairs_of(plugin: Any, noise_for: NoiseFor, *, samples: int) -> tuple[Checked
     return checked, [*(case for case in named if isinstance(case, AuditCase)), *checked.to_sample]
 
 
+@dataclass(frozen=True)
+class UnsoundForm:
+    """A form of a plug-in that says of itself that its promise does not hold, audited."""
+
+    name: str
+    """Which field makes it so, e.g. `variant: literal`."""
+    why_not: str
+    audit: Audit
+
+
+def audit_unsound_forms(
+    kind: str, *, samples: int = 100_000, confidence: float = 0.95, seed: int = 0
+) -> list[UnsoundForm]:
+    """Audit the forms of a kind that say of themselves that they do not hold: an audit that finds nothing is blind.
+
+    They are for simulation only, and so is their noise. What following refutes is not sampled.
+    """
+    noise_for = noise_by_name("simulate", seed)
+    found: list[UnsoundForm] = []
+    for name, form in forms_of(build(kind, {})).items():
+        promise = form.guarantee()
+        if promise.holds or promise.unit is Unit.NOTHING:
+            continue
+        checked, _ = pairs_of(form, noise_for, samples=samples)
+        audit = Audit(kind, 0, confidence, checked.pairs)
+        if not audit.refuted:
+            audit = audit_plugin(form, noise_for, samples=samples, confidence=confidence)
+        found.append(UnsoundForm(name, promise.why_not or "", audit))
+    return found
+
+
 def claims_nothing(plugin: Any) -> bool:
     """Tell whether a plug-in promises nothing: then there is nothing to refute."""
     return bool(plugin.guarantee().unit is Unit.NOTHING)
@@ -137,25 +168,33 @@ def _is_checked(plugin: Any, pair: PairAudit) -> bool:
 
 
 def variants_of(plugin: Any) -> dict[str, Any]:
-    """Return a plug-in and its variants whose promise holds: every choice of one field, and of `unit` with another.
+    """Return a plug-in and its variants whose promise holds."""
+    promised = {name: (form, form.guarantee()) for name, form in forms_of(plugin, each_unit=True).items()}
+    sound = {
+        name: form for name, (form, promise) in promised.items() if promise.holds and promise.unit is not Unit.NOTHING
+    }
+    return {"": plugin, **sound}
+
+
+def forms_of(plugin: Any, *, each_unit: bool = False) -> dict[str, Any]:
+    """Return every other form of a plug-in: every choice of one field, and of `unit` with another where asked for.
 
     Choices are fields that list their values (`Literal`) or are true or false.
     """
     fields = {name: _choices(field.annotation) for name, field in type(plugin).model_fields.items()}
     others = {name: [value for value in values if value != getattr(plugin, name)] for name, values in fields.items()}
     updates: list[dict[str, Any]] = [{name: value} for name, values in others.items() for value in values]
-    updates += [{"unit": unit, **more} for unit in others.get("unit", []) for more in updates if "unit" not in more]
-    found = {"": plugin}
+    units = others.get("unit", []) if each_unit else []
+    updates += [{"unit": unit, **more} for unit in units for more in updates if "unit" not in more]
+    found: dict[str, Any] = {}
     for update in updates:
         try:
             idle = plugin.model_copy(update=update).idle_fields()  # another variant reads them: they are left out
             whole = {name: getattr(plugin, name) for name in fields if name not in idle}
-            variant = type(plugin).model_validate({**whole, **update})
+            form = type(plugin).model_validate({**whole, **update})
         except ValidationError:
             continue
-        promise = variant.guarantee()
-        if promise.holds and promise.unit is not Unit.NOTHING:
-            found[", ".join(f"{name}: {value}" for name, value in update.items())] = variant
+        found[", ".join(f"{name}: {value}" for name, value in update.items())] = form
     return found
 
 

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from geodp.audit.auditor import Audit, PairAudit
+from geodp.audit.kinds import UnsoundForm
 
 LARGEST_EPSILON = 709.0
 
 
-def text_of(audit: Audit) -> str:
-    """Say claim, certified lower bound and verdict."""
+def text_of(audit: Audit, forms: Sequence[UnsoundForm] = ()) -> str:
+    """Say claim, certified lower bound and verdict; and what became of forms that say that they do not hold."""
+    return "\n".join([_text_of(audit), *(line for form in forms for line in _form_lines(form))])
+
+
+def _form_lines(form: UnsoundForm) -> list[str]:
+    """Say whether a form that does not hold was refuted: that is no finding, it says so itself."""
+    says, worst = f"  {form.name} says of itself that it does not hold", form.audit.worst
+    if worst is None or not worst.refuted:
+        return [f"{says}; not refuted with these samples"]
+    much = "with no bound" if math.isinf(worst.certified) else f"ε ≥ {worst.certified:.4g}"
+    return [f"{says}; refuted: {much} where it claims {worst.claimed:.4g} ({worst.name})"]
+
+
+def _text_of(audit: Audit) -> str:
     worst = audit.worst
     if worst is None and not audit.not_followed:
         return f"{audit.kind}: claims nothing, so there is nothing to refute."
@@ -36,7 +51,7 @@ def verdict(audit: Audit) -> str:
     return "refuted" if audit.refuted else f"not refuted at N = {audit.samples}"
 
 
-def as_dict(audit: Audit) -> dict[str, Any]:
+def as_dict(audit: Audit, forms: Sequence[UnsoundForm] = ()) -> dict[str, Any]:
     """Return the audit as plain values; `claimed` and `certified` are those of the audited (worst) pair."""
     worst = audit.worst
     return {
@@ -49,6 +64,19 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "pairs": [_pair(pair) for pair in audit.pairs if pair.transcript is None],
         "followed": [_report_followed(pair) for pair in audit.pairs if pair.transcript is not None],
         "not_followed": list(audit.not_followed),
+        "unsound_forms": [_report_form(form) for form in forms],
+    }
+
+
+def _report_form(form: UnsoundForm) -> dict[str, Any]:
+    worst = form.audit.worst
+    return {
+        "form": form.name,
+        "why_not": form.why_not,
+        "claimed": None if worst is None else _finite(worst.claimed),
+        "certified": None if worst is None else _finite(worst.certified),
+        "refuted": form.audit.refuted,
+        "pair": None if worst is None else worst.name,
     }
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from geodp.audit.auditor import Audit, require_sound
-from geodp.audit.kinds import audit_kind, auditable_kinds, build
+from geodp.audit.kinds import audit_kind, audit_unsound_forms, auditable_kinds, build
 from geodp.audit.report import as_dict, text_of
 from geodp.cli.console import flags
 from geodp.errors import NotReleasable, UsageError
@@ -77,7 +77,10 @@ def _kind_outcome(request: AuditRequest, kind: str) -> AuditOutcome:
             raise UsageError(f"{error}\nIn mode 'release' there is nothing of it to audit.") from error
         nothing = as_dict(Audit(kind, 0, request.confidence, ()))
         return AuditOutcome(f"{kind}: for simulation only, not audited in mode 'release'.", nothing, refuted=False)
-    return _outcome(audit, text_of(audit), request)
+    if not request.everything or request.mode != "simulate":
+        return _outcome(audit, text_of(audit), request)
+    forms = audit_unsound_forms(kind, **settings)
+    return replace(_outcome(audit, text_of(audit, forms), request), values=as_dict(audit, forms))
 
 
 def _check(request: AuditRequest) -> None:

@@ -53,7 +53,9 @@ def list_(_json: Json = False) -> None:
 @app.command()
 def make(
     out: Folder,
-    people: Annotated[int, typer.Option(min=1, help="Number of people.")] = 1000,
+    people: Annotated[
+        int | None, typer.Option(min=1, help="Number of people [default: 1000; one for 200 pings].")
+    ] = None,
     visits: Annotated[int, typer.Option(min=1, help="Mean number of visits of a person.")] = 150,
     venues: Annotated[int, typer.Option(min=1, help="Number of venues.")] = 5000,
     trips: Annotated[int, typer.Option(min=0, help="Make up so many trips on streets instead of visits.")] = 0,
@@ -71,6 +73,7 @@ def make(
     from geodp.datasets.table_folders import make_trips, make_visits, require_ending
     from geodp.tables.visits.generated_visits import Sizes
 
+    people = max(1000, pings // 200) if people is None else people
     if trips and pings:
         raise UsageError("--trips and --pings: make one of them up, and the other into another folder.")
     if pings:

@@ -381,6 +381,9 @@ def flows(
     budget_unit: Annotated[
         str, typer.Option(metavar="UNIT", help="What the budget bounds: person-day, person-week or person.")
     ] = "person",
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDR", help="Read on a Dask cluster: tcp://host:8786, or local.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an older report (never the ledger).")] = False,
     _json: Json = False,
 ) -> None:
@@ -414,6 +417,7 @@ def flows(
         force=force,
         columns=parse_columns(column, PARTS if towers is None else TOWER_PARTS),
         towers=towers,
+        cluster=cluster,
         budget=make_budget(budget_rho, budget, budget_delta, budget_unit),
     )
     with show_progress(PUBLISH_PHASES, quiet="--quiet" in flags) as tell, watch_progress(tell):

@@ -52,14 +52,18 @@ def run(
     for text in result.notices:
         warn(text)
     print_json(_run_values(result))
-    say(_headline(result.metrics))
-    say(f"summary: {result.path / 'summary.md'}", f"map:     {result.path / 'map.html'}")
-    arms = list(result.arms)
+    folder, arms = result.path, result.arms
+    page, read = folder / "map.html", f"and read {folder / 'summary.md'}"
+    if arms:
+        say(*(f"{name}: {_headline(arm.metrics)}" for name, arm in arms.items()))
+        page, read = folder / "report.html", "which says what differs and what it costs, with a map of each arm"
+        say(f"report:  {page}")
+    else:
+        say(_headline(result.metrics))
+    say(f"summary: {folder / 'summary.md'}", f"map:     {folder / 'map.html'}")
     suggest(
-        f"open {result.path / 'map.html'} in a browser, and read {result.path / 'summary.md'}",
-        f"geodp audit --run {result.path}   tries to refute what it promises"
-        if not arms
-        else f"geodp map {result.path / 'arms' / arms[0]}   draws one arm alone",
+        f"open {page} in a browser, {read}",
+        f"geodp audit --run {folder}   tries to refute what it promises",
     )
 
 
@@ -68,6 +72,7 @@ def _run_values(result: RunResult) -> dict[str, Any]:
     scenario = result.folder.scenario
     arms = {"arms": {name: arm.metrics for name, arm in result.arms.items()}} if result.arms else {}
     files = {name: result.path / file for name, file in (("summary", "summary.md"), ("map", "map.html"))}
+    files |= {"report": result.path / "report.html"} if result.arms else {}
     return {
         "run": result.path,
         "scenario": scenario.name,

@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from geodp.cli.console import (
+    JSON,
     Json,
     Plugins,
     ScenarioFile,
     Settings,
     TrustPlugins,
+    flags,
     overrides,
     print_json,
     say,
@@ -50,9 +52,10 @@ def check(
     with gather_notices() as noticed:
         scenario = load_scenario(file, overrides(settings), trust_plugins=trust_plugins)
         found = describe_scenario(scenario, trust_plugins=trust_plugins)
+        values = describe_values(found, scenario, str(file)) if JSON in flags else {}
     for line in noticed:
         warn(line)
-    print_json(describe_values(found, scenario, str(file)) | {"notices": noticed})
+    print_json(values | {"notices": noticed})
     say(found.text(str(file)))
     if not trust_plugins:
         warn_left_out(file, find_left_out(scenario.plugins, locate_scenario(file).resolve().parent))

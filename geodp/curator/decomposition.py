@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from geodp.curator.household_counts import HouseholdCounts
 from geodp.curator.mechanisms import Snapshot
-from geodp.geometry import Array, Grid, Region
+from geodp.geometry import Array, Grid
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_laplace
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
@@ -174,16 +174,3 @@ class LatticeTable:
     def within(self, boxes: Boxes) -> Array:
         """Return the sum over each box."""
         return self.inside(boxes.west, boxes.south, boxes.east, boxes.north)
-
-
-def lattice_of(region: Region, columns: int, rows: int) -> Grid:
-    """Return the lattice with so many squares across and along the region's box."""
-    west, south, _, _ = region.box_m
-    return Grid(
-        west_m=west,
-        south_m=south,
-        cell_x_m=region.width_m / columns,
-        cell_y_m=region.height_m / rows,
-        columns=columns,
-        rows=rows,
-    )

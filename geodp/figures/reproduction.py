@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 
 from geodp._version import __version__
@@ -38,8 +39,11 @@ and some verdicts depend on it.
 
 Left out, with the reason: **PriTop** (Zhu et al. 2017, chapter 11; tags by a private topic model). Its clustering of
 words into topics has no proof that holds, so there is no promise to keep or to refute by numbers; where the topics
-are public categories it is `prilocation` with strata, and `epicrec` controls categories on the phone.
+are public categories it is `prilocation` with strata, and `epicrec` controls categories on the phone. What became of
+every other system that the sources name stands [at the end](#systems-that-the-sources-name).
 """
+_SYSTEMS = "## Systems that the sources name\n"
+"""Heading of the last section, which no figure makes."""
 
 
 def write_reproduction(
@@ -59,7 +63,7 @@ def record_figures(path: Path, made: Sequence[MadeFigure], order: Sequence[str])
     """Put these figures into the page and leave all others in it as they stand."""
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     old = earlier_blocks(text)
-    parts = re.split(r"^(?=## \S+: )", text, flags=re.M)[1:]
+    parts = re.split(r"^(?=## \S+: )", text.partition(_SYSTEMS)[0], flags=re.M)[1:]
     sections = {part.split(": ", 1)[0].removeprefix("## "): part.rstrip("\n") + "\n" for part in parts}
     sections |= {figure.file.id: _section(figure.file, figure.verdicts, figure.absent, old) for figure in made}
     known = [name for name in order if name in sections]
@@ -68,8 +72,13 @@ def record_figures(path: Path, made: Sequence[MadeFigure], order: Sequence[str])
 
 def _write(path: Path, sections: Sequence[str]) -> None:
     body = "\n".join(sections)
-    text = "\n".join([_HEAD.format(version=__version__), _totals(body), body])
+    text = "\n".join([_HEAD.format(version=__version__), _totals(body), body, read_systems()])
     write_text_whole(path, text)
+
+
+def read_systems() -> str:
+    """Return the section about what became of every system that the sources name."""
+    return resources.files("geodp").joinpath("templates/systems.md").read_text(encoding="utf-8")
 
 
 def earlier_blocks(text: str) -> dict[tuple[str, str], str]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from geodp.flows.calendar import Days
 from geodp.flows.histograms import Histogram, list_histograms
-from geodp.flows.stays import PLACES, DayTrips, Runs, StayRule, find_main_zones, find_runs, find_trips
+from geodp.flows.stays import PLACES, DayTrips, Hours, Runs, StayRule, find_main_zones, find_runs, find_trips
 from geodp.geometry import Array
 
 Integers = npt.NDArray[np.int64]
@@ -202,8 +202,9 @@ def _tabulate(units: _Units, runs: Runs, rules: FlowRules) -> FlowTables:
     od = _count_pairs(units, every, rules)
     wide = make_pairs() if rules.districts is None else _count_pairs(units, every, rules, rules.districts)
     tables = FlowTables(footfall, od, per_hour.reshape(shape[0], rules.hours), wide=wide)
-    everyone = np.unique(runs.unit)
-    values = _value_trips(trips, rules) | _value_units(everyone, every, _hours_of(runs), rules)
+    everyone = runs.unit[np.flatnonzero(np.diff(runs.unit, prepend=-1))]
+    clock = hours if rules.days.every_s == HOUR_S else find_main_zones(runs, HOUR_S)  # whatever footfall's periods are
+    values = _value_trips(trips, rules) | _value_units(everyone, every, clock, rules)
     histograms = {}
     for one in rules.histograms:
         of, value = values[one.key]
@@ -215,12 +216,6 @@ def _tabulate(units: _Units, runs: Runs, rules: FlowRules) -> FlowTables:
         pairs = _count_pairs(units, every, replace(rules, trips=every.unit.size + 1))
         tables = replace(tables, every_od=pairs, every_trip=whole)
     return replace(tables, histograms=histograms)
-
-
-def _hours_of(runs: Runs) -> tuple[Integers, Integers]:
-    """Return unit and zone of every hour, whatever the periods of footfall are."""
-    hours = find_main_zones(runs, HOUR_S)
-    return hours.unit, hours.zone
 
 
 def _count_pairs(units: _Units, trips: DayTrips, rules: FlowRules, areas: Integers | None = None) -> Pairs:
@@ -260,11 +255,11 @@ def _value_trips(trips: DayTrips, rules: FlowRules) -> dict[str, tuple[Integers,
 
 
 def _value_units(
-    everyone: Integers, trips: DayTrips, hours: tuple[Integers, Integers], rules: FlowRules
+    everyone: Integers, trips: DayTrips, hours: Hours, rules: FlowRules
 ) -> dict[str, tuple[Integers, Array]]:
     """Return what is measured of whole units: one value each."""
     many = np.bincount(np.searchsorted(everyone, trips.unit), minlength=everyone.size).astype(np.float64)
-    unit, zone = np.searchsorted(everyone, hours[0]), hours[1]
+    unit, zone = np.searchsorted(everyone, hours.unit), hours.zone
     pair, count = np.unique(unit * rules.zones + zone, return_counts=True)
     of, at = np.divmod(pair, rules.zones)
     total = np.bincount(of, weights=count, minlength=everyone.size)

@@ -25,7 +25,7 @@ class PingSizes:
     people, pings, days
         How many; days begin on Monday, 4 March 2024.
     zones
-        ZoneMap along each side of the region.
+        Zones along each side of the region.
     """
 
     people: int = 1000
@@ -88,7 +88,7 @@ def make_grid_zones(side: int, region: Region) -> Any:
     Parameters
     ----------
     side
-        ZoneMap along each side.
+        Zones along each side.
     region
         The box they fill.
     """

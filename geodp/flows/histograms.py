@@ -63,7 +63,7 @@ def list_histograms(trips: int) -> tuple[Histogram, ...]:
         Histogram("trip_length", "Length of a trip", "km", (0, 1, 2, 5, 10, 20, 50, 100), per_trip=True),
         Histogram("trips_per_person", "Trips of a person a day", "trips", tuple(range(trips + 1))),
         Histogram("radius_of_gyration", "Radius of gyration", "km", (0, 0.5, 1, 2, 5, 10, 20, 50)),
-        Histogram("zones_per_person", "ZoneMap of a person a day", "zones", tuple(range(1, 9))),
+        Histogram("zones_per_person", "Zones of a person a day", "zones", tuple(range(1, 9))),
         Histogram("time_between_trips", "Time between trips", "h", (0, 0.5, 1, 2, 4, 6, 8, 12), per_trip=True,
                   between=True),
         Histogram("entropy", "Entropy of a person's hours", "bit", (0, 0.25, 0.5, 1, 1.5, 2, 2.5, 3)),

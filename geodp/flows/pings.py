@@ -1,9 +1,11 @@
-"""Pings from files, in buckets of people on disk, and their counts: memory holds a bucket, however long the files."""
+"""Pings from files, in buckets of people's days on disk, and their counts: memory holds one bucket at a time."""
 
 from __future__ import annotations
 
+import math
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError
-from geodp.flows.contributions import FlowRules, FlowTables, Words, count_flows, make_empty
+from geodp.flows.contributions import FlowRules, FlowTables, Words, count_flows, make_empty, mix
 from geodp.flows.zones import ZoneMap
 from geodp.public.towers import NO_TOWER, Towers
 from geodp.tables.formats import ENDINGS, is_table, row_count
@@ -22,9 +24,12 @@ from geodp.tables.reader import TableReader, as_text, is_missing, open_table
 PARTS = ("user", "time_s", "lon", "lat")
 TOWER_PARTS = ("user", "time_s", "tower")
 """What pings hold where phones were seen by towers."""
+DAY_S = 86_400
 _ROWS = 1_000_000
 """Rows of a bucket, about."""
 _MOST_BUCKETS = 512
+_MOST_RECORDS = 8 * _ROWS
+"""Pings of a bucket that are read at once."""
 _RECORD = np.dtype([("person", "<u8"), ("place", "<u8")])
 _SECOND_BITS, _ZONE_BITS = 17, 24
 
@@ -36,6 +41,21 @@ class PingNotes:
     rows: int = 0
     used: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
+    by_day: Counter[int] = field(default_factory=Counter)
+    """Pings that were used, by number of the day."""
+    first_s: float = math.inf
+    """The earliest time of any row, seconds since 1970."""
+    last_s: float = -math.inf
+    """The latest."""
+
+    def add(self, other: PingNotes) -> None:
+        """Add what became of other rows."""
+        self.rows += other.rows
+        self.used += other.used
+        self.by_day.update(other.by_day)
+        self.first_s, self.last_s = min(self.first_s, other.first_s), max(self.last_s, other.last_s)
+        for why, rows in other.left_out.items():
+            self.leave_out(why, rows)
 
     def leave_out(self, why: str, rows: int) -> None:
         """Note rows that are not used."""
@@ -95,6 +115,11 @@ def open_pings(
     ]
 
 
+def count_buckets(tables: Sequence[TableReader]) -> int:
+    """Return how many buckets hold about a million rows each: by the sizes of the files."""
+    return int(min(max(sum(row_count(table.path) for table in tables) // _ROWS, 1), _MOST_BUCKETS))
+
+
 def count_pings(
     tables: list[TableReader],
     zones: ZoneMap,
@@ -118,32 +143,87 @@ def count_pings(
     sites
         The towers, where pings name those.
     """
-    notes = PingNotes()
-    many = sum(row_count(table.path) for table in tables)
-    buckets = int(min(max(many // _ROWS, 1), _MOST_BUCKETS))
-    total = make_empty(rules)
+    batches = (batch for table in tables for batch in table.batches(total=releasing))
+    return count_batches(batches, zones, rules, buckets=count_buckets(tables), sites=sites)
+
+
+def count_batches(
+    batches: Iterable[Mapping[str, Any]],
+    zones: ZoneMap,
+    rules: FlowRules,
+    *,
+    buckets: int = 1,
+    sites: TowerSites | None = None,
+) -> tuple[FlowTables, PingNotes]:
+    """Count what pings add to the tables, whatever they come from: a batch and a bucket are in memory at a time.
+
+    Parameters
+    ----------
+    batches
+        Pings by part: `user` (pyarrow), `time_s`, `lon` and `lat`.
+    zones, rules
+        Public settings.
+    buckets
+        Files on disk in which people's days are collected: one for about each million pings.
+    sites
+        The towers, where pings name those.
+    """
+    notes, total = PingNotes(), make_empty(rules)
     with tempfile.TemporaryDirectory(prefix="geodp-pings-") as folder:  # nobody else can read it
         paths = [Path(folder) / f"{number}.bin" for number in range(buckets)]
         with ExitStack() as held:
             files = [held.enter_context(path.open("wb")) for path in paths]
-            for table in tables:
-                for batch in table.batches(total=releasing):
-                    _write(files, _make_records(batch, zones, rules, notes, sites))
+            for batch in batches:
+                _write(files, _make_records(batch, zones, rules, notes, sites))
         for path in paths:
-            total = total.add(_count_bucket(np.fromfile(path, dtype=_RECORD), rules))
+            total = total.add(count_records(_read_bucket(path), rules))
             path.unlink()
     return total, notes
 
 
-def count_frame(batches: Iterator[dict[str, Any]], zones: ZoneMap, rules: FlowRules) -> FlowTables:
-    """Count pings that are in memory (`user`, `time_s`, `lon`, `lat`), all at once."""
+def split_table(
+    table: TableReader,
+    zones: ZoneMap,
+    rules: FlowRules,
+    buckets: int,
+    *,
+    releasing: bool = False,
+    sites: TowerSites | None = None,
+) -> tuple[PingNotes, list[npt.NDArray[Any]]]:
+    """Return what became of the rows of a file, and its pings in buckets of people's days: for clusters.
+
+    Parameters
+    ----------
+    table
+        The open file.
+    zones, rules
+        Public settings.
+    buckets
+        How many buckets there are.
+    releasing
+        Whether a row that cannot be read is left out without a word.
+    sites
+        The towers, where pings name those.
+    """
     notes = PingNotes()
-    records = [_make_records(batch, zones, rules, notes) for batch in batches]
-    return _count_bucket(np.concatenate(records), rules)
+    batches = [_make_records(batch, zones, rules, notes, sites) for batch in table.batches(total=releasing)]
+    records = np.concatenate(batches) if batches else np.empty(0, dtype=_RECORD)
+    return notes, list(_split(records, buckets))
+
+
+def _read_bucket(path: Path) -> npt.NDArray[Any]:
+    """Read a bucket; one that is far too large holds a day of somebody with very many pings, who repeat themselves."""
+    if path.stat().st_size <= _MOST_RECORDS * _RECORD.itemsize:
+        return np.fromfile(path, dtype=_RECORD)
+    kept = np.empty(0, dtype=_RECORD)
+    with path.open("rb") as file:
+        while (part := np.fromfile(file, dtype=_RECORD, count=_MOST_RECORDS)).size:
+            kept = np.unique(np.concatenate([kept, part]))
+    return kept
 
 
 def _make_records(
-    batch: dict[str, Any], zones: ZoneMap, rules: FlowRules, notes: PingNotes, sites: TowerSites | None = None
+    batch: Mapping[str, Any], zones: ZoneMap, rules: FlowRules, notes: PingNotes, sites: TowerSites | None = None
 ) -> npt.NDArray[Any]:
     """Return the pings of a batch that count: a word for the person; day, second and zone in one word."""
     names, moment = batch["user"], np.asarray(batch["time_s"], dtype=np.float64)
@@ -151,8 +231,11 @@ def _make_records(
         return np.empty(0, dtype=_RECORD)
     edges = rules.days.edges_s
     with np.errstate(invalid="ignore"):
-        day = np.searchsorted(edges, moment, side="right") - 1
-        inside = np.isfinite(moment) & (day >= 0) & (day < rules.days.count)
+        inside = (moment >= edges[0]) & (moment < edges[-1])
+        if (np.diff(edges) == DAY_S).all():
+            day = np.where(inside, (moment - edges[0]) // DAY_S, -1).astype(np.int64)
+        else:  # clocks were changed
+            day = np.searchsorted(edges, moment, side="right") - 1
     known = ~is_missing(names)
     lon = lat = np.empty(0)
     if sites is None:
@@ -167,6 +250,9 @@ def _make_records(
     notes.leave_out("no user", int((~known).sum()))
     notes.leave_out("no place" if sites is None else "a tower that is not listed", int((known & ~placed).sum()))
     notes.leave_out("a time that is none, or of another day", int((known & placed & ~inside).sum()))
+    notes.by_day.update({number: int(rows) for number, rows in enumerate(np.bincount(day[kept])) if rows})
+    notes.first_s = float(np.nanmin(moment, initial=notes.first_s))
+    notes.last_s = float(np.nanmax(moment, initial=notes.last_s))
     records = np.empty(kept.size, dtype=_RECORD)
     records["person"] = hash_names(names)[kept]
     second = (moment[kept] - edges[day[kept]]).astype(np.uint64)
@@ -189,18 +275,34 @@ def hash_names(names: Any) -> Words:
 
 
 def _write(files: Sequence[BinaryIO], records: npt.NDArray[Any]) -> None:
-    if len(files) == 1:
-        records.tofile(files[0])
+    for file, part in zip(files, _split(records, len(files)), strict=True):
+        part.tofile(file)
+
+
+def _split(records: npt.NDArray[Any], buckets: int) -> Iterator[npt.NDArray[Any]]:
+    """Divide pings into buckets, which hold whole days of people: nothing that is counted reaches beyond one."""
+    if buckets == 1:
+        yield records
         return
-    bucket = (records["person"] % np.uint64(len(files))).astype(np.uint16)
+    day = records["place"] >> np.uint64(_SECOND_BITS + _ZONE_BITS)
+    bucket = (mix(records["person"], day) % np.uint64(buckets)).astype(np.uint16)
     order = np.argsort(bucket, kind="stable")
-    ends = np.cumsum(np.bincount(bucket, minlength=len(files)))
+    ends = np.cumsum(np.bincount(bucket, minlength=buckets))
     ordered = records[order]
-    for file, begin, end in zip(files, np.append(0, ends[:-1]), ends, strict=True):
-        ordered[begin:end].tofile(file)
+    for begin, end in zip(np.append(0, ends[:-1]), ends, strict=True):
+        yield ordered[begin:end]
 
 
-def _count_bucket(records: npt.NDArray[Any], rules: FlowRules) -> FlowTables:
+def count_records(records: npt.NDArray[Any], rules: FlowRules) -> FlowTables:
+    """Count what the pings of whole days of people add to the tables.
+
+    Parameters
+    ----------
+    records
+        Pings as `split_table` makes them.
+    rules
+        What is counted.
+    """
     place = records["place"]
     day = (place >> np.uint64(_SECOND_BITS + _ZONE_BITS)).astype(np.int64)
     second = ((place >> np.uint64(_ZONE_BITS)) & np.uint64((1 << _SECOND_BITS) - 1)).astype(np.int64)

@@ -23,6 +23,7 @@ RASTER = 1024
 """Cells across: 1,024² of them make 6 % of places need the exact test with 1,000 zones."""
 _BORDER = -1
 _NUDGE = 1e-7  # of a cell: where an edge meets a corner, the cells around it are all border
+_SLIVER = 1e-8  # of the region: outlines drawn by hand miss each other a little
 _OVERLAP = 1e-6  # of the smaller zone: outlines drawn by hand share a little
 
 
@@ -87,6 +88,23 @@ class ZoneMap:
     def projection(self) -> Projection:
         """The plane in which distances are measured."""
         return self.region.projection
+
+    @cached_property
+    def gaps(self) -> tuple[int, float]:
+        """How many gaps the zones leave between them, and their area together, km²: who is there is outside."""
+        import shapely
+
+        whole = shapely.union_all(self.shapes)
+        parts = shapely.get_parts(whole)
+        holes = [ring for part in parts for ring in shapely.get_rings(part)[1:]]
+        if not holes:
+            return 0, 0.0
+        shapes = shapely.transform(
+            shapely.polygons(holes), lambda at: np.column_stack(self.projection.to_m(lon=at[:, 0], lat=at[:, 1]))
+        )
+        areas = shapely.area(shapes) / 1e6
+        large = areas > _SLIVER * float(self.region.width_m * self.region.height_m) / 1e6
+        return int(large.sum()), float(areas[large].sum())
 
     def locate(self, lon: Array, lat: Array) -> Integers:
         """Return the zone of each place: on a border the first of those that meet there, beyond all the last number.

@@ -110,7 +110,16 @@ def metric_of(key: str) -> type[Metric] | None:
 
 
 class TaskMetric(Metric):
-    """Metrics that are the mean of `per_task`, or its sum (`summed`), with the t-interval; no key where it is None."""
+    """Metrics that are the mean of `per_task`, or its sum (`summed`), with the t-interval; no key where it is None.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> import pandas as pd
+    >>> metric = geodp.plugins("metric")["waiting_time_s"]()
+    >>> metric.over_tasks(pd.Series([30.0, 60.0])).value
+    45.0
+    """
 
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Return the mean or sum over tasks."""
@@ -127,7 +136,16 @@ class TaskMetric(Metric):
 
 
 class TaskShare(TaskMetric):
-    """Metrics that are the share of tasks for which `per_task` is 1 and not 0, with Wilson's interval."""
+    """Metrics that are the share of tasks for which `per_task` is 1 and not 0, with Wilson's interval.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> import pandas as pd
+    >>> metric = geodp.plugins("metric")["success_rate"]()
+    >>> metric.over_tasks(pd.Series([1.0, 1.0, 0.0, 1.0])).value
+    0.75
+    """
 
     unit: ClassVar[str] = "share"
 
@@ -141,6 +159,12 @@ class PublicationMetric(Metric):
 
     The first publication of a topic has plain keys (`mae`), later ones end in their place in the scenario's `publish`
     (`mae_2`). A run that published nothing of the kind has no key, so that other runs keep their numbers.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> geodp.plugins("metric")["kendall_tau"].published
+    'trajectories'
     """
 
     topic: ClassVar[str] = "published"
@@ -161,7 +185,15 @@ class PublicationMetric(Metric):
 
 
 class RecordErrors(PublicationMetric):
-    """Metrics that are a mean over the people or venues of a publication; interval: t, over those."""
+    """Metrics that are a mean over the people or venues of a publication; interval: t, over those.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> metric = geodp.plugins("metric")["mae"]
+    >>> metric.published, metric.better
+    ('counts', 'lower')
+    """
 
     better: ClassVar[str] = "lower"
 

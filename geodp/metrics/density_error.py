@@ -33,7 +33,10 @@ class DensityError(Metric):
 
     kind: ClassVar[str] = "density_error"
     label: ClassVar[str] = "error of the released density"
-    labels: ClassVar[Mapping[str, str]] = {"density_error_relative": "relative error of the released density"}
+    labels: ClassVar[Mapping[str, str]] = {
+        "density_error_read": "error of the density as the server reads it",
+        "density_error_relative": "relative error of the released density",
+    }
     unit: ClassVar[str] = "workers/km²"
     units: ClassVar[Mapping[str, str]] = {"density_error_relative": "ratio"}
     better: ClassVar[str] = "lower"

@@ -93,6 +93,11 @@ class FailureReasons(Fate):
         """Return how the key of any reason begins."""
         return ("failed_",)
 
+    @classmethod
+    def label_of(cls, key: str) -> str:
+        """Return the words for one reason."""
+        return f"tasks that failed: {key.removeprefix('failed_').replace('_', ' ')}"
+
     def measure(self, run: RunFolder) -> dict[str, Measured]:
         """Count the failures by reason."""
         if not plans_regions(run):

@@ -165,12 +165,20 @@ def _label_path(path: str) -> Label:
     clause = re.split(r"[,;:(`]|\.(?:\s|$)", about, maxsplit=1)[0].strip()
     if path in _NAMES:
         words = _NAMES[path]
+    elif last == "kind" and "." in path:
+        words = _label_kind(path)
     elif _NOUNS.match(clause) and len(clause) <= _LONGEST and not re.search(r"\d", clause):
         words = clause if clause.startswith("ε") else clause[0].lower() + clause[1:]
     else:
         words = last.removesuffix(ending).replace("_", " ")
         words = re.sub(r"\bepsilon\b", "ε", words) or last
     return Label(path, words, "" if ending == "_per_m" and "per metre" in words else _UNITS.get(ending, ""), "", about)
+
+
+def _label_kind(path: str) -> str:
+    """Say what a `kind` chooses: the words of what it stands in, `curator.mechanism.kind` for one."""
+    parts = [part for part in path.split(".")[:-1] if not part.isdigit()]
+    return _NAMES.get(".".join(parts)) or parts[-1].replace("_", " ")
 
 
 def find_field(path: str) -> FieldInfo | None:
@@ -241,6 +249,11 @@ def say_value(path: str, value: Any, *, hidden: Iterable[str] = ()) -> str:
         unit = find_label(path).unit
         return quantity(float(value), unit) if unit in ("m", "s", "km", "m/s") else say_number(float(value))
     return str(value)
+
+
+def capitalise(words: str) -> str:
+    """Begin a sentence: a letter of Latin is written large, and ε (whose capital reads as E) stays as it is."""
+    return words[:1].upper() + words[1:] if words[:1].isascii() else words
 
 
 def say_number(value: float) -> str:

@@ -23,7 +23,7 @@ from geodp.pages.quantity import UNDEFINED
 STAMP = "simulated: not releasable"
 
 
-def build_page(title: str, *parts: Part) -> str:
+def build_page(title: str, *parts: Part, scripts: Sequence[str] = ()) -> str:
     """Build a whole page.
 
     Parameters
@@ -32,6 +32,8 @@ def build_page(title: str, *parts: Part) -> str:
         What the window is called.
     parts
         The parts, from the top.
+    scripts
+        Names of further scripts of ours that its parts need.
 
     Returns
     -------
@@ -45,9 +47,9 @@ def build_page(title: str, *parts: Part) -> str:
     >>> "<title>a &lt;b&gt;</title>" in page, "http" in page
     (True, False)
     """
-    style, script = _asset("page.css"), _asset("page.js")
+    style, ours = _asset("page.css"), [_asset(name) for name in ("page.js", *scripts)]
     policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
+        f"default-src 'none'; style-src {_hash(style)}; script-src {' '.join(map(_hash, ours))}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     head = build_element(
@@ -60,7 +62,10 @@ def build_page(title: str, *parts: Part) -> str:
         Html(f"<style>{style}</style>"),
     )
     said = build_element("div", id="said", class_="said", role="status")
-    body = build_element("body", join_html(parts, "\n"), said, Html(f"<script>{script}</script>"))
+    run = join_html(
+        Html(f"<script>{script}</script>") for script in reversed(ours)
+    )  # the last one says that the page is ready
+    body = build_element("body", join_html(parts, "\n"), said, run)
     return f'<!doctype html>\n<html lang="en">{head}\n{body}</html>\n'
 
 

@@ -71,6 +71,23 @@ class TranscriptCase:
     For releases whose cost is the sum of what they ask (composition). Where randomness that nobody sees makes a
     question cheaper (sampling few users), following it says too much, and only samples can tell. What is read unpaid
     is seen where it makes a difference on the pair at hand, so pairs are to be extreme.
+
+    Parameters
+    ----------
+    name
+        What the report calls the pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.privacy.audit_case import TranscriptCase
+    >>> from geodp.privacy.noise import SimulatedNoise
+    >>> from geodp.privacy.primitives import laplace_counts
+    >>> def release(noise, present):
+    ...     return [laplace_counts([3 + present], epsilon=1000.0, sensitivity=1.0, noise=noise)]
+    >>> case = TranscriptCase("one person more", 1000.0, release)
+    >>> case.release(SimulatedNoise(np.random.default_rng(0)), True)[0].round().tolist()
+    [4.0]
     """
 
     name: str
@@ -91,7 +108,22 @@ class TranscriptCase:
 
 @dataclass(frozen=True)
 class ExactCase:
-    """A pair of neighbouring inputs whose laws are known: they are compared output by output, and nothing is drawn."""
+    """A pair of neighbouring inputs whose laws are known: they are compared output by output, and nothing is drawn.
+
+    Parameters
+    ----------
+    name
+        What the report calls the pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.privacy.audit_case import ExactCase
+    >>> case = ExactCase("yes or no", np.log(3), lambda: (np.array([0.75, 0.25]), np.array([0.25, 0.75])))
+    >>> there, away = case.laws()
+    >>> bool((there <= np.exp(case.claimed) * away + 1e-12).all())
+    True
+    """
 
     name: str
     claimed: float

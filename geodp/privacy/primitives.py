@@ -74,6 +74,30 @@ def with_laplace(values: npt.NDArray[Any], scale: npt.ArrayLike, noise: Noise, t
     """Return values with Laplace noise of a public scale (or one each), in one step, so that an auditor can follow it.
 
     For mechanisms that split ε over whole counts themselves; `laplace_counts` checks more.
+
+    Parameters
+    ----------
+    values
+        The true values.
+    scale
+        Scale of the noise, public: one for all, or one each.
+    noise
+        Where the noise comes from.
+    taken_with
+        Probability that anyone is counted, by a coin that nobody sees: an auditor charges less then.
+
+    Returns
+    -------
+    Array
+        Noisy values, of the same shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.privacy.noise import SimulatedNoise
+    >>> from geodp.privacy.primitives import with_laplace
+    >>> with_laplace(np.array([3, 4]), 0.001, SimulatedNoise(np.random.default_rng(0))).round().tolist()
+    [3.0, 4.0]
     """
     if isinstance(noise, AnsweringNoise):
         return noise.laplace_answer(values, scale, taken_with)
@@ -166,6 +190,25 @@ def exponential_mechanism(
         Number of draws from shared scores.
     one_directional
         Adding a person moves all scores in the same direction: exp(ε q/Δ) suffices instead of exp(ε q/2Δ).
+
+    Returns
+    -------
+    Integers
+        Index of the candidate that is chosen, one per draw.
+
+    Raises
+    ------
+    UsageError
+        If epsilon or sensitivity is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.privacy.noise import SimulatedNoise
+    >>> from geodp.privacy.primitives import exponential_mechanism
+    >>> noise = SimulatedNoise(np.random.default_rng(0))
+    >>> exponential_mechanism([0.0, 9.0, 1.0], epsilon=100.0, sensitivity=1.0, noise=noise, size=2).tolist()
+    [1, 1]
     """
     return noise.choose(_logits(scores, epsilon, sensitivity, one_directional=one_directional), size)
 

@@ -97,22 +97,41 @@ class Cluster:
 
     def sum_pieces(self, measure: Callable[[VisitSets], T], pieces: list[Any]) -> T:
         """Measure every piece where it is, and add up two by two on the cluster."""
-        client = self._client
-        sums = [client.submit(measure, piece, pure=False) for piece in pieces]
-        while len(sums) > 1:
-            pairs = [sums[at : at + 2] for at in range(0, len(sums), 2)]
-            sums = [client.submit(operator.add, *pair, pure=False) if len(pair) == 2 else pair[0] for pair in pairs]
-        result: T = self._results(sums)[0]
+        result: T = self.add_up([self.submit(measure, piece) for piece in pieces], operator.add)
         return result
 
+    @property
+    def threads(self) -> int:
+        """How many tasks are done at a time."""
+        return sum(self._client.nthreads().values())
+
+    def share(self, value: Any) -> Any:
+        """Send a value to every worker."""
+        return self._client.scatter(value, broadcast=True)
+
+    def submit(self, function: Callable[..., Any], *values: Any, **named: Any) -> Any:
+        """Have a function called on a worker."""
+        return self._client.submit(function, *values, pure=False, **named)
+
+    def gather(self, futures: list[Any]) -> list[Any]:
+        """Wait for results, and fetch them."""
+        return self._results(futures)
+
+    def add_up(self, sums: list[Any], add: Callable[[Any, Any], Any]) -> Any:
+        """Add up results two by two on the cluster, and fetch the sum."""
+        while len(sums) > 1:
+            pairs = [sums[at : at + 2] for at in range(0, len(sums), 2)]
+            sums = [self.submit(add, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        return self._results(sums)[0]
+
     def _pieces(self, files: list[Path]) -> int:
-        threads = sum(self._client.nthreads().values())
         size = sum(file.stat().st_size for file in files)
-        return int(max(threads, -(-size // _PIECE_BYTES)))
+        return int(max(self.threads, -(-size // _PIECE_BYTES)))
 
     def _results(self, futures: list[Any]) -> list[Any]:
         from distributed.client import FutureCancelledError
         from distributed.comm import CommClosedError
+        from distributed.scheduler import KilledWorker
 
         try:
             return list(self._client.gather(futures))
@@ -120,6 +139,11 @@ class Cluster:
             raise
         except (CommClosedError, FutureCancelledError, OSError) as error:
             raise GeodpError(f"the Dask scheduler at {self.address} went away ({type(error).__name__}).") from error
+        except KilledWorker:
+            raise GeodpError(
+                f"the Dask workers at {self.address} ended again and again on one task: they may lack memory. "
+                "Use workers with more of it, or more files."
+            ) from None
 
 
 @dataclass(frozen=True, eq=False)

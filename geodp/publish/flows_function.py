@@ -53,6 +53,8 @@ class FlowsOptions(TypedDict, total=False):
     """Seed of simulated noise (default 0); a release takes none."""
     columns: Mapping[str, str]
     """What columns of the pings are called, e.g. `{"user": "uid"}`."""
+    cluster: str | None
+    """Dask scheduler whose workers read the pings, e.g. `tcp://host:8786`, or `local`."""
     force: bool
     """Replace an older report."""
 

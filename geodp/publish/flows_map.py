@@ -13,27 +13,19 @@ from geodp.display.drawing import Band, Fact, Mark, Moment
 from geodp.display.layers import Layer
 from geodp.display.layers.region import RegionLayer
 from geodp.display.page import Page
-from geodp.flows.release import Z95, list_nodes
-from geodp.flows.tree import clip_tree
+from geodp.flows.release import Z95
 from geodp.geometry import Array
 from geodp.publish.flows_files import FlowsProduct
+from geodp.publish.flows_live import profile_zones
+from geodp.publish.flows_pictures import Ground
 
 if TYPE_CHECKING:
     from geodp.publish.flows_statement import FlowsStatement
 
 MOST_LINES = 300
 _FLOWS = {"largest": "#7b3294", "large": "#a66ab8", "smaller": "#ccaad6"}
-_STEPS = (0.05, 0.15, 0.3, 0.5, 0.75)
+_STEPS = (0.02, 0.08, 0.2, 0.35, 0.55, 0.8)
 _UNIT = "people/km²"
-
-
-def profile_hours(product: FlowsProduct) -> Array:
-    """Return the mean footfall of every node by period of the day: what is published, averaged over the days."""
-    import warnings
-
-    with warnings.catch_warnings(action="ignore"):  # a period that no day has
-        mean = np.nanmean(product.noisy.footfall.value, axis=1)
-    return clip_tree(list_nodes(product.zones)[0], mean)
 
 
 def draw_flows_map(statement: FlowsStatement) -> str:
@@ -88,7 +80,7 @@ def _layer(name: str, at: int) -> Layer:
 def _draw_footfall(page: Page, product: FlowsProduct) -> None:
     """Colour the zones by people per square kilometre, on the mean day."""
     areas, shapes = _shapes_m(product)
-    profile = profile_hours(product)[1 + len(product.zones.all_districts) : -1]
+    profile, _ = profile_zones(product, np.ones(product.design.days.count, dtype=np.bool_))
     density = profile / np.maximum(areas / 1e6, 1e-9)[:, None]
     top = max(float(np.nanmax(density, initial=1e-9)), 1e-9)
     edges = np.array([0.0, *(step * top for step in _STEPS)])
@@ -108,28 +100,30 @@ def _draw_outlines(page: Page, product: FlowsProduct) -> None:
     zones = product.zones
     areas, shapes = _shapes_m(product)
     first = 1 + len(zones.all_districts)
-    days = product.design.days.count
+    periods = float(product.design.days.slots.sum())
     value = np.nansum(product.noisy.footfall.value, axis=(1, 2))[first:-1]
     sd = np.sqrt(np.nansum(product.noisy.footfall.sd**2, axis=(1, 2)))[first:-1]
     facts = [
         Fact("Zone", list(zones.names), form="words"),
         Fact("District", [zones.districts[number] for number in zones.district], form="words"),
-        Fact("People, mean hour", value / (days * 24), digits=1),
-        Fact("Give or take (95 %)", Z95 * sd / (days * 24), digits=1),
+        Fact("People, mean period", value / periods, digits=1),
+        Fact("Give or take (95 %)", Z95 * sd / periods, digits=1),
         Fact("Area", areas / 1e6, unit="km²", digits=2),
     ]
     page.outlines(_layer("Zones", 40), list(shapes), mark=Mark("zone", "#555555", "line"), name="Zone", facts=facts)
 
 
 def _draw_flows(page: Page, product: FlowsProduct) -> None:
-    """Draw the largest flows between zones over all days, in two weights."""
-    table = next((one for one in product.noisy.flows if one.period < 0 and one.level == "zone"), None)
-    if table is None:
-        return
-    x, y = product.zones.centres_m
-    inside = np.flatnonzero(np.isfinite(x[table.origin]) & np.isfinite(x[table.destination]))
+    """Draw the largest flows over all days, in three layers: between zones, or between districts."""
+    whole = [one for one in product.noisy.flows if one.period < 0]
+    table = next((one for one in whole if one.level == "zone"), whole[0])
+    x, y = Ground(product.zones).find_centres(table.level)
+    inside = np.flatnonzero(
+        np.isfinite(x[table.origin]) & np.isfinite(x[table.destination]) & (table.origin != table.destination)
+    )
     order = inside[np.argsort(-table.value[inside], kind="stable")][:MOST_LINES]
-    names = np.array(product.zones.all_names, dtype=np.object_)
+    places = product.zones.all_names if table.level == "zone" else product.zones.all_districts
+    names = np.array(places, dtype=np.object_)
     thirds = np.array_split(order, 3) if order.size >= 3 else [order]
     for rows, name in zip(thirds, _FLOWS, strict=False):
         if not rows.size:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 
 import numpy as np
 import shapely
 
 from geodp.display.colours import RELEASED, along
-from geodp.flows.release import Z95
+from geodp.flows.release import Z95, FlowTable
 from geodp.flows.zones import ZoneMap
 from geodp.geometry import Array
 
 _FONT = 'font-family="system-ui,sans-serif" font-size="12" fill="#1d2430"'
 _MOST_POINTS = 60_000
-_Place = Callable[[float, float], tuple[float, float]]
 
 
 def draw_bars(names: Sequence[str], value: Array, sd: Array, *, measure: str) -> bytes:
@@ -62,6 +63,90 @@ def draw_bars(names: Sequence[str], value: Array, sd: Array, *, measure: str) ->
     return _frame(width, height, parts)
 
 
+@dataclass(frozen=True)
+class FlowLine:
+    """One flow as it is drawn: from where to where, how many, its curve, and the dot where it leads."""
+
+    origin: int
+    destination: int
+    value: float
+    path: str
+    width: float
+    end: tuple[float, float]
+    dot: float
+
+
+class Ground:
+    """The outlines of the zones on paper: what all maps of a report lie on.
+
+    Parameters
+    ----------
+    zones
+        The zones.
+    """
+
+    width = 480.0
+
+    def __init__(self, zones: ZoneMap) -> None:
+        west, south, east, north = zones.region.box_m
+        self._zones, self._west, self._north = zones, west, north
+        self._scale = 460.0 / max(east - west, (north - south) / 2, 1e-9)
+        self.height = (north - south) * self._scale + 20
+
+    def place(self, x_m: float, y_m: float) -> tuple[float, float]:
+        """Return where a place lies on paper."""
+        return 10 + (x_m - self._west) * self._scale, 10 + (self._north - y_m) * self._scale
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """The outline of every zone."""
+        zones, projection = self._zones, self._zones.projection
+
+        def project(points: Array) -> Array:
+            return np.column_stack(projection.to_m(lon=points[:, 0], lat=points[:, 1]))
+
+        shapes = shapely.transform(zones.shapes, project)
+        west, _, east, _ = zones.region.box_m
+        if int(shapely.get_num_coordinates(shapes).sum()) > _MOST_POINTS:
+            shapes = shapely.simplify(shapes, (east - west) / 800)
+        return [self._trace(shape) for shape in shapes]
+
+    def _trace(self, shape: shapely.Geometry) -> str:
+        words = []
+        for ring in shapely.get_rings(shape):
+            points = [self.place(x, y) for x, y in shapely.get_coordinates(ring)]
+            words.append("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) + "Z")
+        return "".join(words)
+
+    def find_centres(self, level: str) -> tuple[Array, Array]:
+        """Return the middle of every zone or district, metres; that of `outside` is not known (NaN)."""
+        x_m, y_m = self._zones.centres_m
+        if level == "zone":
+            return x_m, y_m
+        of = self._zones.district_of
+        many = np.bincount(of)
+        with np.errstate(invalid="ignore"):
+            return np.bincount(of, weights=x_m) / many, np.bincount(of, weights=y_m) / many
+
+    def list_flows(self, table: FlowTable, most: int) -> list[FlowLine]:
+        """Return the largest flows, small ones first; what stays, or leads beyond the zones, has no line."""
+        x_m, y_m = self.find_centres(table.level)
+        o, d = table.origin, table.destination
+        known = np.flatnonzero(np.isfinite(x_m[o]) & np.isfinite(x_m[d]) & (o != d))
+        rows = known[np.argsort(-table.value[known], kind="stable")][:most][::-1]
+        top = float(np.max(table.value[rows], initial=1.0))
+        found = []
+        for row in rows.tolist():
+            begin, end, share = int(o[row]), int(d[row]), float(table.value[row]) / top
+            (x0, y0), (x1, y1) = self.place(x_m[begin], y_m[begin]), self.place(x_m[end], y_m[end])
+            bend_x, bend_y = (x0 + x1) / 2 + (y1 - y0) * 0.12, (y0 + y1) / 2 - (x1 - x0) * 0.12
+            curve = f"M{x0:.1f} {y0:.1f}Q{bend_x:.1f} {bend_y:.1f} {x1:.1f} {y1:.1f}"
+            found.append(
+                FlowLine(begin, end, float(table.value[row]), curve, 0.5 + 5 * share**2, (x1, y1), 1.2 + 2 * share)
+            )
+        return found
+
+
 def draw_zones(zones: ZoneMap, value: Array, top: float) -> bytes:
     """Draw zones shaded by a value, from nothing to `top`.
 
@@ -74,70 +159,13 @@ def draw_zones(zones: ZoneMap, value: Array, top: float) -> bytes:
     top
         The value of the darkest shade.
     """
-    parts, width, height, place = _prepare_ground(zones)
+    ground = Ground(zones)
     colours = along(RELEASED, np.sqrt(np.clip(value[: len(zones.names)] / max(top, 1e-9), 0, 1)))
-    for shape, colour in zip(_simplify(zones), colours, strict=True):
-        parts.append(_draw_shape(shape, place, f'fill="{colour}" stroke="#8a94a3" stroke-width="0.6"'))
-    return _frame(width, height, parts)
-
-
-def draw_lines(zones: ZoneMap, origin: Sequence[int], destination: Sequence[int], value: Array) -> bytes:
-    """Draw flows as lines as wide as they are large; a dot is where they lead.
-
-    Parameters
-    ----------
-    zones
-        The zones.
-    origin, destination, value
-        The flows; what leads beyond the zones is left out.
-    """
-    parts, width, height, place = _prepare_ground(zones)
-    parts += [
-        _draw_shape(shape, place, 'fill="#f5f7fa" stroke="#c4ccd6" stroke-width="0.6"') for shape in _simplify(zones)
+    parts = [
+        f'<path d="{path}" fill-rule="evenodd" fill="{colour}" stroke="#8a94a3" stroke-width="0.6"/>'
+        for path, colour in zip(ground.paths, colours, strict=True)
     ]
-    x_m, y_m = zones.centres_m
-    top = float(np.max(value, initial=1.0))
-    for o, d, size in sorted(zip(origin, destination, value.tolist(), strict=True), key=lambda flow: flow[2]):
-        if not (np.isfinite(x_m[o]) and np.isfinite(x_m[d])):
-            continue
-        (x0, y0), (x1, y1) = place(x_m[o], y_m[o]), place(x_m[d], y_m[d])
-        bend_x, bend_y = (x0 + x1) / 2 + (y1 - y0) * 0.12, (y0 + y1) / 2 - (x1 - x0) * 0.12
-        parts.append(f'<path d="M{x0:.1f} {y0:.1f}Q{bend_x:.1f} {bend_y:.1f} {x1:.1f} {y1:.1f}" fill="none" '
-                     f'stroke="#7b3294" stroke-opacity="0.55" stroke-width="{0.6 + 6 * size / top:.2f}"/>')  # fmt: skip
-        parts.append(f'<circle cx="{x1:.1f}" cy="{y1:.1f}" r="{1.5 + 2 * size / top:.1f}" fill="#7b3294"/>')
-    return _frame(width, height, parts)
-
-
-def _prepare_ground(zones: ZoneMap) -> tuple[list[str], float, float, _Place]:
-    west, south, east, north = zones.region.box_m
-    scale = 460.0 / max(east - west, 1e-9)
-    width, height = 480.0, (north - south) * scale + 20
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        return 10 + (x - west) * scale, 10 + (north - y) * scale
-
-    return [], width, min(height, 1200.0), place
-
-
-def _simplify(zones: ZoneMap) -> list[shapely.Geometry]:
-    projection = zones.projection
-
-    def project(points: Array) -> Array:
-        return np.column_stack(projection.to_m(lon=points[:, 0], lat=points[:, 1]))
-
-    shapes = shapely.transform(zones.shapes, project)
-    west, _, east, _ = zones.region.box_m
-    if int(shapely.get_num_coordinates(shapes).sum()) > _MOST_POINTS:
-        shapes = shapely.simplify(shapes, (east - west) / 800)
-    return list(shapes)
-
-
-def _draw_shape(shape: shapely.Geometry, place: _Place, look: str) -> str:
-    words = []
-    for ring in shapely.get_rings(shape):
-        points = [place(x, y) for x, y in shapely.get_coordinates(ring)]
-        words.append("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) + "Z")
-    return f'<path d="{"".join(words)}" fill-rule="evenodd" {look}/>'
+    return _frame(ground.width, ground.height, parts)
 
 
 def _frame(width: float, height: float, parts: Sequence[str]) -> bytes:
@@ -157,4 +185,4 @@ def _short(value: float) -> str:
     for size, mark in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:g}{mark}"
-    return f"{value:g}"
+    return f"{value + 0.0:g}"  # no -0

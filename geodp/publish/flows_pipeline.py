@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from geodp.errors import BudgetSpent, GeodpError, NotReleasable, OutputError
+from geodp.errors import BudgetSpent, DataError, GeodpError, NotReleasable, OutputError
+from geodp.flows.calendar import Days
 from geodp.flows.contributions import FlowRules, FlowTables, make_empty
 from geodp.flows.design import USUAL_DELTA, FlowDesign
 from geodp.flows.pings import PingNotes, count_pings, open_pings
@@ -36,6 +37,9 @@ from geodp.tables.progress import tell_progress
 T = TypeVar("T")
 _NOT_SAID = "something went wrong. What it was may follow from private data: --mode simulate tells it."
 _SPENT = {"person_day": "a person's day", "person_week": "week", "user": "a person altogether"}
+_DAYS_NAMED = 5
+_FAR_S = 2e11
+"""Beyond it no calendar goes, seconds."""
 _FILES = frozenset({
     "footfall.parquet", "od.parquet", "trips.parquet", "histograms.csv", "zones.geoparquet", NAME, "map.html",
     "report.html", "report.md",
@@ -86,9 +90,15 @@ def publish_flows(request: FlowsRequest) -> FlowsResult:
     if request.releasing:
         # Nothing is said and nothing is guessed, by libraries neither: it would follow from private data.
         with silence_notices(), warnings.catch_warnings(action="ignore"):
-            return _publish(request)
-    with gather_notices() as noticed:
-        outcome = _publish(request)
+            outcome = _publish(request)
+        noticed: list[str] = []
+    else:
+        with gather_notices() as noticed:
+            outcome = _publish(request)
+    gaps, area = outcome.statement.product.zones.gaps  # public
+    if gaps:
+        noticed = [*noticed, f"{request.zones_file.name}: the zones leave {gaps:,} gap{'s' * (gaps > 1)} between them "
+                   f"({area:,.3g} km²): who is there counts as 'outside'."]  # fmt: skip
     return replace(outcome, warnings=tuple(noticed))
 
 
@@ -106,7 +116,7 @@ def _publish(request: FlowsRequest) -> FlowsResult:
         tell_progress("writing", 0.0)
         files = _after_the_charge(lambda: write_report(folder, statement), request, charged)
     written = tuple(request.out / path.name for path in files)
-    remarks = () if request.releasing else _remark(plan.notes)
+    remarks = () if request.releasing else _remark(plan.notes, plan.rules.days)
     return FlowsResult(statement.text(written, remarks), written, statement)
 
 
@@ -114,6 +124,7 @@ def _prepare(request: FlowsRequest, noise: Noise) -> _FlowsPlan:
     """Read the public inputs, then the private data; what goes wrong unforeseen is not said in a release."""
     with explain_nothing_done():
         days, zones = request.make_days(), request.read_zones()
+        _ = zones.gaps  # what can fail fails before the charge
         design = request.make_design(days, zones)
         key = int.from_bytes(draw_key(noise)[:8], "little")
         wide = zones.district_of if design.has_thresholds else None
@@ -123,7 +134,18 @@ def _prepare(request: FlowsRequest, noise: Noise) -> _FlowsPlan:
         sites = request.sites
         try:
             tables = open_pings(request.source, request.columns, releasing=request.releasing, parts=request.parts)
-            counted, notes = count_pings(tables, zones, rules, releasing=request.releasing, sites=sites)
+            if request.cluster is None:
+                counted, notes = count_pings(tables, zones, rules, releasing=request.releasing, sites=sites)
+            else:
+                from geodp.publish.cluster_flows import count_pings_on
+                from geodp.publish.cluster_visits import Cluster
+
+                with Cluster(request.cluster) as cluster:
+                    counted, notes = count_pings_on(
+                        cluster, tables, zones, rules, releasing=request.releasing, sites=sites
+                    )
+            if not request.releasing:
+                _require_pings(request, days, notes)
         except GeodpError:
             raise
         except Exception:
@@ -265,7 +287,25 @@ def _after_the_charge(step: Callable[[], T], request: FlowsRequest, charged: dic
         raise GeodpError(f"{request.out}: nothing was written: {str(error) or type(error).__name__}{stays}") from error
 
 
-def _remark(notes: PingNotes) -> list[str]:
+def _require_pings(request: FlowsRequest, days: Days, notes: PingNotes) -> None:
+    """Refuse a simulated report of nobody: the days asked for are most likely not those of the file."""
+    if notes.used:
+        return
+    seen = ""
+    if math.isfinite(notes.first_s) and abs(notes.first_s) < _FAR_S and abs(notes.last_s) < _FAR_S:
+        seen = f" Its times run from {days.moment(notes.first_s):%Y-%m-%d} to {days.moment(notes.last_s):%Y-%m-%d}."
+    why = "".join(f" Left out, {reason}: {rows:,}." for reason, rows in notes.left_out.items())
+    raise DataError(
+        f"{request.source}: none of its {notes.rows:,} pings lies on the days {days.first} to {days.last} "
+        f"({days.timezone}).{seen}{why}"
+    )
+
+
+def _remark(notes: PingNotes, days: Days) -> list[str]:
     """Say what became of the rows: for the holder of the data alone."""
     lines = [f"{notes.used:,} of {notes.rows:,} pings were used."]
+    empty = [date.isoformat() for number, date in enumerate(days.dates) if not notes.by_day[number]]
+    if empty:
+        more = ", …" if len(empty) > _DAYS_NAMED else ""
+        lines.append(f"No ping on {len(empty):,} of {days.count:,} days: {', '.join(empty[:_DAYS_NAMED])}{more}.")
     return lines + [f"Left out, {why}: {rows:,}." for why, rows in notes.left_out.items()]

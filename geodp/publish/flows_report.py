@@ -22,6 +22,7 @@ from geodp.pages.parts import (
     build_commands,
     build_figure,
     build_figures,
+    build_fold,
     build_header,
     build_list,
     build_page,
@@ -30,13 +31,32 @@ from geodp.pages.parts import (
     build_warning,
 )
 from geodp.publish.flows_files import FlowsProduct
-from geodp.publish.flows_map import profile_hours
-from geodp.publish.flows_pictures import draw_bars, draw_lines, draw_zones
+from geodp.publish.flows_live import (
+    SCRIPT,
+    build_flow_map,
+    build_zone_player,
+    list_kinds_of_days,
+    profile_nodes,
+    profile_zones,
+)
+from geodp.publish.flows_pictures import draw_bars, draw_zones
 from geodp.publish.flows_statement import FlowsStatement
 from geodp.storage.markdown import as_words
 
 _MOST_ROWS = 40
-_MOST_LINES = 150
+_MOST_DISTRICTS = 6
+_WORDS = (
+    "Noise: a random number that is added to every count, so that nobody can tell whether one person is in it. It has "
+    "mean zero: sums over many hours or zones come closer to the truth.",
+    "± (95 %): 95 of 100 numbers lie at most so far from what was counted. Beyond that only noise is known; who is not "
+    "in the data at all is not in it.",
+    "Reliable: half the 95 % interval is at most half the number. Nothing else decides it.",
+    "ε (epsilon), δ (delta), ρ (rho): how much a report may tell about one person at most; smaller is safer. ρ adds up "
+    "from report to report, and is turned into ε at a δ, the probability of the rare case.",
+    "Ledger: the account that adds up what all reports about the same people have cost.",
+    "Footfall: people by place and time; each counts in one zone per period, that of the longest stretch.",
+    "Trip: from a stay in one zone (at least 10 minutes) to the next one, in another zone.",
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +77,10 @@ class Chapter:
     headings: list[str] = field(default_factory=list)
     rows: list[list[str | float]] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
+    live: list[Html] = field(default_factory=list)
+    """What moves on a screen."""
+    paper: list[Picture] = field(default_factory=list)
+    """What stands in its place on paper."""
     commands: list[str] = field(default_factory=list)
 
 
@@ -75,10 +99,17 @@ def build_report(statement: FlowsStatement) -> str:
     ]
     if not statement.releasable:
         parts.append(build_warning(statement.verdict))
-    parts.append(build_answer(statement.sentences, title="What is promised"))
-    parts.append(build_element("p", "The same on a map, hour by hour: ", build_link("map.html", "map.html"), "."))
+    parts.append(build_answer([statement.risk_sentence, statement.design.promise().sentence()],
+                              title="What is promised"))  # fmt: skip
+    parts.append(build_fold("The words of this report", build_list(_WORDS)))
+    parts.append(build_element("p", "The same on a map to zoom into: ",
+                               build_link("map.html", "map.html"), "."))  # fmt: skip
     for chapter in list_chapters(statement):
         inside: list[Part] = [build_list(chapter.words)] if chapter.words else []
+        inside += chapter.live
+        if chapter.paper:
+            inside.append(build_element("div", *(build_figure(one.svg, alt=one.alt, caption=one.caption)
+                                                 for one in chapter.paper), class_="figures paper"))  # fmt: skip
         if chapter.pictures:
             inside.append(build_figures(build_figure(one.svg, alt=one.alt, caption=one.caption)
                                         for one in chapter.pictures))  # fmt: skip
@@ -88,7 +119,7 @@ def build_report(statement: FlowsStatement) -> str:
             inside.append(build_commands(*chapter.commands))
         parts.append(build_section(chapter.title, *inside))
     parts.append(_build_foot(statement))
-    return build_page(title, *parts)
+    return build_page(title, *parts, scripts=(SCRIPT,))
 
 
 def build_markdown(statement: FlowsStatement) -> str:
@@ -104,7 +135,8 @@ def build_markdown(statement: FlowsStatement) -> str:
              as_words(_say_facts(statement)), ""]  # fmt: skip
     if not statement.releasable:
         lines += [f"**{as_words(statement.verdict)}**", ""]
-    lines += ["## What is promised", "", *(f"- {as_words(each)}" for each in statement.sentences), ""]
+    promised = [statement.risk_sentence, statement.design.promise().sentence()]
+    lines += ["## What is promised", "", *(f"- {as_words(each)}" for each in promised), ""]
     for chapter in list_chapters(statement):
         lines += [f"## {chapter.title}", "", *(f"- {as_words(each)}" for each in chapter.words), ""]
         if chapter.rows:
@@ -112,6 +144,7 @@ def build_markdown(statement: FlowsStatement) -> str:
             lines += ["| " + " | ".join(as_words(_say(cell)) for cell in row) + " |" for row in chapter.rows] + [""]
         if chapter.commands:
             lines += ["```", *chapter.commands, "```", ""]
+    lines += ["## The words of this report", "", *(f"- {as_words(each)}" for each in _WORDS), ""]
     return "\n".join([*lines, f"Made with geodp {__version__}.", ""])
 
 
@@ -153,20 +186,31 @@ def _say_facts(statement: FlowsStatement) -> str:
 
 
 def _write_footfall(product: FlowsProduct) -> Chapter:
-    footfall, days = product.noisy.footfall, product.design.days
-    profile = profile_hours(product)
-    sd = np.sqrt(np.nansum(footfall.sd[0] ** 2, axis=0)) / np.maximum(np.isfinite(footfall.sd[0]).sum(axis=0), 1)
+    days = product.design.days
     starts = [f"{moment:%H:%M}" for moment in days.slot_starts(int(days.slots.argmax()))]
-    bars = draw_bars(starts, profile[0], sd, measure="people, by hour of the day")
-    city = Picture(bars, "People by hour, mean day", "People who are seen, mean day; lines are 95 % intervals.")
-    shown = [city]
-    first = 1 + len(product.zones.all_districts)
-    zone, peak = profile[first:], float(np.nanmax(profile[first:-1], initial=1e-9))
-    for slot in dict.fromkeys(np.linspace(0, profile.shape[1], 4, endpoint=False).astype(int).tolist()):
+    chapter = Chapter("When and where people are", [
+        f"People by hour, mean of {days.count:,} {'day' if days.count == 1 else 'days'}; the lines on bars are 95 % "
+        "intervals."
+    ], live=[build_zone_player(product)])  # fmt: skip
+    kinds = list_kinds_of_days(product)
+    for name, chosen in kinds:
+        mean, give = profile_nodes(product, chosen)
+        bars = draw_bars(starts, mean[0], give[0] / Z95, measure="people, by hour of the day")
+        chapter.pictures.append(Picture(bars, f"People by hour: {name}", f"All places. {name}."))
+    mean, give = profile_nodes(product, kinds[0][1])
+    many = len(product.zones.districts)
+    if many > 1:
+        order = 1 + np.argsort(-mean[1 : 1 + many].sum(axis=1), kind="stable")[:_MOST_DISTRICTS]
+        for node in order.tolist():
+            name = product.zones.all_districts[node - 1]
+            bars = draw_bars(starts, mean[node], give[node] / Z95, measure="people, by hour of the day")
+            chapter.pictures.append(Picture(bars, f"People by hour: {name}", f"{name}. All days."))
+    zone, _ = profile_zones(product, kinds[0][1])
+    peak = float(zone.max(initial=1e-9))
+    for slot in dict.fromkeys(np.linspace(0, len(starts), 4, endpoint=False).astype(int).tolist()):
         caption = f"Mean day, from {starts[slot]}: darkest is {peak:,.0f} people."
-        shown.append(Picture(draw_zones(product.zones, np.nan_to_num(zone[:, slot]), peak), caption, caption))
-    words = [f"People by hour: {days.first} to {days.last}, mean day."]
-    return Chapter("When and where people are", words, pictures=shown)
+        chapter.paper.append(Picture(draw_zones(product.zones, zone[:, slot], peak), caption, caption))
+    return chapter
 
 
 def _write_places(product: FlowsProduct) -> Chapter:
@@ -197,12 +241,8 @@ def _write_flows(product: FlowsProduct) -> Chapter:
         )
         order = np.argsort(-table.value, kind="stable")
         chapter.rows.extend(_name_flow(table, row, names[table.level]) for row in order[:_MOST_ROWS])
-        if table.level == "zone":
-            most = order[:_MOST_LINES]
-            svg = draw_lines(product.zones, table.origin[most].tolist(), table.destination[most].tolist(),
-                             table.value[most])  # fmt: skip
-            caption = f"The {most.size} largest flows; a dot is where they lead."
-            chapter.pictures.append(Picture(svg, caption, caption))
+        if (drawn := build_flow_map(product, table, names[table.level])) is not None:
+            chapter.live.append(drawn)
     if product.design.has_thresholds:
         least = next(table.least for table in product.noisy.flows if table.level == "zone")
         chapter.words.append(f"Flows between zones are shown from {least:,.0f} people a period on: od.parquet.")
@@ -271,6 +311,8 @@ def _write_doubts(product: FlowsProduct) -> Chapter:
         "than half of them.",
         f"{100 * (1 - is_reliable(*day).mean()):.0f} % of counts of a zone on one day.",
         "Pale bars and rows marked 'no', for the same reason. Add up days or zones for numbers that hold.",
+        "Places beyond all zones, or in gaps between them, count as 'outside'. Dates in the pings that state no time "
+        "zone are taken as UTC.",
         "Intervals are about noise only: who carries no phone, or another operator's, is not in the data at all.",
         "A column value may be negative, because noise is: value_nonneg is not, and adds up.",
         "Trips across the hour at which days begin are not counted; of a person with more trips than are used, some "

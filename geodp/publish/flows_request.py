@@ -59,6 +59,8 @@ class FlowsRequest:
     columns: Mapping[str, str] = field(default_factory=dict)
     towers: Path | None = None
     """Public towers (columns tower, lon, lat), where pings name a tower instead of a place."""
+    cluster: str | None = None
+    """Dask scheduler whose workers read the pings (`local`: processes on this machine)."""
     budget: ConcentratedBudget | None = None
     """Budget of a ledger that has none."""
 
@@ -167,6 +169,8 @@ class FlowsRequest:
 def make_budget(rho: float | None, epsilon: float | None, delta: float | None, unit: str) -> ConcentratedBudget | None:
     """Return the budget that is asked for, of a person unless it says otherwise."""
     if rho is None and epsilon is None:
+        if delta is not None or unit != "person":
+            raise UsageError("--budget-delta and --budget-unit go with --budget E, or the unit with --budget-rho R.")
         return None
     if unit not in UNITS:
         raise UsageError(f"--budget-unit {unit}: use one of {', '.join(UNITS)}.")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from geodp._version import __version__
-from geodp.flows.design import LEVELS, FlowDesign
+from geodp.errors import UsageError
+from geodp.flows.design import LEVELS, USUAL_DELTA, FlowDesign
 from geodp.flows.release import Z95
 from geodp.publish.flows_files import FlowsProduct
 from geodp.publish.flows_request import FlowsRequest
@@ -123,12 +124,27 @@ class FlowsStatement:
         """Say how far off the main numbers are, by noise alone."""
         design = self.design
         zone = design.spread(design.footfall_scale("zone", 0))
+        other = self._other_noise()
         flow = next(table for table in self.product.noisy.flows if table.period >= 0)
         return (
             f"95 % of counts of zones lie within ±{Z95 * zone:.0f} of the people counted, before "
             f"the fit to districts and city "
-            f"makes them a little better; flows below {math.ceil(flow.least)} are not shown."
+            f"makes them a little better; flows below {math.ceil(flow.least)} are not shown.{other}"
         )
+
+    def _other_noise(self) -> str:
+        """Say how large the other noise would be: that of a promise without δ, or with one."""
+        design = self.design
+        if design.epsilon is None:
+            return ""
+        try:
+            other = replace(design, delta=USUAL_DELTA if design.is_pure else None)
+        except UsageError:  # a threshold needs δ
+            return ""
+        wide = Z95 * other.spread(other.footfall_scale("zone", 0))
+        if design.is_pure:
+            return f" With --delta {USUAL_DELTA:g} (Gaussian noise) it would be ±{wide:.0f}."
+        return f" Without δ (Laplace noise) it would be ±{wide:.0f}."
 
     def text(self, written: Iterable[Path], remarks: Iterable[str]) -> str:
         """Say it on the screen; `remarks` are facts about the private data."""

@@ -249,12 +249,20 @@ def _publish(
     """Call a command's pipeline with frames as files in a folder that is the caller's alone, and goes at the end."""
     unknown = sorted(set(shared) - set(_DEFAULTS))
     if unknown:
-        raise TypeError(f"unexpected argument {unknown[0]!r}.{did_you_mean(unknown[0], list(_DEFAULTS))}")
+        raise TypeError(f"unexpected argument {unknown[0]!r}.{_hint(unknown[0], parts, shared)}")
     with tempfile.TemporaryDirectory(prefix="geodp-") as folder:
         call = _Call(Path(folder), data, parts, _DEFAULTS | dict(shared))
         with python_words(*call.names):
             made = make(call)
         return call.finish(made)
+
+
+def _hint(unknown: str, parts: Sequence[str], shared: Mapping[str, Any]) -> str:
+    """Say what to write instead of an argument: columns, which bare mechanisms take one by one, stand together here."""
+    part = "time_s" if unknown == "time" and "time_s" in parts else unknown
+    if part in parts:
+        return f" Columns of the data are named together: columns={{{part!r}: {shared[unknown]!r}}}."
+    return did_you_mean(unknown, list(_DEFAULTS))
 
 
 def counts(

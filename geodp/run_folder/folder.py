@@ -101,8 +101,10 @@ class RunFolder:
     def scenario(self) -> Scenario:
         """The resolved scenario."""
         from geodp.scenario.file import read_scenario
+        from geodp.tables.notices import gather_notices
 
-        return read_scenario(self._scenario_file(), {}, trust_plugins=self.trust_plugins, stand_ins=True)
+        with gather_notices():  # the run has said what it guessed about its files: it is in its own notices
+            return read_scenario(self._scenario_file(), {}, trust_plugins=self.trust_plugins, stand_ins=True)
 
     @property
     def plugins_left_out(self) -> tuple[str, ...]:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geodp.geometry import Array, Region
+from geodp.geometry import Array, Grid, Region
 from geodp.run_folder.trip_scores import COARSE, SCORES, Score, jsd, waypoints
-from geodp.tables.trajectories.cell_ways import square_grid
 from geodp.tables.trajectories.table import Integers, Trajectories
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ def diversity_m(trips: Trajectories, region: Region) -> float | None:
 
 
 def _pairs(trips: Trajectories, region: Region) -> Integers:
-    grid = square_grid(region, COARSE)
+    grid = Grid.divide(region, COARSE, COARSE)
     first, last = trips.first[:-1], trips.first[1:] - 1
     return np.asarray(
         grid.locate(trips.x_m[first], trips.y_m[first]) * grid.size + grid.locate(trips.x_m[last], trips.y_m[last])

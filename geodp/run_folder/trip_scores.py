@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from geodp.geometry import Array, Region
-from geodp.tables.trajectories.cell_ways import cell_ways, square_grid, windows
+from geodp.geometry import Array, Grid, Region
+from geodp.tables.trajectories.cell_ways import cell_ways, windows
 from geodp.tables.trajectories.table import Integers, Mask, Trajectories
 
 FINE, COARSE = 20, 6  # cells per side
@@ -29,7 +29,7 @@ Score = Callable[[Trajectories, Trajectories, Region], float | None]
 
 def density_jsd(real: Trajectories, synthetic: Trajectories, region: Region) -> float | None:
     """Return the divergence of the shares of points in 20 x 20 cells."""
-    grid = square_grid(region, FINE)
+    grid = Grid.divide(region, FINE, FINE)
     return jsd(grid.count(real.x_m, real.y_m), grid.count(synthetic.x_m, synthetic.y_m))
 
 
@@ -82,7 +82,7 @@ def kendall_tau(real: Trajectories, synthetic: Trajectories, region: Region) -> 
     """Return tau-b between the numbers of points in 20 x 20 cells: whether popular places stay popular."""
     from scipy.stats import kendalltau
 
-    grid = square_grid(region, FINE)
+    grid = Grid.divide(region, FINE, FINE)
     true, guess = grid.count(real.x_m, real.y_m), grid.count(synthetic.x_m, synthetic.y_m)
     if np.unique(true).size < 2 or np.unique(guess).size < 2:
         return None
@@ -91,7 +91,7 @@ def kendall_tau(real: Trajectories, synthetic: Trajectories, region: Region) -> 
 
 def transition_jsd(real: Trajectories, synthetic: Trajectories, region: Region) -> float | None:
     """Return the divergence of moves from one of 20 x 20 cells to the next, straight lines between points counted."""
-    grid = square_grid(region, FINE)
+    grid = Grid.divide(region, FINE, FINE)
     return jsd_of_codes(*(windows(*cell_ways(one, grid), 2, grid.size) for one in (real, synthetic)))
 
 
@@ -157,7 +157,7 @@ def _relative_error(true: Array, guess: Array, least: float) -> float:
 
 
 def _ends(trajectories: Trajectories, region: Region) -> Integers:
-    grid = square_grid(region, COARSE)
+    grid = Grid.divide(region, COARSE, COARSE)
     x, y = region.clamp(trajectories.x_m, trajectories.y_m)
     first, last = trajectories.first[:-1], trajectories.first[1:] - 1
     return grid.locate(x[first], y[first]) * grid.size + grid.locate(x[last], y[last])
@@ -180,7 +180,7 @@ def _in_bins(values: Array, edges: Array) -> npt.NDArray[np.int64]:
 
 def _frequent(trajectories: Trajectories, region: Region) -> Integers:
     """Return codes of the most frequent runs of cells; of equally frequent ones the lower code comes first."""
-    grid = square_grid(region, COARSE)
+    grid = Grid.divide(region, COARSE, COARSE)
     first, cells = cell_ways(trajectories, grid)
     codes, base = [], 0
     for length in _PATTERN_LENGTHS:

@@ -19,12 +19,23 @@ if TYPE_CHECKING:
 
 def distance_errors(truth: Replacements, hierarchy: Hierarchy, sensitivity_m: Array) -> Array:
     """Return DE_u of every person in units of the sensitivity of their level (NaN: no visit survived)."""
-    kept = truth.survived
-    person, place = truth.person[kept], truth.true_venue[kept]
-    away = np.hypot(truth.x_m[kept] - hierarchy.x_m[place], truth.y_m[kept] - hierarchy.y_m[place])
+    person, away = truth.person[truth.survived], find_displacements(truth, hierarchy)
     people = sensitivity_m.size
     number, total = np.bincount(person, minlength=people), np.bincount(person, weights=away, minlength=people)
     return np.asarray(np.divide(total, number * sensitivity_m, out=np.full(people, np.nan), where=number > 0))
+
+
+def find_displacements(truth: Replacements, hierarchy: Hierarchy) -> Array:
+    """Return how far every surviving visit was moved, metres."""
+    kept = truth.survived
+    place = truth.true_venue[kept]
+    return np.hypot(truth.x_m[kept] - hierarchy.x_m[place], truth.y_m[kept] - hierarchy.y_m[place])
+
+
+def same_unit_share(truth: Replacements, unit: npt.NDArray[np.int64]) -> float:
+    """Return the share of surviving visits whose published place lies in the same unit as the true one."""
+    kept = truth.survived & (truth.released_venue >= 0)
+    return float(np.mean(unit[truth.true_venue[kept]] == unit[truth.released_venue[kept]]))
 
 
 def count_error(histories: Histories, released: ReleasedVisits) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from geodp.metrics import Measured
 from geodp.pages.html import Html, Part, build_element, build_link, join_html, render_line
-from geodp.pages.labels import USUAL_METRICS, Label, find_label, find_labels, say_value
+from geodp.pages.labels import USUAL_METRICS, Label, capitalise, find_label, find_labels, say_value
 from geodp.pages.parts import (
     Column,
     Entry,
@@ -124,7 +124,7 @@ def build_comparison_page(
     said = [key for key in SAID if key in table.index]
     table = table.loc[[*said, *(key for key in table.index if key not in said)]]
     names, shared = list(arms), _share_world(arms)
-    title = name or f"{' against '.join(names[1::-1]) if len(names) == 2 else f'{len(names)} runs'}"
+    title = _as_title(name) or (" against ".join(names[1::-1]) if len(names) == 2 else f"{len(names)} runs")
     facts = [
         f"{len(names)} {'arms' if whole is not None else 'runs'}, "
         + ("the same tasks with the same luck in each. " if shared else "which met different tasks. ")
@@ -132,7 +132,12 @@ def build_comparison_page(
         _link_whole(whole, folder),
     ]
     parts: list[Part] = [
-        build_header(_as_title(title), kicker=f"Comparison {name}".rstrip(), question=about, facts=join_html(facts)),
+        build_header(
+            title,
+            kicker=f"Comparison {name}".rstrip(),
+            question=about,
+            facts=join_html(facts),
+        ),
         build_answer(_say_answers(table, names, priced, at_success)),
         build_section(
             "The arms" if whole is not None else "The runs", _show_arms(arms, table, folder, changes, priced)
@@ -156,8 +161,7 @@ def build_comparison_page(
 
 
 def _as_title(name: str) -> str:
-    words = name.replace("_", " ")
-    return words[:1].upper() + words[1:]
+    return capitalise(name.replace("_", " "))
 
 
 def _share_world(runs: Mapping[str, RunFolder]) -> bool:

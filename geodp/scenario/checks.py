@@ -403,14 +403,19 @@ def _budget(scenario: Scenario) -> Iterator[Finding]:
             "the publications"
         )
         yield touched, "curator.budget.epsilon", text
-    elif math.isfinite(cost) and limit < cost:
-        series = mechanism.series_guarantee(scenario.release_count()) is not None
-        each = "one release" if mechanism.window_releases() is None else "a window"
-        what = "the series of releases" if series else each
-        text = f"{limit:g} is less than {what} costs ({cost:g}): nothing could ever be published"
-        yield ("curator.budget", "curator.mechanism"), "curator.budget.epsilon", text
     charges = list_scheduled_charges(scenario, mechanism)
     together = costliest(budget, charges + list_publication_charges(scenario), scenario.start_s) or 0.0
+    series = mechanism.series_guarantee(scenario.release_count()) is not None
+    least = together if series else cost  # a series is charged whole, before its first release
+    if published <= limit and math.isfinite(least) and limit * (1 + 1e-9) < least:
+        each = "one release" if mechanism.window_releases() is None else "a window"
+        what = "the series of releases" if series else each
+        text = f"{limit:g} is less than {what} costs ({least:g}"
+        if series and len(charges) > 1:
+            text += f": up to {len(charges)} stays × ε {cost:g}; a cap on stays bounds it"
+        if series and published:
+            text += f", with {published:g} for what is published at the end"
+        yield touched, "curator.budget.epsilon", f"{text}): nothing could ever be published"
     if budget.people == "filter":
         return  # nothing is ever refused
     if budget.when_spent == "fail" and published <= limit and together > limit * (1 + 1e-9):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from geodp.errors import UsageError
 from geodp.metrics.intervals import Measured, mean
-from geodp.pages.labels import NOT_SET, find_label, find_labels
+from geodp.pages.labels import NOT_SET, capitalise, find_label, find_labels
 from geodp.storage.files import write_whole
 from geodp.sweeps.series import PlottedData, PlottedLine, PlottedPanel, choose_x, find_panels
 
@@ -109,7 +109,7 @@ def _describe(runs: pd.DataFrame, plot: Plot, varied: list[str]) -> str:
     labels = find_labels([x, plot.y])
     text = f"{labels[plot.y].words} against {labels[x].words}"
     whole = "each point is a cell, with 95 % intervals in both directions" if x not in varied else "95 % intervals"
-    return f"{text[0].upper()}{text[1:]}; means over seeds, {whole}."
+    return f"{capitalise(text)}; means over seeds, {whole}."
 
 
 def list_plots(sweep: LoadedSweep, runs: pd.DataFrame) -> tuple[Plot, ...]:
@@ -275,7 +275,7 @@ def _write_title(data: PlottedData, plot: Plot, size: PlotSize, width: float) ->
     if not text and size.grows:
         words = find_labels([data.x, data.y])
         text = f"{words[data.y].words} against {words[data.x].words}"
-        text = text[0].upper() + text[1:]
+        text = capitalise(text)
     if data.pooled:
         over = ", ".join(label.words for label in find_labels(data.pooled).values())
         text = f"{text}\nmean over all values of: {over}" if text else f"Mean over all values of: {over}"

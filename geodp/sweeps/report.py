@@ -11,7 +11,7 @@ from geodp._version import __version__
 from geodp.errors import GeodpError
 from geodp.metrics.intervals import Measured, mean
 from geodp.pages.html import Html, Part, build_element, build_link, join_html
-from geodp.pages.labels import USUAL_METRICS, Label, find_label, find_labels
+from geodp.pages.labels import USUAL_METRICS, Label, capitalise, find_label, find_labels
 from geodp.pages.parts import (
     Column,
     Entry,
@@ -56,6 +56,8 @@ _ANSWERED = 4
 """Metrics that the answer speaks of, at most."""
 MOST_RUNS = 2000
 """Rows of the table of runs, at most: all are in runs.parquet."""
+_ENOUGH_SEEDS = 5
+"""With fewer a page warns: the factor of an interval (Student) is 12.7 with 2, 4.3 with 3, 2.8 with 5, 2.3 with 10."""
 _MOST_LINKS = 6
 _MOST_NOTICES = 200
 
@@ -118,8 +120,7 @@ def choose_shown(runs: pd.DataFrame, varied: Sequence[str], asked: Sequence[str]
 
 
 def _as_title(name: str) -> str:
-    words = name.replace("_", " ").replace("-", " ")
-    return words[:1].upper() + words[1:]
+    return capitalise(name.replace("_", " ").replace("-", " "))
 
 
 def _count(number: int, what: str) -> str:
@@ -142,7 +143,7 @@ def say_answers(runs: pd.DataFrame, varied: Sequence[str], shown: Sequence[str])
         moves = _say_moves(good, varied, key)
         best = _say_best(runs, varied, key, certain=True)
         found.append(join_html([*moves, best], " "))
-    caution = _say_caution(good, varied, shown)
+    caution = [*_say_few(int(good["seed"].nunique())), *_say_caution(good, varied, shown)]
     if len(name_cells(good, varied)) > 1:
         found.append(build_element("span", TEST_NOTE, class_="facts"))
     return [*caution, *found]
@@ -150,6 +151,17 @@ def say_answers(runs: pd.DataFrame, varied: Sequence[str], shown: Sequence[str])
 
 def _choose_judged(shown: Sequence[str]) -> list[str]:
     return [key for key in shown if find_label(key).better] or list(shown)[:1]
+
+
+def _say_few(seeds: int) -> list[Html]:
+    """Say that a handful of seeds makes intervals wide, beyond what can be: shares above 100 %, for one."""
+    if seeds >= _ENOUGH_SEEDS:
+        return []
+    text = (
+        f"{seeds} seeds only: intervals are as wide as so few make them, and may reach beyond what can be (a share "
+        "above 100 %). Take ten."
+    )
+    return [join_html([text])]
 
 
 def _say_caution(good: pd.DataFrame, varied: Sequence[str], shown: Sequence[str]) -> list[Html]:
@@ -220,12 +232,12 @@ def _say_best(runs: pd.DataFrame, varied: Sequence[str], key: str, *, certain: b
     try:
         best = find_best(runs, varied, key, better=label.better or "higher")
     except GeodpError:
-        return join_html([build_element("strong", _capital(label.words)), " has no finite mean in any cell."])
+        return join_html([build_element("strong", capitalise(label.words)), " has no finite mean in any cell."])
     word = "highest" if best.better == "higher" else "lowest"
-    head = [build_element("strong", _capital(label.words)), f" is {word} with "]
+    head = [build_element("strong", capitalise(label.words)), f" is {word} with "]
     said: list[Part] = [*head, build_element("strong", best.best.words), f": {label.value(best.mean)}."]
     if len(best.others) == 0:
-        said = [build_element("strong", _capital(label.words)), f": {label.value(best.mean)} with {best.best.words}."]
+        said = [build_element("strong", capitalise(label.words)), f": {label.value(best.mean)} with {best.best.words}."]
     elif certain:
         said.append(f" {_say_certainty(best, label)}")
     return join_html(said)
@@ -245,13 +257,9 @@ def _say_certainty(best: BestCell, label: Label) -> str:
         return "All cells have the same."
     first = best.tied[0]
     first_gap = label.value(first.difference, signed=True)
-    rest = f" and {len(best.tied) - 1} more" if len(best.tied) > 1 else ""
-    verb = "are" if rest else "is"
-    return f"Undecided: {first.words} ({first_gap}){rest} of {others} other cells {verb} not clearly {worse}."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    more = len(best.tied) - 1
+    rest = f", and {more} more of {others} other cells, are" if more else " is"
+    return f"Undecided: {first.words} ({first_gap}){rest} not clearly {worse}."
 
 
 def _warn_failures(folder: Path, failed: int, missing: int) -> Html | None:

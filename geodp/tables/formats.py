@@ -142,11 +142,29 @@ def read_areas(path: Path) -> geopandas.GeoDataFrame:
     return frame.set_crs("EPSG:4326") if frame.crs is None else frame
 
 
-def raw_batches(path: Path, numbers: Sequence[str], words: Sequence[str], *, total: bool = False) -> Iterator[Any]:
+def count_groups(path: Path) -> int:
+    """Return how many row groups a Parquet file has; any other file is read as a whole (1)."""
+    if not _is_parquet(path):
+        return 1
+    with _reword_errors(path, "Parquet"):
+        import pyarrow.parquet as pq
+
+        return max(int(pq.read_metadata(path).num_row_groups), 1)
+
+
+def raw_batches(
+    path: Path,
+    numbers: Sequence[str],
+    words: Sequence[str],
+    *,
+    total: bool = False,
+    groups: Sequence[int] | None = None,
+) -> Iterator[Any]:
     """Yield columns of a file batch by batch as Arrow batches.
 
     A csv file has numbers and words as said, all others have the file's own types. With `total` cells of a csv file are
-    bytes, lines of another length are no rows, and the first batch is empty: see `total_rows`.
+    bytes, lines of another length are no rows, and the first batch is empty: see `total_rows`. `groups`: row groups of
+    a Parquet file, where not all are read.
     """
     columns = [*numbers, *words]
     if is_csv(path):
@@ -154,7 +172,7 @@ def raw_batches(path: Path, numbers: Sequence[str], words: Sequence[str], *, tot
     elif is_gpx(path):
         found = gpx_batches(path, columns, total=total)
     else:
-        found = _total_batches(path, columns) if total else _read_typed_batches(path, columns)
+        found = _total_batches(path, columns, groups) if total else _read_typed_batches(path, columns, groups)
     return count_rows(READING, found, lambda batch: int(batch.num_rows), lambda: row_count(path))
 
 
@@ -194,7 +212,7 @@ def _reword_errors(path: Path, kind: str) -> Iterator[None]:
         raise DataError(f"{path.name}: cannot be read as {kind} ({error})") from error
 
 
-def _read_typed_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+def _read_typed_batches(path: Path, columns: list[str], groups: Sequence[int] | None = None) -> Iterator[Any]:
     if not _is_parquet(path):
         yield from _feature_batches(path, columns)
         return
@@ -202,15 +220,15 @@ def _read_typed_batches(path: Path, columns: list[str]) -> Iterator[Any]:
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(path) as file:
-            yield from file.iter_batches(batch_size=_BLOCK_ROWS, columns=columns)
+            yield from file.iter_batches(batch_size=_BLOCK_ROWS, columns=columns, row_groups=groups)
 
 
-def _total_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+def _total_batches(path: Path, columns: list[str], groups: Sequence[int] | None = None) -> Iterator[Any]:
     """Yield the file's batches; what is wrong with one of them is no news about anybody."""
     import pyarrow as pa
 
     if _is_parquet(path):
-        yield from total_rows.parquet_rows(path, columns)
+        yield from total_rows.parquet_rows(path, columns, groups)
         return
     first = True
     try:

@@ -56,6 +56,8 @@ class TableReader:
     """Column of points that stands for both `lon` and `lat`."""
     gaps: Collection[str] = ()
     """Parts that a row may lack."""
+    groups: tuple[int, ...] | None = None
+    """Row groups of a Parquet file that are read (None: all)."""
 
     @property
     def placed(self) -> bool:
@@ -78,7 +80,9 @@ class TableReader:
             kinds["numbers" if part in PLACE else "times" if part in TIMES else "names"].append(part)
         points = self.points
         binary = [] if points is None else [points.name]
-        for batch in read_batches(self.path, **kinds, binary=binary, called=self.called, total=total):
+        for batch in read_batches(
+            self.path, **kinds, binary=binary, called=self.called, total=total, groups=self.groups
+        ):
             yield batch if points is None else batch | points.places(batch.pop(points.name), total=total)
 
     def tables(
@@ -226,18 +230,20 @@ def read_batches(
     binary: Sequence[str] = (),
     called: Mapping[str, str] | None = None,
     total: bool = False,
+    groups: Sequence[int] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the file's rows batch by batch: numbers as float arrays, times as seconds, names as pyarrow arrays.
 
     A missing number is NaN. Times are seconds or dates, which become seconds since 1970 (UTC). Names are words in sound
     UTF-8, or anything that can be written as a word (numbers, times); columns of bytes (`binary`) come as they are.
-    `called` says what columns are called in the file where that differs. `total`: see `TableReader.batches`.
+    `called` says what columns are called in the file where that differs. `total`: see `TableReader.batches`. `groups`:
+    row groups of a Parquet file, where not all are read.
     """
     of = {name: (called or {}).get(name, name) for name in (*numbers, *times, *names, *binary)}
     floats, words = (_total_floats, _total_names) if total else (_as_floats, _as_names)
     others = dict.fromkeys(of[name] for name in (*times, *names, *binary))
     plain = list(dict.fromkeys(of[name] for name in numbers if of[name] not in others))
-    for batch in raw_batches(path, plain, list(others), total=total):
+    for batch in raw_batches(path, plain, list(others), total=total, groups=groups):
         columns = {name: floats(path, of[name], batch.column(of[name])) for name in numbers}
         columns |= {name: _as_seconds(path, of[name], batch.column(of[name])) for name in times}
         columns |= {name: words(path, of[name], batch.column(of[name])) for name in names}

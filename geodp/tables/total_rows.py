@@ -94,7 +94,7 @@ def line_rows(
             yield from _plain_rows(kept, header, place, delimiter).rename_columns(list(columns)).to_batches()
 
 
-def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Any]:
+def parquet_rows(path: Path, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[Any]:
     """Yield columns of a Parquet file as they are, batch by batch; the first batch is empty."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -103,7 +103,7 @@ def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[Any]:
         with pq.ParquetFile(path) as file:
             kinds = [file.schema_arrow.field(name).type for name in columns]
             yield pa.record_batch([pa.nulls(0, kind) for kind in kinds], list(columns))
-            yield from file.iter_batches(batch_size=_BLOCK_ROWS, columns=list(columns))
+            yield from file.iter_batches(batch_size=_BLOCK_ROWS, columns=list(columns), row_groups=groups)
     except (pa.ArrowException, OSError):
         raise unreadable(path) from None
 

@@ -1,4 +1,4 @@
-"""Counts over time: 192 releases of 400 cells for 100,000 people, and long series of many cells.
+"""Counts over time: 192 releases of 400 cells for 100,000 people, long series of many cells, and leakage over time.
 
 Everyone has a home and a workplace and goes there and back at times of their own; one in a hundred is somewhere else in
 every release. Figures are of the series alone: the snapshots are made before.
@@ -9,21 +9,25 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.errors import UsageError
 from geodp.geometry import Region
+from geodp.metrics.temporal_leakage import measure_leakage
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.registry import plugin
 from tests.benchmarks._figure import Figure
-from tests.benchmarks._measuring import usage_of
+from tests.benchmarks._measuring import cpu_s, usage_of
 
 REGION = Region(-122.5, 37.6, -122.318, 37.744)
 """16 km wide and high."""
 PEOPLE, SERIES_S, PEAK_MB, LONG_S = 100_000, 5.0, 1_000.0, 60.0
+PLACES, STEPS, LEAKAGE_S = 400, 200, 10.0
 SHAPES = {"day": (192, 20), "long": (1_000, 100)}
 """Releases, and cells per side."""
 SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -48,6 +52,24 @@ def measure() -> Iterator[Figure]:
         used = usage_of(["-m", "tests.benchmarks.series", name, "long", "simulate"])
         yield Figure(f"series_10000_cells_1000_releases_{name}_s", float(used.output), at_most=LONG_S)
     yield from _released()
+    yield from _leakage()
+
+
+def _leakage() -> Iterator[Figure]:
+    """Measure what 200 releases tell together about someone who moves among 400 places: at random, and step by step."""
+    rng = np.random.default_rng(0)
+    for name, chain in (("random", rng.dirichlet(np.ones(PLACES), PLACES)), ("neighbours", _walk())):
+        spent, leakage = cpu_s(partial(measure_leakage, chain, [0.1] * STEPS))
+        note = f"{leakage.max():.3g} of at most {0.1 * STEPS:.3g}"
+        yield Figure(f"temporal_leakage_{name}_{PLACES}_states_{STEPS}_steps_s", spent, at_most=LEAKAGE_S, note=note)
+
+
+def _walk() -> npt.NDArray[np.float64]:
+    """Return the chances of someone who stays six times in ten, and else goes to a neighbouring place of a square."""
+    column, row = np.divmod(np.arange(PLACES), round(PLACES**0.5))
+    away = np.maximum(abs(column[:, None] - column), abs(row[:, None] - row))
+    near = np.asarray(away == 1, dtype=np.float64)
+    return 0.6 * np.eye(PLACES) + 0.4 * near / near.sum(axis=1, keepdims=True)
 
 
 def _released() -> Iterator[Figure]:

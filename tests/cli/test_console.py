@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +169,20 @@ def test_every_command_ends_by_saying_what_to_do_next(
     told = capsys.readouterr()
     ending = [*told.out.splitlines()[-2:], *told.err.splitlines()[-2:]]
     assert any(line.startswith("next: ") for line in ending)
+
+
+def test_what_is_guessed_about_a_file_is_warned_of_once(tmp_path: Path) -> None:
+    """In a process of its own: what is logged and heard by nobody ends on standard error there."""
+    rows = [f"10.04,50.02,2024-05-01 08:{minute:02}" for minute in range(10)]
+    (tmp_path / "tasks.csv").write_text("\n".join(["lon,lat,time", *rows]), encoding="utf-8")
+    changes = {"start_time": "08:00", "duration_s": 900, "workers.source.count": 300}
+    file = small_file(tmp_path, changes | {"tasks.demand": {"kind": "trace", "path": "tasks.csv"}})
+    for words in (("check",), ("run", "--out", "out"), ("run", "--out", "again", "--json")):
+        command = [sys.executable, "-m", "geodp", words[0], str(file), *words[1:]]
+        told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stderr.splitlines()
+        assert told
+        assert all(line.startswith("warning: ") for line in told), told
+        assert len(set(told)) == len(told)
 
 
 def test_quiet_says_nothing_and_json_no_advice(made: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,15 @@ from pydantic import ValidationError
 
 from geodp.figures.figure_file import load_figure
 from geodp.figures.kinds.epicrec import ERROR, LOAD, MEAN, RULES, SCALE, STOP
-from geodp.figures.kinds.publications import DISTANCE, NUMBERS, REIDENTIFIED, PublishedVisits
+from geodp.figures.kinds.publications import (
+    COARSEST,
+    DISTANCE,
+    FINEST,
+    MOVED,
+    NUMBERS,
+    REIDENTIFIED,
+    PublishedVisits,
+)
 from geodp.figures.make import make_figure
 from tests.figures.small_figure import plain_file
 
@@ -37,6 +45,23 @@ def test_lines_of_published_visits_share_their_visits_and_baselines_are_level(tm
     noise = points[points["y_name"] == NUMBERS].groupby(["line", "x"])["y"].mean()
     assert noise["few", 0.5] > noise["few", 2.0]
     assert noise["k"].max() == 0
+
+
+def test_a_level_that_is_hidden_is_left_and_compact_clusters_stay_in_it(tmp_path: Path) -> None:
+    """Figure 12.6: by areas a coarser level moves further; with compact clusters the level moves nothing."""
+    lines = {
+        "street": {"kind": "prilocation", "level": "street"},
+        "city": {"kind": "prilocation", "level": "city"},
+        "compact": {"kind": "prilocation", "level": "city", "clusters": 20},
+    }
+    make = {"kind": "published_visits", "values": [1.0], "lines": lines, "people": 60, "venues": 300, "repeats": 2}
+    points = points_of(tmp_path, make | {"levels": ["city", "district", "street"], "y": [MOVED, FINEST, COARSEST]})
+    found = points.groupby(["y_name", "line"])["y"].mean()
+    assert found[COARSEST, "street"] == 1.0
+    assert found[COARSEST, "city"] < 0.5
+    assert found[COARSEST, "compact"] > 0.9
+    assert found[FINEST, "city"] < found[FINEST, "street"] < 1
+    assert found[MOVED, "street"] < 3 < found[MOVED, "city"]
 
 
 def test_files_are_joined_by_the_name_of_the_venue(tmp_path: Path) -> None:

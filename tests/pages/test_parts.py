@@ -6,7 +6,7 @@ import pytest
 
 from geodp.metrics import Measured
 from geodp.pages.html import build_element, build_link, render_line
-from geodp.pages.labels import find_label, find_labels, say_value
+from geodp.pages.labels import capitalise, find_label, find_labels, say_value
 from geodp.pages.parts import Column, Entry, Row, Scale, build_measured, build_page, build_table
 from geodp.pages.quantity import with_interval
 
@@ -51,6 +51,29 @@ def test_a_dotted_path_is_called_by_its_field_and_two_alike_are_told_apart() -> 
     assert "." not in find_label("tasks.demand.per_hour").words
     alike = find_labels(["curator.mechanism.cell_m", "device.mechanism.cell_m"])
     assert len({label.words for label in alike.values()}) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("curator.mechanism.kind", "mechanism"),
+        ("device.mechanism.kind", "mechanism on the phone"),
+        ("workers.mobility.kind", "mobility"),
+        ("attacks.0.kind", "attacks"),
+    ],
+)
+def test_a_kind_is_called_by_what_it_chooses(path: str, words: str) -> None:
+    assert find_label(path).words == words
+
+
+def test_every_key_that_a_region_can_fail_with_has_words() -> None:
+    assert find_label("failed_no_acceptance").words == "tasks that failed: no acceptance"
+    assert find_label("density_error_read").words == "error of the density as the server reads it"
+
+
+@pytest.mark.parametrize(("words", "begun"), [("tasks taken", "Tasks taken"), ("ε spent", "ε spent"), ("", "")])
+def test_a_sentence_begins_with_a_capital_and_never_with_one_of_epsilon(words: str, begun: str) -> None:
+    assert capitalise(words) == begun
 
 
 def test_values_are_said_in_words() -> None:

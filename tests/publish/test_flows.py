@@ -16,7 +16,7 @@ from geodp.privacy.data_days import ConcentratedBudget
 from geodp.publish.flows_compare import compare_flows
 from geodp.publish.flows_function import flows
 from geodp.publish.flows_pipeline import FlowsResult, publish_flows
-from geodp.publish.flows_request import FlowsRequest
+from geodp.publish.flows_request import FlowsRequest, make_budget
 from geodp.tables.regions import parse_region
 
 FILES = {"footfall.parquet", "od.parquet", "trips.parquet", "histograms.csv", "zones.geoparquet", "guarantee.json",
@@ -173,3 +173,98 @@ def test_altered_reports_are_not_compared(report: FlowsResult, town: Path, tmp_p
         compare_flows(report.files[0].parent, folder)
     with pytest.raises(DataError, match="holds no report"):
         compare_flows(report.files[0].parent, tmp_path)
+
+
+def test_days_without_pings_are_named_and_a_report_of_nobody_is_refused(town: Path, tmp_path: Path) -> None:
+    made = publish(town, tmp_path / "more", first="2024-03-03", last="2024-03-06")
+    assert "No ping on 2 of 4 days: 2024-03-03, 2024-03-06." in made.text
+    with pytest.raises(DataError, match=r"none of its 20,000 pings.*run from 2024-03-04 to 2024-03-0"):
+        publish(town, tmp_path / "none", first="2025-03-04", last="2025-03-05")
+    assert not (tmp_path / "none").exists()
+
+
+def test_gaps_between_zones_are_named_in_either_mode(town: Path, tmp_path: Path) -> None:
+    pytest.importorskip("opendp")
+    import geopandas
+
+    zones = geopandas.read_parquet(town / "zones.geoparquet")
+    zones.drop(index=[5]).to_file(tmp_path / "holes.gpkg")
+    asked: dict[str, Any] = {"zones": f"{tmp_path / 'holes.gpkg'}:zone"}
+    for name, more in (("a", {}), ("b", {"mode": "release", "ledger": tmp_path / "ledger.json"})):
+        made = publish(town, tmp_path / name, **asked, **more)
+        assert "the zones leave 1 gap between them" in made.warnings[-1]
+    assert not publish(town, tmp_path / "c").warnings
+
+
+def test_times_without_a_zone_are_utc_and_others_are_what_they_say(town: Path, tmp_path: Path) -> None:
+    lines = {"bare": "2024-03-04 {h:02d}:{m:02d}", "utc": "2024-03-04T{h:02d}:{m:02d}:00Z",
+             "east": "2024-03-04T{e:02d}:{m:02d}:00+03:00"}  # fmt: skip
+    found = {}
+    for name, form in lines.items():
+        rows = [f"{person},{form.format(h=h, e=h + 3, m=20 * part)},{10.01 + 0.02 * (h % 2)},50.01"
+                for person in "ab" for h in range(6, 12) for part in range(3)]  # fmt: skip
+        (tmp_path / f"{name}.csv").write_text("user,time_s,lon,lat\n" + "\n".join(rows) + "\n", encoding="utf-8")
+        publish(town, tmp_path / name, source=tmp_path / f"{name}.csv", last="2024-03-04")
+        found[name] = pd.read_parquet(tmp_path / name / "footfall.parquet")
+    pd.testing.assert_frame_equal(found["bare"], found["utc"])
+    pd.testing.assert_frame_equal(found["east"], found["utc"])
+
+
+def test_a_person_with_very_many_pings_counts_once_and_in_bounded_memory(
+    town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import geodp.flows.pings as module
+
+    pings = pd.read_parquet(town / "pings.parquet")
+    mine = pings.iloc[:1].assign(user=10**6)
+    one, many = (pd.concat([pings, pd.concat([mine] * times)]) for times in (1, 100_000))
+    for name, frame in (("one", one), ("many", many)):
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+        publish(town, tmp_path / name, source=tmp_path / f"{name}.parquet")
+        monkeypatch.setattr(module, "_ROWS", 30_000)  # several buckets, the largest of which is read in parts
+        monkeypatch.setattr(module, "_MOST_RECORDS", 20_000)
+    for name in ("footfall.parquet", "od.parquet", "trips.parquet"):
+        pd.testing.assert_frame_equal(*(pd.read_parquet(tmp_path / of / name) for of in ("one", "many")))
+
+
+def test_a_ledger_of_another_kind_is_refused_and_charged_nothing(town: Path, tmp_path: Path) -> None:
+    pytest.importorskip("opendp")
+    from geodp.privacy.ledger_file import LedgerFile
+    from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+
+    path = tmp_path / "pure.json"
+    promise = Guarantee(0.5, Unit.USER, Neighbours.ADD_REMOVE, Trust.CENTRAL)
+    with LedgerFile(path, budget_epsilon=2.0).open_ledger() as ledger:
+        ledger.charge(promise, time_s=0.0, mechanism="counts", scope="everyone")
+    before = path.read_bytes()
+    for more in ({}, {"budget": ConcentratedBudget(rho=1.0)}):
+        with pytest.raises(GeodpError, match="pure epsilon"):
+            publish(town, tmp_path / "out", mode="release", ledger=path, **more)
+    assert path.read_bytes() == before
+    assert not (tmp_path / "out").exists()
+
+
+def test_half_a_budget_is_no_budget() -> None:
+    for words in ((None, None, 1e-6, "person"), (None, None, None, "person-day")):
+        with pytest.raises(UsageError, match="go with --budget"):
+            make_budget(*words)
+
+
+def test_a_failure_before_the_charge_leaves_the_ledger_alone(
+    town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("opendp")
+    import geodp.publish.flows_report as report_file
+
+    def fail(statement: Any) -> str:
+        raise ValueError("cannot be drawn")
+
+    monkeypatch.setattr(report_file, "build_report", fail)
+    with pytest.raises(ValueError, match="cannot be drawn"):
+        publish(town, tmp_path / "out", mode="release", ledger=tmp_path / "ledger.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_both_noises_are_told(report: FlowsResult, town: Path, tmp_path: Path) -> None:
+    assert "Without δ (Laplace noise) it would be ±" in report.text
+    assert "With --delta 1e-06 (Gaussian noise) it would be ±69" in publish(town, tmp_path / "out", delta=None).text

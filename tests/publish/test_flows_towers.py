@@ -55,7 +55,7 @@ def test_people_are_counted_in_the_cells_of_towers(files: tuple[Path, Path]) -> 
 
 
 def test_towers_must_be_public_and_have_places(files: tuple[Path, Path], tmp_path: Path) -> None:
-    pings, sites = files
+    pings, _ = files
     with pytest.raises(UsageError, match="towers must be public"):
         publish(pings, pings)
     without = tmp_path / "without.csv"

@@ -206,6 +206,13 @@ def test_an_unknown_argument_is_refused_by_name() -> None:
         geodp.publish.counts(make_visits(), epsilon=1.0, ledgr="x")  # type: ignore[call-arg]
 
 
+def test_columns_that_are_given_as_arguments_are_told_their_place() -> None:
+    with pytest.raises(TypeError, match=r"'user'.*columns=\{'user': 'uid'\}"):
+        geodp.publish.counts(make_visits(), epsilon=1.0, user="uid")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"'time'.*columns=\{'time_s': 't'\}"):
+        geodp.publish.trajectories(make_visits(), epsilon=1.0, time="t")  # type: ignore[call-arg]
+
+
 def test_files_are_replaced_by_force_alone() -> None:
     ask: dict[str, Any] = {"epsilon": 1.0, "cap": 5, "venues": make_venues(), "out": "out.csv", "map_file": "map.html"}
     geodp.publish.counts(make_visits(), **ask)

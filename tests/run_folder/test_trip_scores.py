@@ -24,7 +24,7 @@ from geodp.run_folder.trip_scores import (
     transition_jsd,
     trip_jsd,
 )
-from geodp.tables.trajectories.cell_ways import cell_ways, square_grid
+from geodp.tables.trajectories.cell_ways import cell_ways
 from geodp.tables.trajectories.generated_trips import TripSizes, generate_trips
 from geodp.tables.trajectories.table import Trajectories, nobody
 from tests.tables.trajectories.hand_made import BOX, table
@@ -146,7 +146,7 @@ def test_diameters_agree_with_all_pairs() -> None:
 def test_cells_passed_agree_with_a_walk_in_small_steps(per_side: int) -> None:
     rng = np.random.default_rng(5)
     trips = table(*([tuple(p) for p in rng.uniform(0, 6, (n, 2))] for n in range(1, 30)))
-    grid = square_grid(BOX, per_side)
+    grid = Grid.divide(BOX, per_side, per_side)
     first, cells = cell_ways(trips, grid)
     for number in range(trips.size):
         points = slice(trips.first[number], trips.first[number + 1])

@@ -51,6 +51,16 @@ def test_runs_are_compared_on_a_page_by_the_command(compared: RunResult, tmp_pat
     result = CliRunner().invoke(app, ["compare", *arms, "--out", str(out)])
     assert result.exit_code == 0, result.output
     page = out.read_text(encoding="utf-8")
-    assert "Fine against coarse" in page
+    assert "<h1>fine against coarse</h1>" in page  # names of runs stay as they are
     links = list(re.findall(r'href="([^"]+map\.html)"', page))
     assert [(out.parent / link).resolve() for link in links] == [Path(arm).resolve() / "map.html" for arm in arms]
+
+
+def test_a_comparison_ends_with_a_line_for_each_arm_and_names_its_page(tmp_path: Path) -> None:
+    changes = {"compare": ARMS, "workers.source.count": 300, "duration_s": 600}
+    file, out = small_file(tmp_path, changes), tmp_path / "out"
+    result = CliRunner().invoke(app, ["run", str(file), "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    for name in ARMS:
+        assert f"{name}: success rate " in result.output
+    assert f"next: open {out / 'report.html'}" in " ".join(result.output.split())

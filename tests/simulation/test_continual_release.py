@@ -227,6 +227,27 @@ def test_a_budget_too_small_for_the_series_is_refused() -> None:
         small(day(changes))
 
 
+def test_a_series_without_a_cap_is_charged_for_all_stays_and_refused_where_the_budget_bears_fewer() -> None:
+    """It is charged before its first release: a budget for some of the stays would publish nothing."""
+    uncapped = {"curator.mechanism": {"kind": "tree_counts", "epsilon": 2.0}}
+    with pytest.raises(
+        ScenarioError, match=r"costs \(12: up to 6 stays × ε 2; a cap on stays bounds it\): nothing could"
+    ):
+        small(day({**uncapped, "curator.budget.epsilon": 11.9}))
+    assert small(day({**uncapped, "curator.budget.epsilon": 12.0})).curator is not None
+    counts = {"kind": "laplace_counts", "epsilon": 1.0, "cap": 1}
+    with pytest.raises(ScenarioError, match=r"costs \(3, with 1 for what is published at the end\): nothing could"):
+        small(
+            day(
+                {
+                    "curator.mechanism": {"kind": "tree_counts", "epsilon": 2.0, "cap": 2},
+                    "curator.budget.epsilon": 2.5,
+                    "publish": [counts],
+                }
+            )
+        )
+
+
 @pytest.mark.parametrize("name", SERIES)
 def test_a_whole_day_drawn_anew_with_canaries_tells_no_more_than_was_charged(tmp_path: Path, name: str) -> None:
     run(small(series_day(name)), tmp_path / "run", draw_map=False)

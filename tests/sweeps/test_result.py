@@ -11,6 +11,7 @@ from PIL import Image
 from geodp.errors import GeodpError, UsageError
 from geodp.sweeps.latex import escape_latex, write_latex
 from geodp.sweeps.line_plots import SIZES, draw_plot
+from geodp.sweeps.report import say_answers
 from geodp.sweeps.result import SweepResult
 from geodp.sweeps.series import find_panels
 from geodp.sweeps.significance import compare_pairs, correct_holm, find_best
@@ -197,6 +198,17 @@ def test_p_values_are_those_of_the_paired_test_and_are_corrected_by_holm() -> No
     assert correct_holm([0.01, 0.04, None, 0.03]) == pytest.approx([0.03, 0.06, None, 0.06])
 
 
+def test_what_is_undecided_is_said_in_whole_sentences_and_few_seeds_are_warned_of() -> None:
+    said = [str(line) for line in say_answers(make_runs(), VARIED, ["success_rate"])]
+    assert not any("seeds only" in line for line in said)
+    assert any("and 1 more of 4 other cells, are not clearly lower" in line for line in said), said
+    two = make_runs().query("cell in ['c0001', 'c0003']")
+    assert any(
+        "Undecided: " in line and ") is not clearly lower" in line
+        for line in map(str, say_answers(two, VARIED, ["success_rate"]))
+    )
+
+
 def test_cells_are_named_by_what_varies_and_no_two_alike() -> None:
     names = name_cells(make_runs(), VARIED)
     assert names["c0000"] == "contour, ε of one release 0.1"
@@ -209,6 +221,7 @@ def test_the_page_says_question_and_answer_and_links_each_runs_map(finished: Swe
     assert "Does epsilon matter?" in page
     assert "The answer" in page
     assert "workers asked per task" in page
+    assert "2 seeds only" in page
     assert ">curator.mechanism.epsilon" not in page  # readable labels instead of dotted paths
     assert "nan" not in page.split("<body>")[1].replace("nance", "").split("data:image")[0]
     for run_id in finished.runs["run_id"]:

@@ -11,7 +11,7 @@ from geodp.world.pings import Seen, watch_people
 DAY_S = 86_400.0
 
 
-def east(x_m: Array, y_m: Array) -> np.ndarray:  # noqa: ARG001
+def east(x_m: Array, y_m: Array) -> np.ndarray:
     return np.floor(x_m / 100).astype(np.int64)
 
 
@@ -41,7 +41,7 @@ def test_phones_are_seen_where_they_are() -> None:
 def test_numbers_are_poisson_and_times_even() -> None:
     seen = watch(travellers(2000))
     many = np.bincount(seen.person, minlength=2000)
-    # Means of 2,000 Poisson numbers of 96 have standard deviation .22, their variance 96·√(2/2000): five of each (1e-6).
+    # Means of 2,000 Poisson numbers of 96 have standard deviation .22, their variance 96·√(2/2000): five each (1e-6).
     assert abs(many.mean() - 96) < 5 * np.sqrt(96 / 2000)
     assert abs(many.var() - 96) < 5 * 96 * np.sqrt(2 / 2000)
     share = seen.time_s / DAY_S

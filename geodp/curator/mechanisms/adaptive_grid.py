@@ -125,15 +125,7 @@ class AdaptiveGrid(SizedDecomposition):
         """Count both levels with noise: all that is ever learnt from where people are."""
         side = self._size(snapshot, noise)
         region = snapshot.region
-        west, south, _, _ = region.box_m
-        coarse = Grid(
-            west_m=west,
-            south_m=south,
-            cell_x_m=region.width_m / side,
-            cell_y_m=region.height_m / side,
-            columns=side,
-            rows=side,
-        )
+        coarse = Grid.divide(region, side, side)
         first_epsilon, second_epsilon = self._split()
         change = self.change(snapshot.neighbours)
         coarse_scale, fine_scale = change / first_epsilon, change / second_epsilon

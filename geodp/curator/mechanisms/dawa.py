@@ -15,11 +15,10 @@ from geodp.curator.decomposition import (
     LatticeTable,
     SizedDecomposition,
     Whole,
-    lattice_of,
 )
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.tree_mechanism import Estimates, lattice_cells
-from geodp.geometry import Array
+from geodp.geometry import Array, Grid
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import decide_in_series, with_laplace
 from geodp.public.guarantee import Neighbours
@@ -78,7 +77,7 @@ class Dawa(SizedDecomposition):
     def release(self, snapshot: Snapshot, noise: Noise) -> LatticeCells:
         """Choose the squares, and count in them."""
         side = 2 ** self._size(snapshot, noise)
-        lattice = lattice_of(snapshot.region, side, side)
+        lattice = Grid.divide(snapshot.region, side, side)
         people = lattice.count(snapshot.x_m, snapshot.y_m).reshape(side, side)
         change = self.change(snapshot.neighbours)
         partition_epsilon, count_epsilon = self._split()

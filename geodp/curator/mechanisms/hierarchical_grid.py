@@ -10,9 +10,10 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from geodp.curator.count_noise import CountNoise
-from geodp.curator.decomposition import GUIDELINE, Boxes, SizedDecomposition, lattice_of
+from geodp.curator.decomposition import GUIDELINE, Boxes, SizedDecomposition
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.tree_mechanism import Level, lattice_cells, reconcile_levels
+from geodp.geometry import Grid
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours, Unit
 from geodp.public.release import LatticeCells
@@ -79,7 +80,7 @@ class HierarchicalGrid(CountNoise, SizedDecomposition):
         """Measure all levels, make them agree, and publish the finest."""
         branching = self._size(snapshot, noise)
         side = math.prod(branching)
-        lattice = lattice_of(snapshot.region, side, side)
+        lattice = Grid.divide(snapshot.region, side, side)
         people = lattice.count(snapshot.x_m, snapshot.y_m).reshape(side, side)
         change = self.change(snapshot.neighbours)
         levels: list[Level] = []

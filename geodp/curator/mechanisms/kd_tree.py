@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from geodp.curator.decomposition import Boxes, LatticeTable, Whole, lattice_of
+from geodp.curator.decomposition import Boxes, LatticeTable, Whole
 from geodp.curator.tree_mechanism import TreeMechanism
 from geodp.geometry import Array, Grid, Region
 from geodp.privacy.noise import Noise
@@ -54,7 +54,7 @@ class KdTree(TreeMechanism):
     def _lattice(self, region: Region, height: int) -> Grid:  # noqa: ARG002 - medians need lines, whatever the height
         sides = (region.width_m, region.height_m)
         columns, rows = (max(1, min(_MOST_LINES, int(side / self.least_cell_m))) for side in sides)
-        return lattice_of(region, columns, rows)
+        return Grid.divide(region, columns, rows)
 
     def _cuts(
         self, boxes: Boxes, table: LatticeTable, depth: int, height: int, change: float, noise: Noise

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from geodp.curator.decomposition import MAX_CELLS, Decomposition, Whole, lattice_of
+from geodp.curator.decomposition import MAX_CELLS, Decomposition, Whole
 from geodp.curator.mechanisms import Snapshot
 from geodp.errors import DataError
 from geodp.geometry import Array, Grid, Region
@@ -124,7 +124,7 @@ class SortedPlaces:
     @classmethod
     def of(cls, snapshot: Snapshot, depth: int) -> SortedPlaces:
         """Find everyone's square."""
-        lattice = lattice_of(snapshot.region, 2**depth, 2**depth)
+        lattice = Grid.divide(snapshot.region, 2**depth, 2**depth)
         square = lattice.locate(snapshot.x_m, snapshot.y_m)
         row, column = np.divmod(square[square >= 0], lattice.columns)
         return cls(np.sort(interleave_bits(column, row)), lattice, depth)

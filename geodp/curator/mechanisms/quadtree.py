@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from geodp.curator.count_noise import CountNoise
-from geodp.curator.decomposition import Boxes, Whole, lattice_of
+from geodp.curator.decomposition import Boxes, Whole
 from geodp.curator.tree_mechanism import MAX_HEIGHT, Level, TreeMechanism
 from geodp.geometry import Array, Grid, Region
 from geodp.privacy.noise import Noise
@@ -47,4 +47,4 @@ class Quadtree(CountNoise, TreeMechanism):
         return self.mean_noise(self.find_scale(self.change(neighbours), neighbours, epsilons, len(epsilons) - 1))
 
     def _lattice(self, region: Region, height: int) -> Grid:
-        return lattice_of(region, 2**height, 2**height)
+        return Grid.divide(region, 2**height, 2**height)

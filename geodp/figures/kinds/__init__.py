@@ -46,6 +46,12 @@ class FigureKind(Plugin):
     """Family of ways to make a figure. A kind computes points; claims are checked on them, lines drawn through them.
 
     A kind that draws something else than lines overrides `draw`.
+
+    Examples
+    --------
+    >>> import geodp
+    >>> geodp.plugins("figure")["sweep"].family
+    'figure'
     """
 
     family: ClassVar[str] = "figure"

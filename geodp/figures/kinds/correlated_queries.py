@@ -56,7 +56,7 @@ class CorrelatedQueries(FigureKind):
         if self.path is not None:
             return _count_file(self.path)
         people = plugin("synthetic_city", count=self.people).load(_REGION, np.random.default_rng(14))
-        return np.asarray(_grid_over(_REGION).count(people.x_m, people.y_m), dtype=np.float64)
+        return np.asarray(Grid.divide(_REGION, *_PER_SIDE).count(people.x_m, people.y_m), dtype=np.float64)
 
     def draw_queries(self, luck: np.random.Generator) -> Array:
         """Return the weight of each cell in each query (row); answers lie in [0, 1]."""
@@ -250,19 +250,6 @@ class CorrelatedIteration(CorrelatedQueries):
         return answers, updates
 
 
-def _grid_over(region: Region) -> Grid:
-    west, south, _, _ = region.box_m
-    columns, rows = _PER_SIDE
-    return Grid(
-        west_m=west,
-        south_m=south,
-        cell_x_m=region.width_m / columns,
-        cell_y_m=region.height_m / rows,
-        columns=columns,
-        rows=rows,
-    )
-
-
 def _count_file(path: str) -> Array:
     """Count people where their first rows are, in the box of New York that other figures use."""
     import pandas as pd
@@ -271,4 +258,4 @@ def _count_file(path: str) -> Array:
     rows = pd.read_parquet(path, columns=["user", "lat", "lon"]).drop_duplicates("user")
     x_m, y_m = region.projection.to_m(lon=rows["lon"].to_numpy(), lat=rows["lat"].to_numpy())
     inside = region.contains(x_m, y_m)
-    return _grid_over(region).count(x_m[inside], y_m[inside]).astype(np.float64)
+    return Grid.divide(region, *_PER_SIDE).count(x_m[inside], y_m[inside]).astype(np.float64)

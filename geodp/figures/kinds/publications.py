@@ -170,6 +170,9 @@ class PublishedTrips(PublishedRecords):
 DISTANCE = "distance error DE"
 REIDENTIFIED = "people re-identified at the first guess"
 NUMBERS = "visits too many or too few per person"
+MOVED = "km from the true place to the published one"
+FINEST = "visits in their unit of the finest level"
+COARSEST = "visits in their unit of the coarsest level"
 
 
 class PublishedVisits(PublishedRecords):
@@ -214,8 +217,8 @@ class PublishedVisits(PublishedRecords):
 
     @classmethod
     def quantities(cls) -> Iterable[str]:
-        """Return the errors of places and of numbers, and the share of people found again."""
-        return (DISTANCE, REIDENTIFIED, NUMBERS)
+        """Return the errors of places and of numbers, and the shares of people found again and of visits that stay."""
+        return (DISTANCE, REIDENTIFIED, NUMBERS, MOVED, FINEST, COARSEST)
 
     def read_records(self) -> tuple[Histories, Venues, Hierarchy]:
         """Return the visits, the venues and their hierarchy."""
@@ -226,7 +229,13 @@ class PublishedVisits(PublishedRecords):
         self, item: VisitsPublication, held: tuple[Histories, Venues, Hierarchy], people: int | None, noise: Noise
     ) -> dict[str, float]:
         """Publish the visits of the first people once, and compare."""
-        from geodp.run_folder.visit_scores import count_error, distance_errors, match_people
+        from geodp.run_folder.visit_scores import (
+            count_error,
+            distance_errors,
+            find_displacements,
+            match_people,
+            same_unit_share,
+        )
 
         histories, venues, hierarchy = held
         histories = _first_people(histories, self.people if people is None else people)
@@ -236,6 +245,9 @@ class PublishedVisits(PublishedRecords):
             DISTANCE: lambda: float(np.nanmean(distance_errors(truth, hierarchy, wide))),
             REIDENTIFIED: lambda: match_people(histories, released, venues).share(),
             NUMBERS: lambda: count_error(histories, released),
+            MOVED: lambda: float(find_displacements(truth, hierarchy).mean()) / 1000,
+            FINEST: lambda: same_unit_share(truth, hierarchy.units[hierarchy.levels[-1]]),
+            COARSEST: lambda: same_unit_share(truth, hierarchy.units[hierarchy.levels[0]]),
         }
         return {name: measures[name]() for name in self.y}
 

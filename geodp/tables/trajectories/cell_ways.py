@@ -5,23 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from geodp.geometry import Array, Grid, Region
+from geodp.geometry import Array, Grid
 from geodp.tables.trajectories.table import Integers, Trajectories
 
 _STEPS_AT_ONCE = 1 << 17
-
-
-def square_grid(region: Region, per_side: int) -> Grid:
-    """Return a grid of `per_side` columns and rows over the region's box."""
-    west, south, _, _ = region.box_m
-    return Grid(
-        west_m=west,
-        south_m=south,
-        cell_x_m=region.width_m / per_side,
-        cell_y_m=region.height_m / per_side,
-        columns=per_side,
-        rows=per_side,
-    )
 
 
 def cell_ways(trajectories: Trajectories, grid: Grid) -> tuple[Integers, Integers]:
