@@ -47,8 +47,8 @@ class EpsilonSpent(AccountMetric):
         """Read the total off the ledger."""
         promises = [release.guarantee for release in run.releases] + [item.per_person for item in run.publications]
         central = run.central_charges
-        if run.data_days is not None and all(promise.holds for promise in promises):
-            told = run.state_spent()
+        if run.spent_by_days is not None and all(promise.holds for promise in promises):
+            told = run.spent_by_days.state()
             return {self.kind: Measured(told["user"]), f"{self.kind}_day": Measured(told["person_day"])}
         # Reports are charged to another account; zero would look like less.
         if not all(promise.holds for promise in promises) or (central.empty and run.scenario.phones_report):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from geodp.errors import DataError, OutputError
 from geodp.public.events import Kind
-from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.public.guarantee import Unit
 from geodp.public.levels import GROUP, IF_COUNTED
 from geodp.public.release import Cells, DensityEstimate, Points
 from geodp.storage.files import is_regular, write_text_whole, write_whole
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geodp.geometry import Region
-    from geodp.privacy.data_days import DataDays
     from geodp.public.cell_reports import CellReports
     from geodp.public.streets import StreetNetwork
     from geodp.run_folder.published import HistoryReport, PublishedRun
+    from geodp.scenario.costs import SpentByDays
     from geodp.scenario.schema import Scenario
     from geodp.tables.trajectories.generated_trips import Streets
     from geodp.tables.trajectories.table import Trajectories
@@ -265,39 +265,12 @@ class RunFolder:
         return self.charges(Unit.SNAPSHOT, Unit.USER).drop(index=self.local_charges.index)
 
     @cached_property
-    def data_days(self) -> DataDays | None:
+    def spent_by_days(self) -> SpentByDays | None:
         """What was charged by days of the data, where some of it is ρ or about days (None: ε adds up, as it stands)."""
-        import pandas as pd
+        from geodp.scenario.costs import read_charges
 
-        from geodp.privacy.data_days import DAY_UNITS, DataDays
-        from geodp.scenario.costs import counts_rho
-
-        if not counts_rho(self.scenario):
-            return None
-        days, rows = DataDays(), self.charges(Unit.SNAPSHOT, Unit.USER, *DAY_UNITS)
-        for row in rows.drop(index=self.local_charges.index, errors="ignore").itertuples(index=False):
-            promise = Guarantee(
-                float(row.epsilon),
-                Unit(row.unit),
-                Neighbours(row.neighbours),
-                Trust.CENTRAL,
-                delta=float(row.delta),
-                rho=None if pd.isna(row.rho) else float(row.rho),
-                delta_t=float(row.delta_t),
-            )
-            dated = not pd.isna(row.first_day)
-            between = tuple(pd.Timestamp(day).date() for day in (row.first_day, row.last_day)) if dated else None
-            days = days.with_charge(promise, between)  # type: ignore[arg-type]
-        return days
-
-    def state_spent(self) -> dict[str, float | None]:
-        """Return ε that a person's day, week, and a person were charged, at the δ of the run ({}: ε adds up)."""
-        from geodp.privacy.data_days import state_spent
-        from geodp.scenario.costs import stated_delta
-
-        days = self.data_days
-        told = {} if days is None else state_spent(days, stated_delta(self.scenario))
-        return {unit: amounts["epsilon"] for unit, amounts in told.items()}
+        rows = self.charges(Unit.SNAPSHOT, Unit.USER, Unit.PERSON_DAY, Unit.PERSON_WEEK)
+        return read_charges(self.scenario, rows.drop(index=self.local_charges.index, errors="ignore"))
 
     @property
     def local_charges(self) -> pd.DataFrame:

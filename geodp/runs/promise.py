@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from geodp.privacy.data_days import DataDays, describe_spent
 from geodp.privacy.shuffling import amplify_by_shuffling, widest_epsilon
 from geodp.public.guarantee import Guarantee, Trust, Unit, both_relations, plus, short_decimal, times
 from geodp.public.release import Cells
-from geodp.scenario.costs import publication_cost, stated_delta
+from geodp.scenario.costs import publication_cost
 from geodp.storage.markdown import as_code, as_words
 
 if TYPE_CHECKING:
@@ -184,9 +183,9 @@ def _companions(run: RunFolder) -> str:
     return text + f"the releases hide them together at ε = {whole} only, because noise hides {people} at a time."
 
 
-def _describe_days(run: RunFolder, days: DataDays) -> str:
+def _describe_days(run: RunFolder) -> str:
     """Say what all charges together cost a person's day, week, and altogether, where some are ρ or about days."""
-    text = f"charges are counted by days of the data, {describe_spent(days, stated_delta(run.scenario))}"
+    text = f"charges are counted by days of the data, {run.spent_by_days}"
     without = [item for item in run.publications if not item.guarantee.holds]
     named = ", ".join(dict.fromkeys(as_code(item.kind) for item in without))
     text += f"; what is published without a promise ({named}) is not counted" if without else ""
@@ -197,8 +196,8 @@ def _describe_days(run: RunFolder, days: DataDays) -> str:
 def _total(run: RunFolder) -> str:
     """Say what releases and publications cost together, per person, against the budget."""
     central = run.central_charges
-    if run.data_days is not None:
-        return f"**Over the whole run** {_describe_days(run, run.data_days)}."
+    if run.spent_by_days is not None:
+        return f"**Over the whole run** {_describe_days(run)}."
     promises = [release.guarantee for release in run.releases] + [item.per_person for item in run.publications]
     unbounded = [item.kind for item in run.publications if item.guarantee.holds and not item.per_person.holds]
     if unbounded:

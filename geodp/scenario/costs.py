@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from geodp.curator.publications import Publication
 from geodp.curator.seen_people import day_of_moment
 from geodp.curator.series import looks_at_people
-from geodp.privacy.data_days import DAY_UNITS
+from geodp.privacy.data_days import DAY_UNITS, DataDays, describe_spent, state_spent
 from geodp.privacy.ledger import Account, Ledger, chargeable
 from geodp.privacy.spending import Period, limit_units, touches, units
-from geodp.public.guarantee import Guarantee, Neighbours, Unit, plus
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit, plus
 from geodp.public.zcdp import epsilon_of_rho
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from geodp.curator.mechanisms import Mechanism
     from geodp.scenario.schema import Scenario
     from geodp.scenario.sections import Budget
@@ -88,6 +91,59 @@ def charge_concentrated(scenario: Scenario, mechanism: Mechanism | None) -> Ledg
             cost = promise if series is None else series.for_users(scenario.release_count())
             ledger.charge(cost, time_s=time_s, mechanism=mechanism.kind, days=days)
     return ledger
+
+
+@dataclass(frozen=True, eq=False)
+class SpentByDays:
+    """What a run was charged, by days of its data.
+
+    Parameters
+    ----------
+    days
+        The charges.
+    delta
+        δ at which totals are stated.
+    """
+
+    days: DataDays
+    delta: float
+
+    def state(self) -> dict[str, float | None]:
+        """Return ε of a person's day, week, and of a person."""
+        return {unit: amounts["epsilon"] for unit, amounts in state_spent(self.days, self.delta).items()}
+
+    def __str__(self) -> str:
+        return describe_spent(self.days, self.delta)
+
+
+def read_charges(scenario: Scenario, rows: pd.DataFrame) -> SpentByDays | None:
+    """Return what rows of a ledger come to, where some of it is ρ or about days (None: ε adds up, as it stands).
+
+    Parameters
+    ----------
+    scenario
+        The run's scenario.
+    rows
+        Rows of its central account.
+    """
+    import pandas as pd
+
+    if not counts_rho(scenario):
+        return None
+    days = DataDays()
+    for row in rows.itertuples(index=False):
+        promise = Guarantee(
+            float(row.epsilon),
+            Unit(row.unit),
+            Neighbours(row.neighbours),
+            Trust.CENTRAL,
+            delta=float(row.delta),
+            rho=None if pd.isna(row.rho) else float(row.rho),
+            delta_t=float(row.delta_t),
+        )
+        first, last = ((None if pd.isna(day) else pd.Timestamp(day).date()) for day in (row.first_day, row.last_day))
+        days = days.with_charge(promise, None if first is None or last is None else (first, last))
+    return SpentByDays(days, stated_delta(scenario))
 
 
 def whole_run(scenario: Scenario) -> Period:
