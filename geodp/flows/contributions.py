@@ -113,9 +113,9 @@ class FlowTables:
             self.od.add(other.od),
             self.trips + other.trips,
             {key: value + other.histograms[key] for key, value in self.histograms.items()},
-            self.wide.add(other.wide),
-            self.every_od.add(other.every_od),
-            self.every_trip + other.every_trip,
+            wide=self.wide.add(other.wide),
+            every_od=self.every_od.add(other.every_od),
+            every_trip=self.every_trip + other.every_trip,
         )
 
 

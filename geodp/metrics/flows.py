@@ -107,7 +107,8 @@ def lay_flows_beside(item: PublishedRun) -> pd.DataFrame:
     rows = released[(released["table"] == "flows") & (released["level"] == "zone")]
     whole = truth.groupby(_PAIR, as_index=False)["people"].sum().assign(day=-1, slot=-1)
     keys = ["day", "slot", *_PAIR]
-    both = pd.concat([truth, whole], ignore_index=True).merge(rows[[*keys, "value"]], on=keys, how="outer")
+    both: pd.DataFrame = pd.concat([truth, whole], ignore_index=True)
+    both = both.merge(rows[[*keys, "value"]], on=keys, how="outer")
     return both.assign(shown=both["value"].notna()).fillna({"value": 0.0, "people": 0.0})
 
 
@@ -281,12 +282,12 @@ def guess_presence(cells: pd.DataFrame, by: list[str]) -> tuple[int, int]:
     exact = cells["sd"].isna() | (cells["sd"] == 0)
     noise = (cells["value"] - cells["people"]).where(~exact, 0.0)
     weight = np.where(exact, 0.0, 1 / cells["sd"].where(~exact, 1.0) ** 2)
-    columns = {"told": exact & cells["value"].notna(), "moved": weight * noise, "there": weight / 2}
-    targets = cells[by].assign(**columns).groupby(by).sum()
+    told = exact & cells["value"].notna()
+    targets = cells[by].assign(told=told, moved=weight * noise, there=weight / 2).groupby(by).sum()
     # The likelier of the two: with her, what is published lies beyond the middle between the two true counts.
     with_her = (targets["moved"] + targets["there"] > 0).to_numpy()
     without = (targets["moved"] - targets["there"] <= 0).to_numpy()
-    told = (targets["told"] > 0).to_numpy()
-    blind = (targets["there"] == 0).to_numpy() & ~told
-    right = np.where(told, 2, np.where(blind, 1, with_her.astype(int) + without.astype(int)))
+    known = (targets["told"] > 0).to_numpy()
+    blind = (targets["there"] == 0).to_numpy() & ~known
+    right = np.where(known, 2, np.where(blind, 1, with_her.astype(int) + without.astype(int)))
     return int(right.sum()), 2 * len(targets)

@@ -35,7 +35,7 @@ TABLES = ("zone-hour", "zone-day", "zone-all", "od-day", "od-all")
 
 
 @dataclass(frozen=True)
-class Question:
+class BudgetQuestion:
     """What is asked, all of it public.
 
     Parameters
@@ -141,7 +141,7 @@ class Price:
 class PublicationAdvice:
     """The answer, and what lies around it."""
 
-    question: Question
+    question: BudgetQuestion
     answer: Price | None
     """The least ε that is enough (None: none up to 10,000)."""
     prices: tuple[Price, ...]
@@ -156,7 +156,7 @@ class PublicationAdvice:
     """What was found in the private file."""
 
 
-def answer_question(question: Question) -> PublicationAdvice:
+def answer_question(question: BudgetQuestion) -> PublicationAdvice:
     """Return the least ε whose noise is small enough, with prices and alternatives; no data are read.
 
     Parameters
@@ -166,8 +166,8 @@ def answer_question(question: Question) -> PublicationAdvice:
 
     Examples
     --------
-    >>> from geodp.publish.advice import Question, answer_question
-    >>> advice = answer_question(Question(error=0.05, above=500))
+    >>> from geodp.publish.advice import BudgetQuestion, answer_question
+    >>> advice = answer_question(BudgetQuestion(error=0.05, above=500))
     >>> round(advice.answer.epsilon, 3), round(advice.answer.error, 3)
     (0.945, 0.05)
     """
@@ -204,7 +204,7 @@ def find_least(measure: Callable[[float], float], most: float) -> float | None:
     return high
 
 
-def price_epsilon(question: Question, epsilon: float) -> Price:
+def price_epsilon(question: BudgetQuestion, epsilon: float) -> Price:
     """Return what an ε gives and costs.
 
     Parameters
@@ -226,7 +226,7 @@ def price_epsilon(question: Question, epsilon: float) -> Price:
     return Price(epsilon, rho, deviation, error, *risks)
 
 
-def _try_caps(question: Question) -> tuple[tuple[int, float | None], ...]:
+def _try_caps(question: BudgetQuestion) -> tuple[tuple[int, float | None], ...]:
     """Return ε for other caps, where the cap decides about the numbers that are asked about."""
     if question.publication == "counts":
         return tuple((cap, find_least(replace(question, cap=cap).find_error, question.error)) for cap in CAPS)
@@ -235,7 +235,7 @@ def _try_caps(question: Question) -> tuple[tuple[int, float | None], ...]:
     return tuple((cap, find_least(replace(question, trips=cap).find_error, question.error)) for cap in CAPS)
 
 
-def _try_sizes(question: Question, answer: Price | None) -> tuple[dict[str, float], ...]:
+def _try_sizes(question: BudgetQuestion, answer: Price | None) -> tuple[dict[str, float], ...]:
     """Return sizes of square zones: how many people each has on average, and how wrong its count is then."""
     if question.people is None or question.area_km2 is None or answer is None or question.table.startswith("od"):
         return ()
@@ -249,7 +249,7 @@ def _try_sizes(question: Question, answer: Price | None) -> tuple[dict[str, floa
     return tuple(found)
 
 
-def choose_on_counts(question: Question, counts: Sequence[float] | Array) -> PublicationAdvice:
+def choose_on_counts(question: BudgetQuestion, counts: Sequence[float] | Array) -> PublicationAdvice:
     """Return the same chosen on true counts: what fits best, and must not be released, because it tells of the data.
 
     Parameters

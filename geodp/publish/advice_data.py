@@ -19,7 +19,7 @@ from geodp.privacy.ledger_file import LedgerFile
 from geodp.privacy.noise import noise_source
 from geodp.privacy.primitives import positive, with_geometric
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
-from geodp.publish.advice import PublicationAdvice, Question, choose_on_counts
+from geodp.publish.advice import BudgetQuestion, PublicationAdvice, choose_on_counts
 from geodp.publish.flows_request import FlowsRequest
 from geodp.tables.reader import is_missing
 
@@ -76,7 +76,7 @@ _OF_COUNTS = ("error", "above", "cap", "people", "data", "count_epsilon", "ledge
 _OF_DATA = ("data", "zones", "first", "last")
 
 
-def ask(kind: str, stated: Mapping[str, Any], *, mode: str = "simulate") -> Question:
+def ask(kind: str, stated: Mapping[str, Any], *, mode: str = "simulate") -> BudgetQuestion:
     """Return the question of a command, with a number of people that is paid for where that is asked.
 
     Parameters
@@ -113,12 +113,12 @@ def ask(kind: str, stated: Mapping[str, Any], *, mode: str = "simulate") -> Ques
         if "people" in stated or stated.get("on_data"):
             raise UsageError("--count-epsilon pays for the number of people: leave --people and --on-data out.")
         path, epsilon = Path(stated["data"]), float(stated["count_epsilon"])
-        question = Question(**asked)  # refuse a wrong question before anything is paid
+        question = BudgetQuestion(**asked)  # refuse a wrong question before anything is paid
         people = pay_for_people(path, epsilon, mode=mode, ledger=stated.get("ledger"))
         return replace(question, people=people, paid=epsilon)
     if mode != "simulate" or "ledger" in stated:
         raise UsageError("--mode and --ledger go with --count-epsilon: nothing else is paid for.")
-    return Question(**asked)
+    return BudgetQuestion(**asked)
 
 
 def make_request(stated: Mapping[str, Any]) -> FlowsRequest:
@@ -139,7 +139,7 @@ def make_request(stated: Mapping[str, Any]) -> FlowsRequest:
                         last=stated["last"])  # fmt: skip
 
 
-def choose_on_file(question: Question, request: FlowsRequest) -> PublicationAdvice:
+def choose_on_file(question: BudgetQuestion, request: FlowsRequest) -> PublicationAdvice:
     """Return what would fit the private file best: stamped, because it tells of the data.
 
     Parameters
@@ -157,14 +157,14 @@ def choose_on_file(question: Question, request: FlowsRequest) -> PublicationAdvi
     return choose_on_counts(asked, _list_numbers(asked, counted, rules.zones))
 
 
-def _list_numbers(question: Question, counted: FlowTables, zones: int) -> Array:
+def _list_numbers(question: BudgetQuestion, counted: FlowTables, zones: int) -> Array:
     """Return the true numbers that are asked about."""
     hours, cell, count = counted.footfall, counted.od.cell, counted.od.count
     if question.table == "zone-hour":
         return hours.ravel().astype(np.float64)
     if question.table.startswith("zone"):
         axes = 1 if question.table == "zone-day" else (0, 1)
-        return hours.sum(axis=axes).ravel().astype(np.float64)
+        return np.asarray(hours.sum(axis=axes).ravel(), dtype=np.float64)
     if question.table == "od-all":
         _, place = np.unique(cell % (zones * zones), return_inverse=True)
         return np.bincount(place, weights=count).astype(np.float64)

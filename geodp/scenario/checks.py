@@ -17,7 +17,6 @@ from geodp.privacy.shuffling import amplify_by_formula
 from geodp.public.guarantee import Neighbours, Unit
 from geodp.registry import Slot, plugins
 from geodp.scenario.costs import (
-    charge_concentrated,
     costliest,
     count_shares,
     counts_rho,
@@ -341,7 +340,7 @@ def _cells_fit(scenario: Scenario) -> Iterator[Finding]:
             yield (path, "region"), f"{path}.cell_m", text
 
 
-def _concentrated(scenario: Scenario) -> Iterator[Finding]:
+def _check_rho(scenario: Scenario) -> Iterator[Finding]:
     """Refuse a budget of pure epsilon where ρ is spent, one that is too small, and groups that pay apart."""
     curator = scenario.curator
     if curator is None or not counts_rho(scenario):
@@ -367,7 +366,7 @@ def _concentrated(scenario: Scenario) -> Iterator[Finding]:
         yield touched, "curator.budget", text
 
 
-def _seen_by_towers(scenario: Scenario) -> Iterator[Finding]:
+def _check_towers(scenario: Scenario) -> Iterator[Finding]:
     """Refuse phones that report with noise to a curator who sees which tower serves them anyway, and bad sites."""
     curator, phone = scenario.curator, "device.mechanism"
     if curator is None or curator.towers is None:
@@ -595,9 +594,9 @@ _CHECKS = (
         _cells_fit,
         _series,
         _people_filter,
-        _concentrated,
+        _check_rho,
         _budget,
-        _seen_by_towers,
+        _check_towers,
         _cell_answers,
         _device_promises,
         _phone_budgets,

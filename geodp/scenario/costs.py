@@ -59,7 +59,7 @@ def counts_rho(scenario: Scenario) -> bool:
     return scenario.curator.budget.counts_rho or not all(adds_epsilon(promise) for promise in promises)
 
 
-def stated_delta(scenario: Scenario) -> float:
+def find_delta(scenario: Scenario) -> float:
     """Return the δ at which what a run costs is stated: that of its budget, or the largest that is promised."""
     if scenario.curator is not None and scenario.curator.budget.delta:
         return scenario.curator.budget.delta
@@ -131,19 +131,20 @@ def read_charges(scenario: Scenario, rows: pd.DataFrame) -> SpentByDays | None:
     if not counts_rho(scenario):
         return None
     days = DataDays()
-    for row in rows.itertuples(index=False):
+    for row in rows.to_dict("records"):
         promise = Guarantee(
-            float(row.epsilon),
-            Unit(row.unit),
-            Neighbours(row.neighbours),
+            float(row["epsilon"]),
+            Unit(row["unit"]),
+            Neighbours(row["neighbours"]),
             Trust.CENTRAL,
-            delta=float(row.delta),
-            rho=None if pd.isna(row.rho) else float(row.rho),
-            delta_t=float(row.delta_t),
+            delta=float(row["delta"]),
+            rho=None if pd.isna(row["rho"]) else float(row["rho"]),
+            delta_t=float(row["delta_t"]),
         )
-        first, last = ((None if pd.isna(day) else pd.Timestamp(day).date()) for day in (row.first_day, row.last_day))
+        ends = (row["first_day"], row["last_day"])
+        first, last = ((None if pd.isna(day) else pd.Timestamp(day).date()) for day in ends)
         days = days.with_charge(promise, None if first is None or last is None else (first, last))
-    return SpentByDays(days, stated_delta(scenario))
+    return SpentByDays(days, find_delta(scenario))
 
 
 def whole_run(scenario: Scenario) -> Period:

@@ -26,12 +26,12 @@ from geodp.scenario.costs import (
     charge_concentrated,
     costliest,
     counts_rho,
+    find_delta,
     in_force,
     list_paid_periods,
     list_publication_charges,
     list_scheduled_charges,
     publication_cost,
-    stated_delta,
 )
 from geodp.scenario.estimate import RunEstimate, estimate_run, look_at_files
 from geodp.scenario.file import arms
@@ -209,7 +209,7 @@ def _describe_rho(scenario: Scenario, mechanism: Mechanism) -> str:
     """Say what releases and publications cost a person's day, week, and altogether, where some of it is ρ."""
     curator = scenario.curator
     assert curator is not None  # noqa: S101 - for the type checker
-    text = "costs " + describe_spent(charge_concentrated(scenario, mechanism).days, stated_delta(scenario))
+    text = "costs " + describe_spent(charge_concentrated(scenario, mechanism).days, find_delta(scenario))
     budget = curator.budget.concentrated
     return text + ("" if budget is None else f"; the budget is {budget}, afterwards: {curator.budget.when_spent}")
 

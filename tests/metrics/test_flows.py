@@ -25,7 +25,8 @@ class Item:
     """A publication and its truth."""
 
     def __init__(self, released: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> None:
-        self.released, self.truth, self.facts = released, tables.__getitem__, {}
+        self.released, self.truth = released, tables.__getitem__
+        self.facts: dict[str, Any] = {}
 
 
 ROW = {"level": "zone", "destination": "", "sd": 3.0, "slot": 0, "day": 0}
@@ -48,7 +49,8 @@ def flows() -> Any:
 
 
 def value(metric: Any, item: Any, key: str) -> float | None:
-    return metric().score(None, item)[key].value
+    found: float | None = metric().score(None, item)[key].value
+    return found
 
 
 def test_flows_are_scored_as_defined() -> None:

@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from geodp.cli.main import app
 from geodp.errors import UsageError
-from geodp.publish.advice import Question, answer_question, choose_on_counts
+from geodp.publish.advice import BudgetQuestion, answer_question, choose_on_counts
 
 
 @pytest.mark.parametrize("table", ["zone-hour", "zone-day", "zone-all", "od-day", "od-all"])
 def test_the_answer_is_the_least_that_is_enough(table: str) -> None:
-    question = Question(error=0.05, above=200, table=table)
+    question = BudgetQuestion(error=0.05, above=200, table=table)
     answer = answer_question(question).answer
     assert answer is not None
     assert question.find_error(answer.epsilon) <= 0.05
@@ -24,7 +24,7 @@ def test_the_answer_is_the_least_that_is_enough(table: str) -> None:
 
 
 def test_errors_are_those_of_drawn_noise() -> None:
-    question = Question(error=0.1, above=300)
+    question = BudgetQuestion(error=0.1, above=300)
     answer = answer_question(question).answer
     assert answer is not None
     drawn = np.abs(np.random.default_rng(1).normal(0, answer.deviation, 100_000)) / 300
@@ -33,18 +33,18 @@ def test_errors_are_those_of_drawn_noise() -> None:
 
 
 def test_counts_need_as_much_as_laplace_noise_does() -> None:
-    asked = Question(publication="counts", unit="person", error=0.1, above=100, cap=5)
+    asked = BudgetQuestion(publication="counts", unit="person", error=0.1, above=100, cap=5)
     answer = answer_question(asked).answer
     assert answer is not None
     assert answer.epsilon == pytest.approx(5 * np.log(2) / 10)
 
 
 def test_what_is_chosen_on_the_data_says_so() -> None:
-    advice = choose_on_counts(Question(error=0.1, above=50), np.array([10.0, 60.0, 200.0, 900.0]))
+    advice = choose_on_counts(BudgetQuestion(error=0.1, above=50), np.array([10.0, 60.0, 200.0, 900.0]))
     assert advice.private
     assert advice.measured["numbers"] == 3
     with pytest.raises(UsageError, match="no zone-hour"):
-        choose_on_counts(Question(above=1e6), np.ones(3))
+        choose_on_counts(BudgetQuestion(above=1e6), np.ones(3))
 
 
 def run(*words: str) -> tuple[int, str]:

@@ -30,7 +30,8 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     user = np.repeat(np.arange(90), hour.size // 90)
     time = pd.Timestamp(DAY, tz="UTC") + pd.to_timedelta(hour, unit="h")
     pings = pd.DataFrame({"user": user, "time_s": time, "tower": np.where(hour < 10, towers.names[0], towers.names[1])})
-    pings.loc[len(pings)] = [1, time[0], "a tower that was taken down"]
+    gone = pd.DataFrame({"user": [1], "time_s": time[:1], "tower": ["a tower that was taken down"]})
+    pings = pd.concat([pings, gone], ignore_index=True)
     path = tmp_path / "private" / "pings.csv"
     path.parent.mkdir()
     pings.to_csv(path, index=False)

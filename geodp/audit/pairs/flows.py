@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import partial
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -75,5 +76,5 @@ def _publish(
     ]
 
 
-def _refuse() -> None:
+def _refuse() -> NoReturn:
     raise AssertionError("flows are no visits")

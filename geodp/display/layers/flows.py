@@ -59,7 +59,8 @@ class FootfallLayer(PublicationLayer):
         bands = np.clip(density / top * _COLOURS, 0, _COLOURS - 1).astype(np.int64)
         kept = kept.assign(band=bands)
         moments = [
-            Moment(float(time_s), _paint(part, shapes, top / _COLOURS)) for time_s, part in kept.groupby("time_s")
+            Moment(float(time_s), _paint(kept[kept["time_s"] == time_s], shapes, top / _COLOURS))
+            for time_s in np.unique(kept["time_s"].to_numpy(np.float64))
         ]
         title, holds = _name(self.title, item), item.guarantee.holds
         page.areas(self, moments, ramp=RELEASED, name=title, unit="people/km²", top=top, public=holds, title=title)
@@ -69,10 +70,10 @@ def _paint(rows: pd.DataFrame, shapes: dict[str, Any], step: float) -> list[Band
     """Return the zones of each colour."""
     import shapely
 
+    number, names = rows["band"].to_numpy(np.int64), rows["name"].to_numpy(np.object_)
     return [
-        Band(band * step, (band + 1) * step, shapely.union_all([shapes[name] for name in part["name"]]))
-        for band, part in rows.groupby("band")
-        if band > 0
+        Band(band * step, (band + 1) * step, shapely.union_all([shapes[name] for name in names[number == band]]))
+        for band in np.unique(number[number > 0]).tolist()
     ]
 
 
@@ -107,7 +108,7 @@ class FlowLinesLayer(PublicationLayer):
         title = _name(self.title, item)
         page.outlines(
             self,
-            [_point(*both, width) for *both, width in zip(*ends, wide_m, strict=True)],
+            [_point(begin, end, width_m) for begin, end, width_m in zip(*ends, wide_m.tolist(), strict=True)],
             mark=Mark("flow, from the broad end to the point", TRAVELLING, "line", len(rows)),
             title=title,
             name="Flow",
@@ -151,7 +152,7 @@ def _name(title: str, item: PublishedRun) -> str:
 def _middles(shapes: dict[str, Any], names: pd.Series) -> npt.NDArray[np.float64]:
     import shapely
 
-    return shapely.get_coordinates(shapely.centroid([shapes[name] for name in names]))
+    return np.asarray(shapely.get_coordinates(shapely.centroid([shapes[name] for name in names])))
 
 
 def _point(start: npt.NDArray[np.float64], end: npt.NDArray[np.float64], width_m: float) -> Any:
