@@ -17,6 +17,7 @@ from geodp.privacy.shuffling import amplify_by_formula
 from geodp.public.guarantee import Neighbours, Unit
 from geodp.registry import Slot, plugins
 from geodp.scenario.costs import (
+    charge_concentrated,
     costliest,
     count_shares,
     counts_rho,
