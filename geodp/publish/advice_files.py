@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from geodp.publish.advice import Price, PublicationAdvice
+from geodp.publish.advice import EPSILONS, Price, PublicationAdvice
 
 ON_DATA = (
     "NOT RELEASABLE: chosen on the private file. What is chosen tells of the data; use it to learn, not to publish."
@@ -166,10 +166,13 @@ def draw_advice(advice: PublicationAdvice) -> Any:
     right.legend(frameon=False)
     for axes in (left, right):
         axes.grid(visible=True, alpha=0.3)
-        axes.set_xticks(epsilons, [f"{epsilon:.2g}" for epsilon in epsilons], rotation=40)
+        axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
         axes.minorticks_off()
         if advice.answer is not None:
-            axes.axvline(advice.answer.epsilon, color="black", linewidth=1, linestyle=":")
+            epsilon = advice.answer.epsilon
+            axes.axvline(epsilon, color="black", linewidth=1, linestyle=":")
+            axes.annotate(f"{epsilon:.3g}", (epsilon, axes.get_ylim()[0]), xytext=(5, 8), textcoords="offset points",
+                          fontweight="bold")  # fmt: skip
     if advice.private:
         figure.text(0.5, 0.5, "NOT RELEASABLE: chosen on the private file", ha="center", color="#D55E00", fontsize=13)
     return figure
