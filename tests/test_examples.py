@@ -43,7 +43,8 @@ def public_names() -> dict[str, Any]:
             if isinstance(node, ast.ImportFrom) and str(node.module).startswith("geodp"):
                 module = importlib.import_module(str(node.module))
                 found |= {alias.name: getattr(module, alias.name) for alias in node.names}
-    found |= {f"publish.{name}": getattr(geodp.publish, name) for name in geodp.publish.__all__ if name.islower()}
+    published = [name for name in geodp.publish.__all__ if not name.endswith("Options")]  # those are keys of a call
+    found |= {f"publish.{name}": getattr(geodp.publish, name) for name in published}
     found |= {
         value.__name__: value for value in (bare.BareMechanism, bare.BareDevice, bare.BareAttack, BarePublication)
     }

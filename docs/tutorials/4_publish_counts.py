@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 4. Publish counts for a regulator
+# # 4. Publish counts and flows for a regulator
 #
 # A chain of places wants to publish how many different people visited each of them last month, and has to show a regulator
 # that nobody's record can be read off. We make the data up (3,000 people, 150 places) and publish in four steps: look, decide,
@@ -106,15 +106,37 @@ except geodp.GeodpError as refused:
 # !geodp audit --publish counts:laplace_counts --files 2 --samples 500
 
 # %% [markdown]
-# ## People by the hour
+# ## Flows
 #
-# Not everybody counts visits to places of a list. A phone operator has pings, and publishes how many people were in each zone each
-# hour, and how many went from where to where. One command makes the tables, a map, and a report for the council; what a day of
-# somebody costs is said in one sentence ([how-to](../how-to/publish-flows.md)):
+# An operator of phones has no visits but pings, and is asked where people are, hour by hour, and where they go. Zones, days and the
+# clock are public. What stays hidden here is one person's day; another day is another charge. We make 30,000 pings up:
 
 # %%
-# !geodp datasets make --pings 20000 --people 300 --days 2 --out town
-# !geodp publish flows town/pings.parquet --zones town/zones.geoparquet:zone --districts district --from 2024-03-04 --to 2024-03-05 --epsilon 1 --delta 1e-6 --out flows
+# !geodp datasets make --pings 30000 --people 400 --days 2 --out town
+
+# %%
+import geopandas
+
+pings, zones = pd.read_parquet("town/pings.parquet"), geopandas.read_parquet("town/zones.geoparquet")
+report = geodp.publish.flows(
+    pings, zones=zones, zone="zone", first="2024-03-04", last="2024-03-05", epsilon=1, delta=1e-6, out="flows"
+)
+print(report.guarantee.sentence())
+print(report.accuracy)
+
+# %% [markdown]
+# So few people drown in noise by the hour; a column says so of every number. By the day, and for the whole city, there is
+# something to read:
+
+# %%
+report.footfall.groupby(["period", "level"])["reliable"].mean().unstack().round(2)
+
+# %% [markdown]
+# `flows/report.html` is what a council reads: the same numbers in words, with a map. The whole command has an auditor, too:
+# `geodp audit --publish flows`. The same as two commands, from a csv to the report: the [how-to](../how-to/publish-flows.md).
+
+# %%
+report.map()
 
 # %% [markdown]
 # ## In earnest
@@ -126,4 +148,4 @@ except geodp.GeodpError as refused:
 #
 # No seed, exact noise of OpenDP, a ledger that must be named, and not a word about single rows. Next: [keep a
 # ledger](../how-to/keep-a-ledger.md), [noise modes](../explanation/noise.md), [guarantees and their
-# units](../explanation/guarantees.md).
+# units](../explanation/guarantees.md), [publish footfall and flows](../how-to/publish-flows.md).

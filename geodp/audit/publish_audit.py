@@ -31,6 +31,7 @@ from geodp.audit.transcript import Overheard, Retold
 from geodp.errors import UsageError
 from geodp.privacy.noise import Noise, SimulatedNoise, intercept_noise
 from geodp.streams import Streams
+from geodp.tables.progress import go_through
 
 FILES = 12
 """Random pairs of files per command."""
@@ -84,7 +85,7 @@ def audit_command(command: PublishCommand, run: CommandLine, *, files: int = FIL
     pairs: list[PairAudit] = []
     apart: list[str] = []
     published, refused = 0, ""
-    for number in range(files):
+    for number in go_through("following files", range(files)):
         pair = draw_neighbouring_files(command.file, command.changes, rng)
         setting = _Setting(
             run,

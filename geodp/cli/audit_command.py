@@ -43,7 +43,7 @@ def audit(
 ) -> None:
     """Try to refute what a mechanism claims; exit code 1 when that succeeds."""
     from geodp.cli.audit import AuditRequest, count_outcomes, outcomes, publish_outcomes
-    from geodp.cli.progress import show_audits
+    from geodp.cli.progress import AUDIT_PHASES, FILES_PHASES, show_audits
     from geodp.tables.progress import watch_progress
 
     request = AuditRequest(
@@ -62,7 +62,8 @@ def audit(
     whole = publish is not None or files is not None
     found = []
     total = count_outcomes(request, publish)
-    with show_audits(total, quiet="--quiet" in flags) as (tell, advance), watch_progress(tell):
+    phases = FILES_PHASES if whole else AUDIT_PHASES
+    with show_audits(total, quiet="--quiet" in flags, phases=phases) as (tell, advance), watch_progress(tell):
         for outcome in publish_outcomes(request, publish, files) if whole else outcomes(request):
             say(outcome.text)
             found.append(outcome)

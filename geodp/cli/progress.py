@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -24,6 +25,8 @@ RUN_PHASES = {"running": 0.6, "histories": 0.05, "publications": 0.1, "attacks":
 """Phases of one run and, roughly, their shares of its time."""
 AUDIT_PHASES = {"following pairs": 0.4, "sampling pairs": 0.6}
 """Phases of an audit and, roughly, their shares of its time."""
+FILES_PHASES = {"following files": 1.0}
+"""The one phase of an audit of a whole command."""
 PUBLISH_PHASES = {"reading": 0.5, "working out": 0.4, "writing": 0.05, "map": 0.05}
 """Phases of a publication and, roughly, their shares of its time."""
 
@@ -59,6 +62,12 @@ class WholeShare:
         return self.done
 
 
+def can_write_over() -> bool:
+    """Tell whether standard error is a terminal on which a line can be written over (a `dumb` one repeats it)."""
+    named = os.name == "nt" or os.environ.get("TERM", "").lower() not in ("", "dumb", "unknown")
+    return named and sys.stderr.isatty()
+
+
 @contextmanager
 def show_progress(
     phases: Mapping[str, float] | None = None, parts: Sequence[str] = ("",), *, quiet: bool
@@ -67,7 +76,7 @@ def show_progress(
 
     Without `phases` the share that is told is that of the whole.
     """
-    if quiet or not sys.stderr.isatty():
+    if quiet or not can_write_over():
         yield lambda _phase, _share: None
         return
     from rich.console import Console
@@ -131,17 +140,19 @@ def show_tries(total: int, *, quiet: bool) -> Iterator[Callable[[Tried], None]]:
 
 
 @contextmanager
-def show_audits(total: int, *, quiet: bool) -> Iterator[tuple[Tell, Callable[[], None]]]:
+def show_audits(
+    total: int, *, quiet: bool, phases: Mapping[str, float] = AUDIT_PHASES
+) -> Iterator[tuple[Tell, Callable[[], None]]]:
     """Yield what hears how far an audit is, and what is called at the end of each of them."""
-    done, phases = 0, WholeShare(AUDIT_PHASES)
+    done, one = 0, WholeShare(phases)
     with show_progress(quiet=quiet) as show:
 
         def tell(phase: str, share: float) -> None:
-            show(phase, (done + phases.move_to(phase, share)) / max(total, done + 1))
+            show(phase, (done + one.move_to(phase, share)) / max(total, done + 1))
 
         def advance() -> None:
-            nonlocal done, phases
-            done, phases = done + 1, WholeShare(AUDIT_PHASES)
+            nonlocal done, one
+            done, one = done + 1, WholeShare(phases)
 
         yield tell, advance
 
@@ -158,7 +169,7 @@ def show_sweep(*, quiet: bool) -> Iterator[tuple[Callable[[Progress], None] | No
     def complain(message: str) -> None:
         console.print(f"FAILED {message}", markup=False, highlight=False)
 
-    if quiet or not sys.stderr.isatty():
+    if quiet or not can_write_over():
         yield None, complain
         return
     columns = (TextColumn("sweep"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
@@ -202,7 +213,7 @@ def show_prices(*, quiet: bool) -> Iterator[Callable[[PriceProgress], None] | No
                 f"about {progress.total} calibrations{describe_left(progress)}", markup=False, highlight=False
             )
 
-    if not sys.stderr.isatty():
+    if not can_write_over():
         yield tell
         return
     columns = (TextColumn("calibrating"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))

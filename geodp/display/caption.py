@@ -127,6 +127,8 @@ def privacy_line(run: RunFolder) -> tuple[str, str]:
     if any(not item.per_person.holds for item in run.publications):
         return "single visits are hidden, people are not", "weak"
     parts = [*_central_parts(run), *_metric_parts(run), *_local_parts(run), *_item_parts(run)]
+    if any(each.unit is Unit.POINT and not each.on_ground for each in (release.guarantee for release in run.releases)):
+        return f"{'; '.join(text for text, _ in parts)}: nothing is promised per metre on the ground", "weak"
     if not parts:
         return "see below what is promised", "moderate"
     worst = max(epsilon for _, epsilon in parts)
@@ -193,7 +195,8 @@ def _metric_parts(run: RunFolder) -> list[tuple[str, float]]:
         return []
     total = sum(each.at_distance(_WALK_M) for each in reports)
     count = f"{len(reports):,} report{'s' if len(reports) > 1 else ''}"
-    return [(f"ε = {total:.3g} between places {_WALK_M:g} m apart ({count} of a phone)", total)]
+    apart = "apart" if all(each.on_ground for each in reports) else "apart along a public tree or graph"
+    return [(f"ε = {total:.3g} between places {_WALK_M:g} m {apart} ({count} of a phone)", total)]
 
 
 def _local_parts(run: RunFolder) -> list[tuple[str, float]]:

@@ -30,6 +30,10 @@ _ROWS = 1_000_000
 _MOST_BUCKETS = 512
 _MOST_RECORDS = 8 * _ROWS
 """Pings of a bucket that are read at once."""
+_LARGEST_NUMBER = 10**18
+_NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
+"""Words that whole numbers are written as, where these are smaller than the largest."""
+_PERSON = 0x67656F6470
 _RECORD = np.dtype([("person", "<u8"), ("place", "<u8")])
 _SECOND_BITS, _ZONE_BITS = 17, 24
 
@@ -266,12 +270,33 @@ def _make_records(
 def hash_names(names: Any) -> Words:
     """Return a word for each name (pyarrow): the number 12 and the word '12' are one person."""
     import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
+    if pa.types.is_integer(names.type):
+        limits = pc.min_max(names).as_py()
+        if (limits["min"] or 0) > -_LARGEST_NUMBER and (limits["max"] or 0) < _LARGEST_NUMBER:
+            return _hash_numbers(names)
     coded = names.dictionary_encode()
-    words = as_text(coded.dictionary).to_pandas().to_numpy(dtype=np.object_)
-    hashed = pd.util.hash_array(np.where(pd.isna(words), "", words), categorize=False)
+    words = as_text(coded.dictionary)
     index = np.asarray(coded.indices.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
-    return hashed[index] if hashed.size else np.zeros(len(names), dtype=np.uint64)
+    if not len(words):
+        return np.zeros(len(names), dtype=np.uint64)
+    written = np.asarray(pc.fill_null(pc.match_substring_regex(words, _NUMBER), False))
+    hashed = np.empty(len(words), dtype=np.uint64)
+    numbers, others = words.filter(pa.array(written)), words.filter(pa.array(~written))
+    hashed[written] = _hash_numbers(numbers.cast(pa.int64()))
+    listed = others.to_pandas().to_numpy(dtype=np.object_)
+    hashed[~written] = pd.util.hash_array(np.where(pd.isna(listed), "", listed), categorize=False)
+    return hashed[index]
+
+
+def _hash_numbers(names: Any) -> Words:
+    """Return words for whole numbers, missing ones among them: no two of them share one."""
+    import pyarrow as pa
+
+    plain = np.asarray(names.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False))
+    return mix(np.full(1, _PERSON, dtype=np.uint64), plain)
 
 
 def _write(files: Sequence[BinaryIO], records: npt.NDArray[Any]) -> None:

@@ -17,6 +17,8 @@ _SPELT = {
     "--map": "map_file",
 }
 _RULES = (
+    (r"--from\b", "first"),
+    (r"--to\b(?!-)", "last"),
     (r"--(venue-)?column (\w+)=NAME", lambda found: f"{_name(found[1] or '')}columns={{'{found[2]}': NAME}}"),
     (r"--mode (\w+)", r"mode='\1'"),
     (r"--set (\w+)=([\w.]+)", r"settings={'\1': \2}"),

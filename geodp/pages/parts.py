@@ -270,7 +270,7 @@ def build_table(columns: Sequence[Column], rows: Sequence[Row], *, caption: Part
     ]
     table = build_element(
         "table",
-        build_element("caption", caption) if caption is not None else None,
+        build_element("caption", build_element("span", caption, class_="beneath")) if caption is not None else None,
         build_element("thead", build_element("tr", *headings)),
         build_element("tbody", join_html(body, "\n")),
     )

@@ -79,6 +79,8 @@ class Trust(StrEnum):
 
 
 _CROW = "as the crow flies"
+PLANE = "in the plane around the venues"
+"""The metric of places on a map of venues: metres there are metres on the ground."""
 _HIDDEN = {
     Unit.SNAPSHOT: "one worker's position at one instant",
     Unit.USER: "one person's whole record",
@@ -452,6 +454,11 @@ class Guarantee:
             return "local"
         return "metric" if self.unit is Unit.POINT else "central"
 
+    @property
+    def on_ground(self) -> bool:
+        """Whether a promise per metre is about metres on the ground, and not along a tree or a graph."""
+        return self.metric in (_CROW, PLANE)
+
     def together(self, count: int, whose: str) -> str:
         """Say what `count` reports (or rows) of one person promise together, in a sentence ('' where none is due).
 
@@ -581,6 +588,7 @@ def both_relations(epsilon: float, neighbours: str) -> str:
 
 
 STRONG_UP_TO, MODERATE_UP_TO = 1.0, 10.0
+"""Largest ε that is called strong, and moderate: a convention, which docs/pages/explanation/guarantees.md states."""
 
 
 def name_strength(epsilon: float) -> str:

@@ -48,9 +48,15 @@ class FlowsComparison:
         """Say the clearest differences."""
         stamp = "Both reports are releasable, so this is, too." if self.releasable else "SIMULATED, not releasable."
         lines = [stamp]
+        counted = {
+            "places": "people period by period, added up over the mean day",
+            "pairs": "people who go, on the mean day",
+        }
         for what, table in (("places", self.footfall), ("pairs", self.od)):
             clear = table[table["clear"]]
-            lines.append(f"{len(clear):,} of {len(table):,} {what} differ clearly (5 % of them by chance):")
+            lines.append(
+                f"{len(clear):,} of {len(table):,} {what} differ clearly (5 % of them by chance), {counted[what]}:"
+            )
             order = np.argsort(-np.abs(clear["difference"].to_numpy() / clear["sd"].to_numpy()), kind="stable")
             lines += [f"  {_say_row(row)}" for row in clear.iloc[order[:most]].to_dict("records")]
         return "\n".join(lines)

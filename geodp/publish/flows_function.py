@@ -7,12 +7,14 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from geodp.errors import UsageError
 from geodp.flows.pings import PARTS, TOWER_PARTS
 from geodp.flows.zone_grids import OF_TOWERS
+from geodp.frames.python_words import python_words, spell_in_python
 from geodp.publish.flows_files import tabulate_flows, tabulate_footfall, tabulate_histograms, tabulate_trips
 from geodp.publish.flows_pipeline import publish_flows
 from geodp.publish.flows_request import FlowsRequest, make_budget
@@ -22,6 +24,9 @@ from geodp.publish.request import explain_nothing_done, parse_columns
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from geodp.display.folium_map import OfflineMap
+    from geodp.public.guarantee import Guarantee
 
 FileName = str | os.PathLike[str]
 
@@ -73,6 +78,16 @@ class PublishedFlows:
         The folder that was written (None: none was asked for).
     warnings
         What was guessed or left out.
+
+    Examples
+    --------
+    >>> import geodp, geopandas, pandas as pd, shapely
+    >>> nine = pd.Timestamp("2024-03-04 09:00", tz="UTC")
+    >>> pings = pd.DataFrame({"user": ["a"], "time_s": [nine], "lon": [10.01], "lat": [50.01]})
+    >>> town = geopandas.GeoDataFrame({"name": ["north"]}, geometry=[shapely.box(10, 50, 10.1, 50.1)], crs=4326)
+    >>> made = geodp.publish.flows(pings, zones=town, zone="name", first="2024-03-04", last="2024-03-04", epsilon=1)
+    >>> made.releasable, made.guarantee.epsilon, made.path
+    (False, 1.0, None)
     """
 
     statement: FlowsStatement
@@ -105,8 +120,38 @@ class PublishedFlows:
         """Whether it may leave the house."""
         return self.statement.releasable
 
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it promises; `guarantee.sentence()` says it in words."""
+        return self.statement.design.promise()
+
+    @property
+    def accuracy(self) -> str:
+        """The error to expect, known without the data."""
+        return self.statement.accuracy
+
+    def map(self) -> OfflineMap:
+        """Return footfall, hour by hour, and the flows that stand out, on a map that opens with no network.
+
+        Returns
+        -------
+        folium.Map
+            The map: add whatever Folium offers, and `save` it.
+        """
+        from geodp.publish.flows_map import map_flows
+
+        return map_flows(self.statement)
+
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        days = self.statement.design.days
+        return f"<PublishedFlows of {days.first} to {days.last}: {self.guarantee.sentence()}>"
+
+    def _repr_html_(self) -> str:
+        said = "".join(f"<p>{escape(line)}</p>" for line in self.text.splitlines())
+        return f"{said}{self.map()._repr_html_()}"
 
 
 def flows(
@@ -171,6 +216,8 @@ def flows(
     ... )
     >>> made.releasable, len(made.footfall[made.footfall["period"] == "period"])
     (False, 120)
+    >>> made.guarantee.epsilon, type(made.map()).__name__
+    (1.0, 'OfflineMap')
     """
     asked: dict[str, Any] = dict(options)
     out, called = asked.pop("out", None), asked.pop("columns", None) or {}
@@ -202,9 +249,10 @@ def flows(
             columns=columns,
             **asked,
         )
-        made = publish_flows(request)
+        with python_words((f"{folder}{os.sep}", "")):
+            made = publish_flows(request)
     text = "\n".join(line for line in made.text.splitlines() if scratch not in line)
-    return PublishedFlows(made.statement, text, None if out is None else Path(out), made.warnings)
+    return PublishedFlows(made.statement, spell_in_python(text), None if out is None else Path(out), made.warnings)
 
 
 def _write_pings(

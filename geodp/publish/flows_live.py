@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from geodp.display.colours import RELEASED, along
 from geodp.flows.release import Z95, FlowTable, list_nodes
@@ -20,6 +21,7 @@ from geodp.pages.html import Html, Part, build_element, join_html
 from geodp.publish.flows_files import FlowsProduct
 from geodp.publish.flows_pictures import Ground
 
+Mask = npt.NDArray[np.bool_]
 SCRIPT = "flows.js"
 MOST_FLOWS = 300
 _SHADES = 36
@@ -39,13 +41,13 @@ def build_zone_player(product: FlowsProduct) -> Html:
     kinds = list_kinds_of_days(product)
     profiles = [profile_zones(product, chosen) for _, chosen in kinds]
     top = max(float(max(value.max(initial=0.0) for value, _ in profiles)), 1e-9)
-    series = []
+    series: list[dict[str, Any]] = []
     for value, give in profiles:
         shade = np.rint(np.sqrt(value / top) * (_SHADES - 1)).astype(int)
         rows = ["".join(np.base_repr(number, _SHADES).lower() for number in row) for row in shade.T.tolist()]
         series.append({"shades": rows, "values": np.rint(value.T).astype(int).tolist(),
                        "give": np.maximum(np.rint(give.T), 1).astype(int).tolist()})  # fmt: skip
-    told = {"names": list(product.zones.names), "starts": starts,
+    told: dict[str, Any] = {"names": list(product.zones.names), "starts": starts,
             "colours": along(RELEASED, np.linspace(0, 1, _SHADES)), "series": series}  # fmt: skip
     first = series[0]["shades"][0]
     ground = Ground(product.zones)
@@ -77,7 +79,7 @@ def build_zone_player(product: FlowsProduct) -> Html:
     )  # fmt: skip
 
 
-def list_kinds_of_days(product: FlowsProduct) -> list[tuple[str, Array]]:
+def list_kinds_of_days(product: FlowsProduct) -> list[tuple[str, Mask]]:
     """Return which days a mean is taken of: all; and, where there are both, working days and weekends.
 
     Parameters
@@ -92,7 +94,7 @@ def list_kinds_of_days(product: FlowsProduct) -> list[tuple[str, Array]]:
     return found
 
 
-def profile_zones(product: FlowsProduct, chosen: Array) -> tuple[Array, Array]:
+def profile_zones(product: FlowsProduct, chosen: Mask) -> tuple[Array, Array]:
     """Return people by zone and period of the mean day of some days (none negative), and half the 95 % interval.
 
     Parameters
@@ -107,7 +109,7 @@ def profile_zones(product: FlowsProduct, chosen: Array) -> tuple[Array, Array]:
     return clip_tree(list_nodes(product.zones)[0], mean)[first:-1], give[first:-1]
 
 
-def profile_nodes(product: FlowsProduct, chosen: Array) -> tuple[Array, Array]:
+def profile_nodes(product: FlowsProduct, chosen: Mask) -> tuple[Array, Array]:
     """Return people by place of the tree and period of the mean day of some days, and half the 95 % interval.
 
     Parameters

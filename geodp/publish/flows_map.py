@@ -15,11 +15,13 @@ from geodp.display.layers.region import RegionLayer
 from geodp.display.page import Page
 from geodp.flows.release import Z95
 from geodp.geometry import Array
+from geodp.public.guarantee import name_strength
 from geodp.publish.flows_files import FlowsProduct
 from geodp.publish.flows_live import profile_zones
 from geodp.publish.flows_pictures import Ground
 
 if TYPE_CHECKING:
+    from geodp.display.folium_map import OfflineMap
     from geodp.publish.flows_statement import FlowsStatement
 
 MOST_LINES = 300
@@ -29,34 +31,50 @@ _UNIT = "people/km²"
 
 
 def draw_flows_map(statement: FlowsStatement) -> str:
-    """Return the map as HTML.
+    """Return the map of a report as HTML."""
+    return map_flows(statement).html
+
+
+def map_flows(statement: FlowsStatement) -> OfflineMap:
+    """Return the map of a report: a Folium map that opens with no network, of what was published alone.
 
     Parameters
     ----------
     statement
         The report.
     """
-    from geodp.display.caption import frame_caption, say_worth, write_privacy_line
+    from geodp.display.caption import frame_caption, write_privacy_line
     from geodp.display.map import frame_page
     from geodp.display.timeless_page import RELEASED as BADGE
     from geodp.display.timeless_page import SIMULATED
 
     product, days = statement.product, statement.design.days
-    page = _FlowsPage(product.zones.region, max_points=20_000, public=statement.releasable)
+    page = _FlowsPage(product.zones.region, max_points=20_000, public=True)
     page.start_s, page.duration_s = days.begins_h * 3600.0, float(days.most_slots * days.every_s)
     page.ground(RegionLayer(), graticule=True)
+    page.public = statement.releasable  # the region is public whatever made the numbers
     _draw_footfall(page, product)
     _draw_outlines(page, product)
     _draw_flows(page, product)
-    promise = statement.design.promise()
     body = ["<h2>Privacy</h2>", *(f"<p>{escape(sentence)}</p>" for sentence in statement.sentences)]
     body += ["<h2>Accuracy</h2>", f"<p>{escape(statement.accuracy)}</p>"]
     badge = BADGE if statement.releasable else SIMULATED
-    worth = f"ε = {promise.epsilon:.3g} at δ = {promise.delta:g}, {statement.design.unit}"
-    privacy = [write_privacy_line(worth, say_worth(promise, promise)[1])]
+    privacy = [write_privacy_line(*_say_worth(statement))]
     title = f"Footfall and flows, {days.first} to {days.last}"
     caption = frame_caption(title, badge, body, page.notes, released=statement.releasable, privacy=privacy)
-    return frame_page(page, title, caption, releasable=statement.releasable).html
+    return frame_page(page, title, caption, releasable=statement.releasable)
+
+
+def _say_worth(statement: FlowsStatement) -> tuple[str, str]:
+    """Say in one line what all days of a person cost together, and in a word what that is worth."""
+    design = statement.design
+    count = design.days.count
+    one, whole = design.spend(1), design.spend(count)
+    text = f"ε = {whole['epsilon']:.3g} for one person's day"
+    if count > 1:
+        text = f"ε = {whole['epsilon']:.3g} for the {count} days of a person together, {one['epsilon']:.3g} for one day"
+    slack = f" (δ = {whole['delta']:g})" if whole["delta"] else ""
+    return text + slack, name_strength(whole["epsilon"])
 
 
 class _FlowsPage(Page):

@@ -142,7 +142,15 @@ class Ground:
             bend_x, bend_y = (x0 + x1) / 2 + (y1 - y0) * 0.12, (y0 + y1) / 2 - (x1 - x0) * 0.12
             curve = f"M{x0:.1f} {y0:.1f}Q{bend_x:.1f} {bend_y:.1f} {x1:.1f} {y1:.1f}"
             found.append(
-                FlowLine(begin, end, float(table.value[row]), curve, 0.5 + 5 * share**2, (x1, y1), 1.2 + 2 * share)
+                FlowLine(
+                    origin=begin,
+                    destination=end,
+                    value=float(table.value[row]),
+                    path=curve,
+                    width=0.5 + 5 * share**2,
+                    end=(x1, y1),
+                    dot=1.2 + 2 * share,
+                )
             )
         return found
 

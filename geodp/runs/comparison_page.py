@@ -216,9 +216,17 @@ def _say_price(priced: pd.DataFrame, at_success: float) -> Html:
     if rest:
         listed = [f"{name} {quantity(cost)} ({cost / least:.2f}×)" if least else str(name) for name, cost in rest]
         parts.append(f"; then {', '.join(listed)}")
-    missing = [str(name) for name in priced.index if name not in costs]
+    beside = priced["first_asks_for_as_much"].dropna()
+    missing = [str(name) for name in priced.index if name not in costs and name not in beside.index]
     if missing:
         parts.append(f"; {', '.join(missing)} cannot be priced (see the table)")
+    first = priced.index[priced["expected_success"].notna()][0]
+    for row in priced.loc[beside.index].reset_index().to_dict("records"):
+        taken, asked, much = row["taken"], row["asked_as_it_stands"], row["first_asks_for_as_much"]
+        parts.append(
+            f". {row['arm']} plans on no target: as it stands {quantity(taken, 'share')} of tasks are taken and "
+            f"{quantity(asked)} people asked per task, and {first} asks {quantity(much)} for as much"
+        )
     parts.append(". One world, so without an interval: a sweep with at_success has them.")
     return join_html(parts)
 

@@ -330,7 +330,8 @@ def price_arms(
 def _price_of(arm: Scenario, world: World, success: float) -> dict[str, Any]:
     found = calibrate_on_world(arm, world, success)
     if found.found is None:
-        return {"expected_success": found.last.success, "note": f"no target reaches {success:g}"}
+        most = f"the highest comes to {found.last.success:.3g} and asks {found.last.asked:.3g}"
+        return {"expected_success": found.last.success, "note": f"no target reaches {success:g}: {most}"}
     made = found.found
     return {
         "target": made.target,
@@ -346,7 +347,8 @@ def _price_of(arm: Scenario, world: World, success: float) -> dict[str, Any]:
 def _price_unplanned(made: Planned, first: tuple[str, Scenario], world: World, why: str) -> dict[str, Any]:
     """Say what an arm without a target comes to, and what the first arm with one asks for as much."""
     name, arm = first
-    row = {"taken": made.taken, "asked_as_it_stands": made.asked}
+    row: dict[str, Any] = {"taken": made.taken, "asked_as_it_stands": made.asked}
+    row |= {"travel_m": made.travel_m, "reward": made.reward}
     share, asked = f"{made.taken:.1%}", f"{made.asked:.3g}"
     stands = f"{why.rstrip('.')}. As it stands {share} of tasks are taken and {asked} people asked per task"
     if not LOWEST <= made.taken <= MOST_SUCCESS:

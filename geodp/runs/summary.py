@@ -17,6 +17,8 @@ from geodp.runs.remarks import odds_factor, remarks
 from geodp.storage.markdown import as_code, as_words
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     import pandas as pd
 
     from geodp.run_folder.folder import RunFolder
@@ -233,10 +235,12 @@ def _at_equal_success(run: RunFolder) -> list[str]:
         "| arm | workers asked per task | against the first | travelled | reward | target |",
         "|---|---:|---:|---:|---:|---:|",
     ]
+    notes = []
     for row in table.to_dict("records"):
         name = as_code(str(row["arm"]))
         if pd.isna(row["asked"]):
-            lines.append(f"| {name} | {as_words(str(row['note']))} | | | | |")
+            lines.append(_row_as_it_stands(name, row))
+            notes.append(f"- {name}: {as_words(str(row['note']))}.")
             continue
         asked, against, travel_m, reward, target = (
             float(row[key]) for key in ("asked", "against_first", "travel_m", "reward", "target")
@@ -249,7 +253,22 @@ def _at_equal_success(run: RunFolder) -> list[str]:
         "each arm was moved until the people it asks would accept with the same mean chance, from the truth; what that "
         "costs can be compared. One world: `geodp advise --within`, or a sweep of `cost_at_success`, has intervals.",
         "\n".join(lines),
+        *(["\n".join(notes)] if notes else []),
     ]
+
+
+def _row_as_it_stands(name: str, row: dict[Hashable, Any]) -> str:
+    """Return the row of an arm that is not at the success of the others: what it has, and asks for that."""
+    import pandas as pd
+
+    if pd.isna(row["asked_as_it_stands"]):
+        return f"| {name} | – | – | – | – | – |"
+    asked, first, travel_m, reward = (
+        float(row[key]) for key in ("asked_as_it_stands", "first_asks_for_as_much", "travel_m", "reward")
+    )
+    against = UNDEFINED if pd.isna(first) else f"{asked / first:.2f}×, both at {quantity(row['taken'], 'share')}"
+    numbers = f"{quantity(asked)} | {against} | {quantity(travel_m, 'm')} | {quantity(reward)} | –"
+    return f"| {name}, at {quantity(row['taken'], 'share')} | {numbers} |"
 
 
 def list_promises(arms: dict[str, RunFolder]) -> list[str]:

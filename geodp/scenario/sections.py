@@ -252,12 +252,6 @@ class Budget(Model):
         """Return the budget as the ledger takes it; the run starts at a time of day."""
         return Allowance(self.epsilon, self.per, self.window_s, midnight_s=-start_s)
 
-    def busiest(self, times_s: list[float], start_s: float) -> int:
-        """Return how many of these releases at most share one run, day or window."""
-        window = self.allowance(start_s).window
-        spans = [span for time_s in times_s for span in window.spans((time_s, time_s), ())]
-        return max((sum(low < time_s <= high for time_s in times_s) for low, high in set(spans)), default=0)
-
     def lasts(self) -> str:
         """Say over which time the budget must last."""
         if self.window_s is not None:

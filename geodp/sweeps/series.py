@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from geodp.errors import UsageError
 from geodp.metrics.intervals import Measured, mean
-from geodp.pages.labels import NOT_SET, find_labels, say_number
+from geodp.pages.labels import NOT_SET, find_labels
 from geodp.sweeps.tables import describe_values, list_varying, require_column
 
 if TYPE_CHECKING:
@@ -230,8 +230,3 @@ def _average(own: pd.DataFrame, name: str) -> Measured:
         return mean(values[name].astype("float64"))
     by_seed = values.groupby("seed")[name].agg(["mean", "count"])
     return mean(by_seed.loc[by_seed["count"] == cells, "mean"].astype("float64"))
-
-
-def say_place(point: PlottedPoint) -> str:
-    """Say where a point stands."""
-    return point.x if isinstance(point.x, str) else say_number(point.x.value or 0.0)

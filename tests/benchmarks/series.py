@@ -69,7 +69,8 @@ def _walk() -> npt.NDArray[np.float64]:
     column, row = np.divmod(np.arange(PLACES), round(PLACES**0.5))
     away = np.maximum(abs(column[:, None] - column), abs(row[:, None] - row))
     near = np.asarray(away == 1, dtype=np.float64)
-    return 0.6 * np.eye(PLACES) + 0.4 * near / near.sum(axis=1, keepdims=True)
+    chain: npt.NDArray[np.float64] = 0.6 * np.eye(PLACES) + 0.4 * near / near.sum(axis=1, keepdims=True)
+    return chain
 
 
 def _released() -> Iterator[Figure]:

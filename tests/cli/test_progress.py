@@ -46,6 +46,18 @@ def test_one_line_with_phase_and_time_left_is_shown_on_a_terminal(monkeypatch: p
     assert "left" in screen.getvalue()
 
 
+@pytest.mark.parametrize("terminal", ["dumb", "", "unknown"])
+def test_where_no_line_can_be_written_over_none_is_shown(terminal: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "DELAY_S", 0.0)
+    monkeypatch.setenv("TERM", terminal)
+    with show_progress(quiet=False) as tell:
+        tell("reading", 0.5)
+        time.sleep(0.05)
+    assert screen.getvalue() == ""
+
+
 def test_what_ends_soon_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)

@@ -125,3 +125,23 @@ def test_a_name_that_finds_no_room_is_left_out(browser: Browser, plain: RunFolde
     written = "return geodp.stage.entries.find(e => e.spec.kind === 'places').layer.style.written"
     assert browser.run(written) == 2
     assert browser.problems() == []
+
+
+def test_a_name_and_a_label_of_the_graticule_are_not_written_over_each_other(
+    browser: Browser, plain: RunFolder, tmp_path: Path
+) -> None:
+    """Names stand all along the left edge of the window, where the graticule has its labels: none is hit."""
+    nearer = "const map = geodp.stage.map; map.setZoom(map.getZoom() + 2, {animate: false});"
+    browser.open(build_map(plain, basemap="none"))
+    at = "const at = y => map.containerPointToLatLng([30, y]);"
+    spots = browser.run(
+        f"{nearer} {at} return [...Array(40).keys()].map(n => at(20 + 20 * n)).map(p => [p.lng, p.lat])"
+    )
+    rows = [f"Name {n},{lon},{lat},1" for n, (lon, lat) in enumerate(spots)]
+    table = "\n".join(["name,lon,lat,population", *rows, ""])
+    browser.open(build_map(plain, places=gazetteer(tmp_path / "places.csv", table), basemap="none"))
+    style = "geodp.stage.entries.find(e => e.spec.kind === 'places').layer.style"
+    browser.run(nearer)
+    browser.wait(f"{style}.written > 0")
+    assert browser.run(f"return {style}.written") < len(spots)
+    assert browser.problems() == []

@@ -70,6 +70,15 @@ def test_reports_of_phones_are_judged_by_all_of_them_over_a_short_walk(make_run:
     assert strength == "weak"
 
 
+def test_metres_along_a_tree_are_not_said_to_be_metres_on_the_ground(make_run: Made) -> None:
+    along = Guarantee.per_metre(0.00065, metric="along the public tree")
+    line, strength = privacy_line(make_run(releases=6, tasks=1, movers=1, guarantee=along))
+    assert "ε = 0.78 between places 200 m apart along a public tree or graph (6 reports of a phone)" in line
+    assert "nothing is promised per metre on the ground" in line
+    assert "factor" not in line
+    assert strength == "weak"
+
+
 def test_the_rest_stands_behind_a_fold(plain: RunFolder) -> None:
     text = caption(plain, ["5 of 9"], public=False)
     before, fold = text.split("<details")

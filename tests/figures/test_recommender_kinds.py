@@ -56,10 +56,13 @@ def test_an_update_moves_the_synthetic_degree_and_near_answers_are_its_own() -> 
 
 
 def test_made_up_accounts_see_everything_in_exact_neighbours_and_little_in_private_lists(tmp_path: Path) -> None:
-    make = {"kind": "knn_sybils", "people": 200, "venues": 60, "victims": 150, "epsilons": [0.5, 8.0], "repeats": 3}
+    town = {"people": 200, "venues": 60, "victims": 150}
+    make = {"kind": "knn_sybils", **town, "epsilons": [0.5, 1.0, 8.0], "repeats": 3}
     found = means(tmp_path, make)["advantage"]
     assert found[EXACT, 0.5] > 0.9
     assert found[BOUND, 0.5] == pytest.approx(math.tanh(0.25))
+    assert found[BOUND, 1.0] == pytest.approx(0.4621, abs=5e-5)
+    assert found[PRIVATE, 1.0] < 0.4621
     # with n rivals, even without the visit, the chance rises from 1/(1 + n) to 1/(1 + n·e^-ε); six standard errors
     for epsilon, rivals in ((0.5, 1), (8.0, 55)):
         expected = 1 / (1 + rivals * math.exp(-epsilon)) - 1 / (1 + rivals)

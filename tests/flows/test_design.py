@@ -10,7 +10,7 @@ import pytest
 
 from geodp.errors import UsageError
 from geodp.flows.calendar import Days, parse_period
-from geodp.flows.design import FlowDesign, find_laplace_threshold, find_threshold
+from geodp.flows.design import FlowDesign, find_laplace_threshold, find_threshold, threshold_of
 from geodp.privacy.zcdp import gaussian_scale, largest_rho
 
 MONTH = Days(date(2024, 4, 1), date(2024, 4, 30))
@@ -89,6 +89,14 @@ def test_many_pairs_have_a_threshold_that_half_of_delta_goes_to() -> None:
     assert found.whole_rho == pytest.approx(0.02293745, abs=5e-9)
     assert 0 < found.delta_t <= 5e-7
     assert found.promise().epsilon < 1.0 + 1e-9
+
+
+@pytest.mark.parametrize(("unit", "times"), [("person-day", 1), ("person-week", 7), ("person", 30)])
+def test_the_thresholds_of_all_days_of_a_unit_share_half_of_delta(unit: str, times: int) -> None:
+    found = design(zones=1101, unit=unit)
+    of_one_day = threshold_of(found)[1]
+    assert found.delta_t == pytest.approx(1 - (1 - of_one_day) ** times, rel=1e-9)
+    assert 0 < found.delta_t <= 5e-7
 
 
 @pytest.mark.parametrize(("changed", "says"), [

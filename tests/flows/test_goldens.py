@@ -79,9 +79,11 @@ def test_noise_in_the_worked_example() -> None:
 @pytest.mark.parametrize("most", [1, 3, 5])
 def test_presence_and_minutes_are_bounded_by_hours_and_zones(most: int) -> None:
     """At most m zone-hours are m ones: √m; of at most 60 minutes each 60√m; all of a unit's own rows."""
-    person, day, second, zone = columns(wander(np.random.default_rng(most), people=8, days=1, pings=400))
+    person, day, second, zone = (
+        each.astype(np.int64) for each in columns(wander(np.random.default_rng(most), people=8, days=1, pings=400))
+    )
     order = np.lexsort((zone, second, person))
-    runs = find_runs(person.astype(np.int64)[order], second[order], zone[order], PLACES)
+    runs = find_runs(person[order], second[order], zone[order], PLACES)
     presence = find_presence(runs, 3600)
     words = mix(presence.unit.astype(np.uint64), presence.slot * 1000 + presence.zone)
     kept = choose_few(presence.unit, words, most, key=5)

@@ -9,7 +9,7 @@ import pytest
 
 from geodp.flows.calendar import Days
 from geodp.flows.contributions import FlowRules, FlowTables, Pairs, make_empty, number_pairs
-from geodp.flows.design import FlowDesign
+from geodp.flows.design import FlowDesign, threshold_of
 from geodp.flows.release import Z95, NoisyFlows, list_nodes, release_flows, stand_out
 from geodp.privacy.noise import SimulatedNoise
 from tests.flows.worlds import grid_zones
@@ -85,3 +85,20 @@ def test_with_a_threshold_pairs_that_nobody_makes_never_show() -> None:
     shown = [pair for table in between for pair in zip(table.origin.tolist(), table.destination.tolist(), strict=True)]
     assert shown == [(3, 9)]
     assert {table.level for table in flows} == {"zone", "district"}
+
+
+def test_with_a_threshold_nothing_below_it_shows() -> None:
+    large = grid_zones(32)
+    rules = FlowRules(DAYS, large.size, large.centres_m, districts=large.district_of)
+    design = FlowDesign(DAYS, large.size, len(large.all_districts), epsilon=1.0, delta=1e-6)
+    least = threshold_of(design)[0]
+    ends = np.arange(400)
+    pairs = number_pairs(np.zeros(400, dtype=np.int64), ends, ends + 1, many=large.size)
+    empty = make_empty(rules)
+    tables = FlowTables(empty.footfall, Pairs(pairs, np.full(400, least)), empty.trips, empty.histograms)
+    noise = SimulatedNoise(np.random.default_rng(0))
+    flows = release_flows(tables, large, rules, design, noise=noise).flows
+    values = np.concatenate([table.value for table in flows if table.level == "zone"])
+    # Half of the noise is negative: that all of 400 stay, or fewer than 100, has a probability below 1e-20.
+    assert 100 < values.size < 400
+    assert values.min() >= least

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import folium
+import geopandas
 import pandas as pd
 import pytest
 
@@ -89,8 +91,6 @@ def test_the_same_seed_gives_the_same_tables_and_csv_and_folders_are_read_alike(
 
 
 def test_a_frame_gives_what_its_file_gives(town: Path, report: FlowsResult) -> None:
-    import geopandas
-
     made = flows(
         pd.read_parquet(town / "pings.parquet"),
         zones=geopandas.read_parquet(town / "zones.geoparquet"),
@@ -185,7 +185,6 @@ def test_days_without_pings_are_named_and_a_report_of_nobody_is_refused(town: Pa
 
 def test_gaps_between_zones_are_named_in_either_mode(town: Path, tmp_path: Path) -> None:
     pytest.importorskip("opendp")
-    import geopandas
 
     zones = geopandas.read_parquet(town / "zones.geoparquet")
     zones.drop(index=[5]).to_file(tmp_path / "holes.gpkg")
@@ -224,7 +223,8 @@ def test_a_person_with_very_many_pings_counts_once_and_in_bounded_memory(
         monkeypatch.setattr(module, "_ROWS", 30_000)  # several buckets, the largest of which is read in parts
         monkeypatch.setattr(module, "_MOST_RECORDS", 20_000)
     for name in ("footfall.parquet", "od.parquet", "trips.parquet"):
-        pd.testing.assert_frame_equal(*(pd.read_parquet(tmp_path / of / name) for of in ("one", "many")))
+        one, many = (pd.read_parquet(tmp_path / of / name) for of in ("one", "many"))
+        pd.testing.assert_frame_equal(one, many)
 
 
 def test_a_ledger_of_another_kind_is_refused_and_charged_nothing(town: Path, tmp_path: Path) -> None:
@@ -268,3 +268,25 @@ def test_a_failure_before_the_charge_leaves_the_ledger_alone(
 def test_both_noises_are_told(report: FlowsResult, town: Path, tmp_path: Path) -> None:
     assert "Without δ (Laplace noise) it would be ±" in report.text
     assert "With --delta 1e-06 (Gaussian noise) it would be ±69" in publish(town, tmp_path / "out", delta=None).text
+
+
+def test_what_comes_back_has_its_promise_its_accuracy_and_a_map_and_speaks_python(town: Path) -> None:
+    pings, zones = pd.read_parquet(town / "pings.parquet"), geopandas.read_parquet(town / "zones.geoparquet")
+    made = flows(pings, zones=zones, zone="zone", first="2024-03-04", last="2024-03-04", epsilon=1, delta=1e-6)
+    assert (made.guarantee.epsilon, made.guarantee.delta) == (1.0, 1e-6)
+    assert made.accuracy in str(made)
+    assert isinstance(made.map(), folium.Map)
+    assert "mode='release'" in str(made)
+    assert "epsilon" not in repr(made)
+    assert repr(made).startswith("<PublishedFlows of 2024-03-04 to 2024-03-04: Hides one person's whole day")
+    assert "<iframe" in made._repr_html_()
+    with pytest.raises(UsageError, match="last 2024-03-03 lies before first 2024-03-04"):
+        flows(pings, zones=zones, zone="zone", first="2024-03-04", last="2024-03-03", epsilon=1)
+
+
+def test_the_map_says_what_all_days_of_a_person_cost_and_that_its_region_is_public(report: FlowsResult) -> None:
+    page = (report.files[0].parent / "map.html").read_text(encoding="utf-8")
+    whole, one = report.statement.design.spend(2)["epsilon"], report.statement.design.spend(1)["epsilon"]
+    assert one == pytest.approx(1.0)
+    assert f"ε = {whole:.3g} for the 2 days of a person together, 1 for one day (δ = " in page
+    assert 'class="geodp-strength moderate"' in page

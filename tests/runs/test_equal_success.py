@@ -8,6 +8,7 @@ import pytest
 
 import geodp
 from geodp.errors import ScenarioError
+from geodp.pages.quantity import quantity
 from geodp.runs.equal_success import calibrate_scenario, measure_plan
 from tests.small import small
 
@@ -48,7 +49,11 @@ def test_an_arm_without_a_target_is_beside_the_first_at_the_success_that_it_has(
     same = small({"tasks.demand.per_hour": 240})
     assert row["first_asks_for_as_much"] == pytest.approx(calibrate_scenario(same, same.seed, float(row["taken"])).cost)
     assert f"capped asks {row['first_asks_for_as_much']:.3g}" in row["note"]
-    assert f"{asked:.3g} people asked" in (compared / "summary.md").read_text(encoding="utf-8")
+    text, page = ((compared / name).read_text(encoding="utf-8") for name in ("summary.md", "report.html"))
+    assert f"{asked:.3g} people asked" in text
+    assert f"| {asked / row['first_asks_for_as_much']:.2f}×, both at {row['taken']:.1%}".replace("%", " %") in text
+    assert "board plans on no target" in page
+    assert f"capped asks {quantity(row['first_asks_for_as_much'])} for as much" in page
 
 
 def test_the_summary_tells_the_price_and_arms_rerun_as_they_stand(compared: Path) -> None:
@@ -58,6 +63,16 @@ def test_the_summary_tells_the_price_and_arms_rerun_as_they_stand(compared: Path
     assert "compare_at_success" not in (compared / "arms" / "capped" / "scenario.yaml").read_text(encoding="utf-8") or (
         "compare_at_success: null" in (compared / "arms" / "capped" / "scenario.yaml").read_text(encoding="utf-8")
     )
+
+
+def test_an_arm_that_no_target_brings_there_says_how_far_it_comes(tmp_path: Path) -> None:
+    unwilling = {"workers.acceptance": {"kind": "tanh_reward", "ceiling": 0.001, "max_travel_m": 2000}}
+    scenario = small({"compare": {"willing": {}, "unwilling": unwilling}, "compare_at_success": 0.8})
+    path = geodp.run(scenario, tmp_path / "run", draw_map=False).folder.path
+    row: Any = pd.read_csv(path / "equal_success.csv").set_index("arm").loc["unwilling"]
+    assert 0 < row["expected_success"] < 0.79
+    text = (path / "summary.md").read_text(encoding="utf-8")
+    assert f"- `unwilling`: no target reaches 0.8: the highest comes to {row['expected_success']:.3g} and asks" in text
 
 
 @pytest.mark.parametrize(("value", "message"), [(0.9, "give 'compare'"), (1.5, "compare_at_success")])

@@ -28,7 +28,7 @@ from geodp.model import did_you_mean
 from geodp.privacy.keyed_choice import draw_key, hash_users, user_words
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import DEFAULT_PLANAR_EPSILON_PER_M
-from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.public.guarantee import PLANE, Guarantee, Neighbours, Trust, Unit
 from geodp.streams import uniforms
 from geodp.tables.visits.hierarchy import Hierarchy, hierarchy_of
 from geodp.tables.visits.histories import Histories, Integers, Names, ReleasedVisits, Replacements, Venues
@@ -161,7 +161,7 @@ class PriLocation(VisitsPublication):
     def guarantee(self) -> Guarantee:
         """Promise ε for one visit or for one user; ε per metre with `geoind_em`."""
         if self.variant == "geoind_em":
-            return Guarantee.per_metre(self.epsilon_per_m, metric="in the plane around the venues")
+            return Guarantee.per_metre(self.epsilon_per_m, metric=PLANE)
         spent = self.epsilon
         if self.clustering == "public_gazetteer" and self.spare == "keep":
             spent = self.epsilon * (self.weights_share + self.selection_share)

@@ -104,6 +104,19 @@
     }
   };
 
+  // Where the graticule's labels stand, in pixels of a layer's canvas: [left, top, right, bottom] of each.
+  function besideGraticule(map, view) {
+    const size = map.getSize();
+    const left = (view.width - size.x) / 2;
+    const top = (view.height - size.y) / 2;
+    const lines = graticule(map);
+    const widest = 60;
+    return [
+      ...lines.parallels.map((line) => [left, top + line.at - 18, left + widest, top + line.at]),
+      ...lines.meridians.map((line) => [left + line.at, top + size.y - 20, left + line.at + widest, top + size.y]),
+    ];
+  }
+
   // Names of places: the most important come first, and a name that finds no room is left out.
   geodp.styles.labels = class {
     constructor(data, stage) {
@@ -114,7 +127,8 @@
 
     draw(ctx, view) {
       const { dark } = this.stage;
-      const taken = [];
+      const taken = besideGraticule(this.stage.map, view);
+      const before = taken.length;
       ctx.font = "600 12px system-ui, 'Segoe UI', 'Liberation Sans', sans-serif";
       ctx.textAlign = "center";
       ctx.lineJoin = "round";
@@ -132,7 +146,7 @@
         ctx.strokeText(name, x, y + 4);
         ctx.fillText(name, x, y + 4);
       });
-      this.written = taken.length;
+      this.written = taken.length - before;
     }
   };
 
