@@ -217,13 +217,14 @@ def price_epsilon(question: BudgetQuestion, epsilon: float) -> Price:
     deviation, error = question.find_deviation(epsilon), question.find_error(epsilon)
     if question.publication == "counts":
         risk = guess_risk(epsilon + question.paid)
-        return Price(epsilon, epsilon**2 / 2, deviation, error, risk, risk, risk)
+        return Price(epsilon, epsilon**2 / 2, deviation, error, risk_day=risk, risk_week=risk, risk_all=risk)
     design = question.make_design(epsilon)
     risks = [design.spend(days)["risk"] for days in (1, 7, question.days)]
     if question.paid:  # a pure ε beside the report: of everybody's whole record
         risks = [min(0.5 + risk - 0.5 + math.tanh(question.paid / 2) / 2, 1.0) for risk in risks]
     rho = epsilon**2 / 2 if question.pure else design.whole_rho
-    return Price(epsilon, rho, deviation, error, *risks)
+    day, week, every = risks
+    return Price(epsilon, rho, deviation, error, risk_day=day, risk_week=week, risk_all=every)
 
 
 def _try_caps(question: BudgetQuestion) -> tuple[tuple[int, float | None], ...]:
