@@ -192,9 +192,9 @@ def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiabl
         except Exception as error:  # noqa: BLE001 - it fails on both inputs: nobody has followed it
             failed.append(f"{case.name}: {error}")
             continue
-        pair = PairAudit(case.name, case.claimed, transcript=followed.spent)
-        pairs.append(pair)
-        if followed.changes and 0 < case.claimed <= certifiable:
+        currency = "ε" if case.rho is None else "ρ"
+        pairs.append(PairAudit(case.name, case.claim, transcript=followed.spent, currency=currency))
+        if case.rho is None and followed.changes and 0 < case.claimed <= certifiable:
             share = round(certifiable_share(case, followed.changes), 1)
             bits = any(change.shows_bits for change in followed.changes)
             sampled.append(((-share, not bits), sample_answers(case, followed.changes)))

@@ -101,9 +101,10 @@ def _follow_once(case: TranscriptCase, noise: Noise, first: bool) -> Followed:
     if overheard.drawn_apart or retold.drawn_apart:
         raise CannotFollow("noise was drawn apart from what it hides")
     if again is not None and retold.finished and not any(mask.any() for mask in _differences(published, again)):
-        if retold.spent > case.claimed and _asks_at_random(release, overheard):
+        spent = retold.spent if case.rho is None else retold.spent_rho
+        if spent > case.claim and _asks_at_random(release, overheard):
             raise CannotFollow("what is asked changes from run to run: it holds noise that was drawn apart")
-        return Followed(retold.spent, retold.differences, tuple(retold.coins))
+        return Followed(spent, retold.differences, tuple(retold.coins))
     if is_hidden_apart(
         release=release, overheard=overheard, retold=retold, published=published, again=again, source=noise
     ):

@@ -36,8 +36,9 @@ def _text_of(audit: Audit) -> str:
     pairs = "1 pair" if sampled == 1 else f"{sampled} pairs"
     lines = [
         f"{audit.kind}: {worst.name}" + (f" (the worst of {len(audit.pairs)} pairs)" if len(audit.pairs) > 1 else ""),
-        f"  claimed    ε = {worst.claimed:.4g} " + ("by the scale of its noise" if worst.of_noise else "at this pair"),
-        f"  certified  ε ≥ {worst.certified:.4g} ({worst.share:.0%} of the claim; "
+        f"  claimed    {worst.currency} = {worst.claimed:.4g} "
+        + ("by the scale of its noise" if worst.of_noise else "at this pair"),
+        f"  certified  {worst.currency} ≥ {worst.certified:.4g} ({worst.share:.0%} of the claim; "
         f"{worst.best.test}; {audit.confidence:.6g} confidence over {pairs} and all tests)",
         f"  verdict    {verdict(audit)}",
     ]
@@ -93,7 +94,9 @@ def _pair(pair: PairAudit) -> dict[str, Any]:
 
 def _report_followed(pair: PairAudit) -> dict[str, Any]:
     asked = _finite(math.inf if pair.transcript is None else pair.transcript)
-    return {"name": pair.name, "claimed": pair.claimed, "asked": asked, "refuted": pair.refuted}
+    return {"name": pair.name, "claimed": pair.claimed, "asked": asked, "refuted": pair.refuted} | (
+        {} if pair.currency == "ε" else {"currency": pair.currency}
+    )
 
 
 def _exact_line(worst: PairAudit) -> list[str]:
@@ -116,8 +119,8 @@ def _transcript_line(audit: Audit) -> list[str]:
             f"  followed   {most.name}: the questions, their noise or the output change (or it fails) although all "
             "answers were the same: something is read that was not paid for"
         ]
-    line = f"  followed   ε = {most.transcript:.6g} of {most.claimed:.6g} asked of the data, question by question"
-    return [f"{line} ({most.name}; the most of {len(followed)} pairs)"]
+    line = f"  followed   {most.currency} = {most.transcript:.6g} of {most.claimed:.6g} asked of the data"
+    return [f"{line}, question by question ({most.name}; the most of {len(followed)} pairs)"]
 
 
 def _not_followed_line(audit: Audit) -> list[str]:

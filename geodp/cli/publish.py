@@ -345,6 +345,13 @@ def flows(
     districts: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of the district of each zone.")
     ] = None,
+    towers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Public towers (tower, lon, lat), where pings name a tower: its site's zone, or --zones towers.",
+        ),
+    ] = None,
     timezone: Annotated[str, typer.Option(metavar="TZ", help="Clock of the days, such as Europe/Lisbon.")] = "UTC",
     every: Annotated[str, typer.Option(metavar="LENGTH", help="Periods of footfall: 15min, 1h, …")] = "1h",
     od_every: Annotated[str, typer.Option(metavar="LENGTH", help="Periods of flows: 1h, …, 1d.")] = "1d",
@@ -382,7 +389,7 @@ def flows(
 ) -> None:
     """Publish footfall, flows between zones and trip statistics of pings: tables, a map and a report, in a folder."""
     from geodp.cli.progress import PUBLISH_PHASES, show_progress
-    from geodp.flows.pings import PARTS
+    from geodp.flows.pings import PARTS, TOWER_PARTS
     from geodp.publish.flows_pipeline import publish_flows
     from geodp.publish.flows_request import FlowsRequest, make_budget, parse_shares
     from geodp.publish.request import parse_columns
@@ -408,7 +415,8 @@ def flows(
         seed=seed,
         ledger=ledger,
         force=force,
-        columns=parse_columns(column, PARTS),
+        columns=parse_columns(column, PARTS if towers is None else TOWER_PARTS),
+        towers=towers,
         cluster=cluster,
         budget=make_budget(budget_rho, budget, budget_delta, budget_unit),
     )

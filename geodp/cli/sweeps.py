@@ -14,7 +14,6 @@ from geodp.cli.console import (
     JsonFile,
     Plugins,
     Processes,
-    ScenarioFile,
     Settings,
     flags,
     overrides,
@@ -29,6 +28,9 @@ from geodp.errors import UsageError
 if TYPE_CHECKING:
     from geodp.sweeps.result import SweepResult
 
+PUBLICATIONS = ("flows", "counts")
+"""What can be published and asked about without a scenario."""
+_P = "About a publication (geodp advise flows, geodp advise counts)"
 _TRIES = 10  # values that a search looks at, usually
 _NOTICES = 10  # that are printed; runs of other seeds say the same with other numbers
 
@@ -79,7 +81,12 @@ def sweep(
 
 
 def advise(
-    file: ScenarioFile,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Scenario file, or its name; or what would be published: flows, or counts (of visits)."
+        ),
+    ],
     within: Annotated[
         float | None, typer.Option(metavar="SHARE", help="May ask so many more workers than exact counts, e.g. 0.1.")
     ] = None,
@@ -113,12 +120,103 @@ def advise(
     public_data: Annotated[bool, typer.Option("--public-data", help="The scenario's data files are public.")] = False,
     json_file: JsonFile = None,
     _plugins: Plugins = None,
+    error: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Median relative error at most, e.g. 0.1.", rich_help_panel=_P)
+    ] = None,
+    above: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N", help="For places with more people (flows: trips a day) than that.", rich_help_panel=_P
+        ),
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE", help="zone-hour (default), zone-day, zone-all, od-day or od-all.", rich_help_panel=_P
+        ),
+    ] = None,
+    zones: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|FILE:COLUMN", help="How many zones [default: 100]; a file with --on-data.", rich_help_panel=_P
+        ),
+    ] = None,
+    days: Annotated[int | None, typer.Option(metavar="N", help="Days [default: 30].", rich_help_panel=_P)] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(metavar="UNIT", help="person-day (default), person-week or person.", rich_help_panel=_P),
+    ] = None,
+    cap: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Trips a day [8], or visits [5], of a person that are used.", rich_help_panel=_P
+        ),
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(metavar="D", help="δ [default: 1e-6]; 0: pure ε, Laplace noise.", rich_help_panel=_P)
+    ] = None,
+    people: Annotated[
+        float | None,
+        typer.Option(metavar="N", help="A public number of people, for sizes of zones.", rich_help_panel=_P),
+    ] = None,
+    area_km2: Annotated[
+        float | None, typer.Option(metavar="A", help="How large all zones are together.", rich_help_panel=_P)
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="PINGS", help="The private pings, for --count-epsilon or --on-data.", rich_help_panel=_P),
+    ] = None,
+    count_epsilon: Annotated[
+        float | None,
+        typer.Option(metavar="E", help="Pay for the number of people in --data with that ε.", rich_help_panel=_P),
+    ] = None,
+    mode: Annotated[
+        str, typer.Option(metavar="MODE", help="With --count-epsilon: simulate, or release.", rich_help_panel=_P)
+    ] = "simulate",
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Ledger that --count-epsilon charges.", rich_help_panel=_P)
+    ] = None,
+    on_data: Annotated[
+        bool, typer.Option("--on-data", help="Choose on --data itself: stamped not releasable.", rich_help_panel=_P)
+    ] = False,
+    first: Annotated[
+        str | None, typer.Option("--from", metavar="DAY", help="First day of --data.", rich_help_panel=_P)
+    ] = None,
+    last: Annotated[
+        str | None, typer.Option("--to", metavar="DAY", help="Last day of --data.", rich_help_panel=_P)
+    ] = None,
 ) -> None:
     """Find the smallest epsilon whose price is within a share of exact counts; exit code 1 if there is none.
 
     Prices are compared at equal success. With --target: the smallest (or largest) value of one number that meets a
-    bound on a metric with confidence.
+    bound on a metric with confidence. `geodp advise flows --error 0.1 --above 500` is about a publication instead:
+    which ε, cap and size of zones its numbers need, from public settings, and what that costs.
     """
+    about = {
+        "error": error,
+        "above": above,
+        "table": table,
+        "zones": zones,
+        "days": days,
+        "unit": unit,
+        "cap": cap,
+        "delta": delta,
+        "people": people,
+        "area_km2": area_km2,
+        "data": data,
+        "count_epsilon": count_epsilon,
+        "ledger": ledger,
+        "on_data": on_data or None,
+        "first": first,
+        "last": last,
+    }
+    stated = {name: value for name, value in about.items() if value is not None}
+    if str(file) in PUBLICATIONS and not file.exists():
+        _advise_on_publication(str(file), stated, mode=mode, out=out, json_file=json_file)
+        return
+    if stated:
+        name = next(iter(stated)).replace("_", "-")
+        raise UsageError(f"--{name} is about a publication: geodp advise {' or geodp advise '.join(PUBLICATIONS)}")
     if (within is None) == (target is None):
         raise UsageError("give either --within SHARE (a price at equal success, e.g. 0.1) or --target METRIC>=NUMBER")
     common: dict[str, Any] = {"low": low, "high": high, "seeds": seeds, "first_seed": seed, "workers": workers}
@@ -140,6 +238,29 @@ def advise(
             raise UsageError(f"{given[0]} goes with --within, not with --target")
         found = _advise_on_target(file, str(target), vary, common, json_file)
     if not found:
+        raise typer.Exit(1)
+
+
+def _advise_on_publication(
+    kind: str, stated: dict[str, Any], *, mode: str, out: Path | None, json_file: Path | None
+) -> None:
+    """Advise about what is published, and write table and picture."""
+    from geodp.publish.advice import answer_question
+    from geodp.publish.advice_data import ask, choose_on_file, make_request
+    from geodp.publish.advice_files import describe_advice, list_values, write_advice
+
+    question = ask(kind, stated, mode=mode)
+    chosen = stated.get("on_data")
+    advice = choose_on_file(question, make_request(stated)) if chosen else answer_question(question)
+    folder = out or Path("runs") / f"{kind}-advice"
+    files = write_advice(folder, advice)
+    values = list_values(advice)
+    print_json(values | {"files": [str(path) for path in files]})
+    if json_file is not None:
+        write_json(json_file, values)
+    say(describe_advice(advice))
+    suggest(f"look at {folder / 'advice.png'}")
+    if advice.answer is None:
         raise typer.Exit(1)
 
 

@@ -40,6 +40,8 @@ class ContinualCounts(HouseholdCounts):
         stated = getattr(self.cells, "epsilon", self.epsilon)
         if stated not in (self.epsilon, type(self.cells).model_fields["epsilon"].default):
             raise ValueError(f"cells.epsilon has no effect: counts have the epsilon of {self.kind}")
+        if getattr(self.cells, "noise", "laplace") != "laplace":
+            raise ValueError(f"cells.noise has no effect: counts have the noise of {self.kind}")
         if getattr(self.cells, "household", 1) not in (1, self.household):
             raise ValueError(f"cells.household has no effect: state household of {self.kind}")
         return self

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Literal
 
 import numpy as np
@@ -55,6 +56,8 @@ class Curator:
     """How many releases there will be, by the public schedule (None: not known)."""
     period: Period | None = None
     """First and last moment of the run, which a promise about the whole series is charged for."""
+    find_day: Callable[[float], date] | None = None
+    """Returns the day of the data of a moment, where charges are counted by days (None: they are not)."""
     groups: npt.NDArray[np.str_] | None = None
     """Public group of every worker, by number, where groups get promises of their own (None: all get the same)."""
     people: PeopleBudgets | None = None
@@ -145,4 +148,6 @@ class Curator:
                     group=name,
                 )
             return
-        self.ledger.charge(cost, time_s=time_s, mechanism=self.mechanism.kind, period=period)
+        day = None if self.find_day is None or period is not None else self.find_day(time_s)
+        days = None if day is None else (day, day)
+        self.ledger.charge(cost, time_s=time_s, mechanism=self.mechanism.kind, period=period, days=days)

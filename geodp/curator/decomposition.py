@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from geodp.curator.household_counts import HouseholdCounts
 from geodp.curator.mechanisms import Snapshot
@@ -57,6 +57,12 @@ class SizedDecomposition(Decomposition):
             return self
         together = replace(facts, sensitivity=self.change(Neighbours.ADD_REMOVE) * facts.sensitivity)
         return self.model_copy(update={self.size: self._guideline_size(together)})
+
+    @model_validator(mode="after")
+    def _pays_in_one_currency(self) -> Self:
+        if self.count_share > 0 and getattr(self, "noise", "laplace") != "laplace":
+            raise ValueError("count_share: a number of workers is paid for with noise: laplace only; state a size")
+        return self
 
     def _size(self, snapshot: Snapshot, noise: Noise) -> Any:
         """Return the size of the cells: as stated, or from a number of workers that is public or paid for."""

@@ -76,15 +76,23 @@ class TreeMechanism(SizedDecomposition):
         """Count every node of every level with noise: all that is learnt from where people are, but for the cuts."""
         levels: list[Level] = []
         boxes, parent = roots, np.arange(roots.size)
-        for depth, epsilon in enumerate(self._level_epsilons(height)):
-            scale = change / epsilon
-            count = with_laplace(table.within(boxes), scale, noise)
-            levels.append(Level(boxes, parent, count, scale))
+        epsilons = self._level_epsilons(height)
+        for depth in range(height + 1):
+            scale = self._level_scale(change, epsilons, depth)
+            levels.append(self._measure_level(boxes, parent, table.within(boxes), scale, noise))
             if depth < height:
                 boxes, parent = _quarters(
                     boxes, *self._cuts(boxes=boxes, table=table, depth=depth, height=height, change=change, noise=noise)
                 )
         return levels
+
+    def _level_scale(self, change: float, epsilons: list[float], depth: int) -> float:
+        """Return the scale of every count on a level."""
+        return change / epsilons[depth]
+
+    def _measure_level(self, boxes: Boxes, parent: Whole, count: Array, scale: float, noise: Noise) -> Level:
+        """Count one level with noise."""
+        return Level(boxes, parent, with_laplace(count, scale, noise), scale)
 
     def _level_epsilons(self, height: int) -> list[float]:
         """Return ε of every level from the root to the leaves; together all that counts may cost."""
@@ -141,6 +149,8 @@ class Level:
     count: Array
     scale: float
     """Laplace scale of every count on this level."""
+    terms: float = 1.0
+    """How many Laplace variables its noise is worth: 1, or as many as make a Gaussian."""
 
 
 @dataclass(frozen=True)
@@ -152,9 +162,9 @@ class Estimates:
     fourth: Array
 
     @classmethod
-    def of(cls, value: Array, scale: float) -> Estimates:
-        """Return counts that were measured with Laplace noise of one scale."""
-        return cls(value, np.full(value.size, scale**2), np.full(value.size, scale**4))
+    def of(cls, value: Array, scale: float, terms: float = 1.0) -> Estimates:
+        """Return counts that were measured with noise of one scale."""
+        return cls(value, np.full(value.size, scale**2), np.full(value.size, scale**4 / terms))
 
     def average(self, other: Estimates) -> Estimates:
         """Return the average of two independent estimates with weights inverse to their variances."""
@@ -184,7 +194,7 @@ def reconcile_levels(levels: Sequence[Level]) -> list[Estimates]:
     outside of it says: what is known about the parent from outside, less the siblings. Below and outside have no
     noise in common, so the law of the noise is known at each step.
     """
-    own = [Estimates.of(level.count, level.scale) for level in levels]
+    own = [Estimates.of(level.count, level.scale, level.terms) for level in levels]
     below, sums = _upwards(levels, own)
     outside = own[0]
     found = []

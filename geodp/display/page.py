@@ -270,6 +270,7 @@ class Page:
         top: float | None = None,
         step_m: float | None = None,
         public: bool = True,
+        title: str | None = None,
     ) -> None:
         """Draw filled bands, places kept to `step_m`; at any time those of the last moment.
 
@@ -295,7 +296,7 @@ class Page:
         legend = [{"ramp": list(ramp), "top": end, "unit": unit}]
         data = {"name": name, "unit": unit, "step_m": step_m, "ramp": list(ramp), "top": end, "frames": frames}
         scale = "" if top else unit
-        self._add(layer, "areas", data, legend, timed=len(frames) > 1, public=public, scale=scale)
+        self._add(layer, "areas", data, legend, timed=len(frames) > 1, title=title, public=public, scale=scale)
 
     def cells(
         self,

@@ -45,6 +45,8 @@ class FlowRules:
     key: int = 0
     districts: Integers | None = None
     """District of every zone where flows between districts are counted beside those between zones."""
+    uncapped: bool = False
+    """Whether flows and trips are counted without a cap as well: for simulations, which know the truth."""
 
     @property
     def histograms(self) -> tuple[Histogram, ...]:
@@ -99,6 +101,10 @@ class FlowTables:
     histograms: dict[str, Integers] = field(default_factory=dict)
     wide: Pairs = field(default_factory=make_pairs)
     """Flows between districts, where they are counted."""
+    every_od: Pairs = field(default_factory=make_pairs)
+    """Flows between zones without a cap, where they are counted."""
+    every_trip: Integers = field(default_factory=lambda: np.zeros((1, 1), dtype=np.int64))
+    """Trips by day and hour without a cap, where they are counted."""
 
     def add(self, other: FlowTables) -> FlowTables:
         """Return the sum of both."""
@@ -107,7 +113,9 @@ class FlowTables:
             self.od.add(other.od),
             self.trips + other.trips,
             {key: value + other.histograms[key] for key, value in self.histograms.items()},
-            self.wide.add(other.wide),
+            wide=self.wide.add(other.wide),
+            every_od=self.every_od.add(other.every_od),
+            every_trip=self.every_trip + other.every_trip,
         )
 
 
@@ -202,6 +210,11 @@ def _tabulate(units: _Units, runs: Runs, rules: FlowRules) -> FlowTables:
         of, value = values[one.key]
         where = units.day(of) * one.bins + one.place(value)
         histograms[one.key] = np.bincount(where, minlength=shape[0] * one.bins).reshape(shape[0], one.bins)
+    if rules.uncapped:
+        hour = units.day(every.unit) * rules.hours + every.departs // HOUR_S
+        whole = np.bincount(hour, minlength=shape[0] * rules.hours).reshape(shape[0], rules.hours)
+        pairs = _count_pairs(units, every, replace(rules, trips=every.unit.size + 1))
+        tables = replace(tables, every_od=pairs, every_trip=whole)
     return replace(tables, histograms=histograms)
 
 

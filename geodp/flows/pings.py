@@ -17,10 +17,13 @@ import numpy.typing as npt
 from geodp.errors import DataError
 from geodp.flows.contributions import FlowRules, FlowTables, Words, count_flows, make_empty, mix
 from geodp.flows.zones import ZoneMap
+from geodp.public.towers import NO_TOWER, Towers
 from geodp.tables.formats import ENDINGS, is_table, row_count
 from geodp.tables.reader import TableReader, as_text, is_missing, open_table
 
 PARTS = ("user", "time_s", "lon", "lat")
+TOWER_PARTS = ("user", "time_s", "tower")
+"""What pings hold where phones were seen by towers."""
 DAY_S = 86_400
 _ROWS = 250_000
 """Rows of a bucket, about: so many are sorted and looked up where processors are fast."""
@@ -74,7 +77,29 @@ def list_files(source: Path) -> list[Path]:
     return found
 
 
-def open_pings(source: Path, called: Mapping[str, str] | None = None, *, releasing: bool = False) -> list[TableReader]:
+@dataclass(frozen=True, eq=False)
+class TowerSites:
+    """Public towers, and the zone of each by its number."""
+
+    towers: Towers
+    zone: npt.NDArray[np.int64]
+
+    def locate(self, names: Any) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+        """Return which names (pyarrow) are those of a tower, and the zone of every one (0 where there is none)."""
+        coded = as_text(names).dictionary_encode()
+        number = self.towers.number(coded.dictionary.to_pylist())
+        at = np.asarray(coded.indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        tower = np.append(number, NO_TOWER)[at]
+        return tower != NO_TOWER, np.append(self.zone, 0)[tower]
+
+
+def open_pings(
+    source: Path,
+    called: Mapping[str, str] | None = None,
+    *,
+    releasing: bool = False,
+    parts: tuple[str, ...] = PARTS,
+) -> list[TableReader]:
     """Open files of pings by their columns.
 
     Parameters
@@ -85,9 +110,11 @@ def open_pings(source: Path, called: Mapping[str, str] | None = None, *, releasi
         What columns are called.
     releasing
         Whether nothing of the files may be told.
+    parts
+        What they hold: `PARTS`, or `TOWER_PARTS`.
     """
     return [
-        open_table(path, PARTS, called=called, releasing=releasing, purpose=", so it holds no pings")
+        open_table(path, parts, called=called, releasing=releasing, purpose=", so it holds no pings")
         for path in list_files(source)
     ]
 
@@ -98,7 +125,12 @@ def count_buckets(tables: Sequence[TableReader]) -> int:
 
 
 def count_pings(
-    tables: list[TableReader], zones: ZoneMap, rules: FlowRules, *, releasing: bool = False
+    tables: list[TableReader],
+    zones: ZoneMap,
+    rules: FlowRules,
+    *,
+    releasing: bool = False,
+    sites: TowerSites | None = None,
 ) -> tuple[FlowTables, PingNotes]:
     """Count what the pings of files add to the tables.
 
@@ -112,13 +144,20 @@ def count_pings(
         What is counted.
     releasing
         Whether a row that cannot be read is left out without a word (otherwise it is an error).
+    sites
+        The towers, where pings name those.
     """
     batches = (batch for table in tables for batch in table.batches(total=releasing))
-    return count_batches(batches, zones, rules, buckets=count_buckets(tables))
+    return count_batches(batches, zones, rules, buckets=count_buckets(tables), sites=sites)
 
 
 def count_batches(
-    batches: Iterable[Mapping[str, Any]], zones: ZoneMap, rules: FlowRules, *, buckets: int = 1
+    batches: Iterable[Mapping[str, Any]],
+    zones: ZoneMap,
+    rules: FlowRules,
+    *,
+    buckets: int = 1,
+    sites: TowerSites | None = None,
 ) -> tuple[FlowTables, PingNotes]:
     """Count what pings add to the tables, whatever they come from: a batch and a bucket are in memory at a time.
 
@@ -130,6 +169,8 @@ def count_batches(
         Public settings.
     buckets
         Files on disk in which people's days are collected: 200 are open at a time.
+    sites
+        The towers, where pings name those.
     """
     notes, total = PingNotes(), make_empty(rules)
     with tempfile.TemporaryDirectory(prefix="geodp-pings-") as folder:  # nobody else can read it
@@ -137,7 +178,7 @@ def count_batches(
         with ExitStack() as held:
             files = [held.enter_context(path.open("wb")) for path in paths]
             for batch in batches:
-                _write(files, _make_records(batch, zones, rules, notes))
+                _write(files, _make_records(batch, zones, rules, notes, sites))
         for path in paths:
             total = total.add(count_records(_read_bucket(path), rules))
             path.unlink()
@@ -145,7 +186,13 @@ def count_batches(
 
 
 def split_table(
-    table: TableReader, zones: ZoneMap, rules: FlowRules, buckets: int, *, releasing: bool = False
+    table: TableReader,
+    zones: ZoneMap,
+    rules: FlowRules,
+    buckets: int,
+    *,
+    releasing: bool = False,
+    sites: TowerSites | None = None,
 ) -> tuple[PingNotes, list[npt.NDArray[Any]]]:
     """Return what became of the rows of a file, and its pings in buckets of people's days: for clusters.
 
@@ -159,9 +206,11 @@ def split_table(
         How many buckets there are.
     releasing
         Whether a row that cannot be read is left out without a word.
+    sites
+        The towers, where pings name those.
     """
     notes = PingNotes()
-    batches = [_make_records(batch, zones, rules, notes) for batch in table.batches(total=releasing)]
+    batches = [_make_records(batch, zones, rules, notes, sites) for batch in table.batches(total=releasing)]
     records = np.concatenate(batches) if batches else np.empty(0, dtype=_RECORD)
     return notes, list(_split(records, buckets))
 
@@ -177,7 +226,9 @@ def _read_bucket(path: Path) -> npt.NDArray[Any]:
     return kept
 
 
-def _make_records(batch: Mapping[str, Any], zones: ZoneMap, rules: FlowRules, notes: PingNotes) -> npt.NDArray[Any]:
+def _make_records(
+    batch: Mapping[str, Any], zones: ZoneMap, rules: FlowRules, notes: PingNotes, sites: TowerSites | None = None
+) -> npt.NDArray[Any]:
     """Return the pings of a batch that count: a word for the person; day, second and zone in one word."""
     names, moment = batch["user"], np.asarray(batch["time_s"], dtype=np.float64)
     if not len(names):
@@ -189,15 +240,19 @@ def _make_records(batch: Mapping[str, Any], zones: ZoneMap, rules: FlowRules, no
             day = np.where(inside, (moment - edges[0]) // DAY_S, -1).astype(np.int64)
         else:  # clocks were changed
             day = np.searchsorted(edges, moment, side="right") - 1
-    lon, lat = (np.asarray(batch[part], dtype=np.float64) for part in ("lon", "lat"))
     known = ~is_missing(names)
-    with np.errstate(invalid="ignore"):
-        placed = (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
+    lon = lat = np.empty(0)
+    if sites is None:
+        lon, lat = (np.asarray(batch[part], dtype=np.float64) for part in ("lon", "lat"))
+        with np.errstate(invalid="ignore"):
+            placed = (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
+    else:
+        placed, zone = sites.locate(batch["tower"])
     kept = np.flatnonzero(inside & known & placed)
     notes.rows += len(names)
     notes.used += kept.size
     notes.leave_out("no user", int((~known).sum()))
-    notes.leave_out("no place", int((known & ~placed).sum()))
+    notes.leave_out("no place" if sites is None else "a tower that is not listed", int((known & ~placed).sum()))
     notes.leave_out("a time that is none, or of another day", int((known & placed & ~inside).sum()))
     pick = slice(None) if kept.size == len(names) else kept  # most often all: nothing has to be copied
     day = day[pick]
@@ -210,7 +265,8 @@ def _make_records(batch: Mapping[str, Any], zones: ZoneMap, rules: FlowRules, no
     second = (moment[pick] - edges[day]).astype(np.uint64)
     place = day.astype(np.uint64) << np.uint64(_SECOND_BITS + _ZONE_BITS)
     place |= second << np.uint64(_ZONE_BITS)
-    records["place"] = place | zones.locate(lon[pick], lat[pick]).astype(np.uint64)
+    found = zones.locate(lon[pick], lat[pick]) if sites is None else zone[pick]
+    records["place"] = place | found.astype(np.uint64)
     return records
 
 

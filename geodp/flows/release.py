@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
-from geodp.flows.contributions import FlowRules, FlowTables, Pairs
+from geodp.flows.contributions import FlowRules, FlowTables, Pairs, make_pairs
 from geodp.flows.design import FlowDesign, threshold_of
 from geodp.flows.histograms import Histogram
 from geodp.flows.tree import clip_tree, fit_tree
@@ -82,6 +83,59 @@ class NoisyFlows:
     histograms: dict[str, Array]
     """By key: day and bin."""
     histogram_sd: dict[str, float]
+
+
+def release_exactly(tables: FlowTables, zones: ZoneMap, rules: FlowRules, k: int) -> NoisyFlows:
+    """Return true counts above k, as operators publish them: nothing is promised about anybody.
+
+    Parameters
+    ----------
+    tables
+        True counts.
+    zones, rules
+        Public settings.
+    k
+        Counts up to this are left out (NaN; flows are not there).
+    """
+    _, levels, _ = list_nodes(zones)
+    count = np.full((len(levels), *tables.footfall.shape[:2]), np.nan)
+    first_zone = levels.index("zone")
+    count[first_zone:] = np.moveaxis(tables.footfall, 2, 0)
+    for node in range(first_zone - 1):
+        count[node + 1] = count[first_zone:][zones.district_of == node].sum(axis=0)
+    count[0] = count[first_zone:].sum(axis=0)
+    shown = np.where(count > k, count, np.nan)
+    flows, total = [], make_pairs()
+    for period, pairs in _list_periods(tables.od, zones.size, rules):
+        above = pairs.count > k
+        kept = Pairs(pairs.cell[above], pairs.count[above])
+        flows.append(_name_pairs(period, kept, zones.size, least=k + 1))
+        total = total.add(kept)
+    flows.append(_name_pairs(-1, total, zones.size, least=k + 1))
+    hourly = np.where(tables.trips > k, tables.trips, np.nan)
+    return NoisyFlows(
+        Footfall(shown, shown, np.where(np.isnan(shown), np.nan, 0.0)),
+        tuple(flows),
+        hourly,
+        trips_sd=0.0,
+        histograms={key: np.where(count > k, count, np.nan) for key, count in tables.histograms.items()},
+        histogram_sd=dict.fromkeys(tables.histograms, 0.0),
+    )
+
+
+def _list_periods(pairs: Pairs, many: int, rules: FlowRules) -> Iterator[tuple[int, Pairs]]:
+    """Yield the pairs of every period, numbered within it."""
+    for day in range(rules.days.count):
+        for slot in range(int(rules.days.od_slots[day])):
+            period = day * rules.days.most_od_slots + slot
+            begin, end = np.searchsorted(pairs.cell, [period * many * many, (period + 1) * many * many])
+            yield period, Pairs(pairs.cell[begin:end] - period * many * many, pairs.count[begin:end])
+
+
+def _name_pairs(period: int, pairs: Pairs, many: int, *, least: float) -> FlowTable:
+    origin, destination = np.divmod(pairs.cell, many)
+    value = pairs.count.astype(np.float64)
+    return FlowTable(period, "zone", origin, destination, value, sd=0.0, cells=many * (many - 1), least=least)
 
 
 def list_nodes(zones: ZoneMap) -> tuple[Integers, list[str], list[str]]:

@@ -35,7 +35,8 @@ class EpsilonSpent(AccountMetric):
     metric guarantee (`epsilon_per_m_spent`) and what the protocol itself discloses (`interaction_leakage_mean`) are
     other accounts, never added: without a curator, where phones report by themselves, this one is undefined. Where
     groups have levels of their own, also for the members of each: `epsilon_spent_careful`; where a filter decides who
-    is counted, it is the most that anybody can have spent, which is public.
+    is counted, it is the most that anybody can have spent, which is public. Where something promises ρ, or is about
+    days of the data, it is what all comes to for a person, at the δ of the run; `epsilon_spent_day` is that of one day.
     """
 
     kind: ClassVar[str] = "epsilon_spent"
@@ -46,6 +47,9 @@ class EpsilonSpent(AccountMetric):
         """Read the total off the ledger."""
         promises = [release.guarantee for release in run.releases] + [item.per_person for item in run.publications]
         central = run.central_charges
+        if run.spent_by_days is not None and all(promise.holds for promise in promises):
+            told = run.spent_by_days.state()
+            return {self.kind: Measured(told["user"]), f"{self.kind}_day": Measured(told["person_day"])}
         # Reports are charged to another account; zero would look like less.
         if not all(promise.holds for promise in promises) or (central.empty and run.scenario.phones_report):
             return {self.kind: Measured(None)}

@@ -97,6 +97,13 @@ class TranscriptCase:
     """`release(noise, present)`: all that is published, on the input with or without the person."""
     runs: int = 4
     """Releases on either input; what is asked later depends on earlier answers, so there are several."""
+    rho: float | None = None
+    """ρ claimed for the whole release, where that is what is promised: it is followed instead of the epsilon."""
+
+    @property
+    def claim(self) -> float:
+        """What is claimed, in the currency of the promise."""
+        return self.claimed if self.rho is None else self.rho
 
 
 @dataclass(frozen=True)

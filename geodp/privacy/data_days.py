@@ -239,3 +239,29 @@ def state_spent(days: DataDays, delta: float) -> dict[str, dict[str, Any]]:
             "epsilon": total if math.isfinite(total) else None,
         }
     return told
+
+
+def describe_spent(days: DataDays, delta: float) -> str:
+    """Say what was spent on a person's day, on any week, and altogether.
+
+    Parameters
+    ----------
+    days
+        The charges.
+    delta
+        δ at which the totals are stated.
+
+    Examples
+    --------
+    >>> from geodp.privacy.data_days import DataDays, describe_spent
+    >>> describe_spent(DataDays(), 1e-6)
+    'at δ = 1e-06: a day ε 0, any 7 days ε 0, a person over the run ε 0'
+    """
+    words = {Unit.PERSON_DAY: "a day", Unit.PERSON_WEEK: f"any {_WEEK} days", Unit.USER: "a person over the run"}
+    told = state_spent(days, delta)
+    parts = []
+    for unit, name in words.items():
+        epsilon, rho = told[str(unit)]["epsilon"], told[str(unit)]["rho"]
+        amount = "more than this δ can state" if epsilon is None else f"ε {epsilon:.4g}"
+        parts.append(f"{name} {amount}" + (f" (ρ {rho:.4g})" if rho else ""))
+    return f"at δ = {delta:g}: {', '.join(parts)}"

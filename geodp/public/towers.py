@@ -25,7 +25,7 @@ _LOSS_DB = 35.0
 """Power lost over ten times the distance, dB: a common value for towns (path-loss exponent 3.5)."""
 _NEAREST_M = 10.0
 """Nobody stands nearer to an antenna."""
-_RIVALS = 8
+RIVALS = 8
 """So many towers compete for a phone at most."""
 
 
@@ -143,7 +143,7 @@ class Towers:
         """
         if shadow is None and not math.isfinite(range_m):
             return self.find_nearest(x_m, y_m)
-        rivals = 1 if shadow is None else min(_RIVALS, self.size)
+        rivals = 1 if shadow is None else min(RIVALS, self.size)
         apart_m, tower = self._tree.query(np.column_stack([x_m, y_m]), k=range(1, rivals + 1))
         power = -_LOSS_DB * np.log10(np.maximum(apart_m, _NEAREST_M))
         power += 0.0 if shadow is None else shadow[:, :rivals]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from geodp.flows.contributions import FlowRules, FlowTables
-from geodp.flows.pings import PingNotes, count_buckets, count_records, split_table
+from geodp.flows.pings import PingNotes, TowerSites, count_buckets, count_records, split_table
 from geodp.flows.zones import ZoneMap
 from geodp.publish.cluster_visits import Cluster
 from geodp.tables.formats import count_groups
@@ -26,7 +26,13 @@ millisecond of the scheduler's."""
 
 
 def count_pings_on(
-    cluster: Cluster, tables: Sequence[TableReader], zones: ZoneMap, rules: FlowRules, *, releasing: bool = False
+    cluster: Cluster,
+    tables: Sequence[TableReader],
+    zones: ZoneMap,
+    rules: FlowRules,
+    *,
+    releasing: bool = False,
+    sites: TowerSites | None = None,
 ) -> tuple[FlowTables, PingNotes]:
     """Count on a cluster what the pings of files add to the tables.
 
@@ -40,10 +46,12 @@ def count_pings_on(
         Public settings.
     releasing
         Whether a row that cannot be read is left out without a word.
+    sites
+        The towers, where pings name those.
     """
     buckets = max(count_buckets(tables) // _FEWER, cluster.threads)
     zones.locate(np.zeros(1), np.zeros(1))  # the raster is made once, and sent along
-    shared = cluster.share((zones, rules))
+    shared = cluster.share((zones, rules, sites))
     parts = [cluster.submit(read_part, part, shared, buckets, releasing=releasing) for part in divide_tables(tables)]
     notes = PingNotes()
     for each in cluster.gather([cluster.submit(operator.itemgetter(0), part) for part in parts]):
@@ -67,13 +75,14 @@ def divide_tables(tables: Sequence[TableReader]) -> list[TableReader]:
 
 
 def read_part(
-    table: TableReader, shared: tuple[ZoneMap, FlowRules], buckets: int, *, releasing: bool = False
+    table: TableReader, shared: tuple[ZoneMap, FlowRules, TowerSites | None], buckets: int, *, releasing: bool = False
 ) -> list[Any]:
     """Return what became of the rows of a part, then its pings, bucket by bucket."""
-    notes, pieces = split_table(table, *shared, buckets, releasing=releasing)
+    zones, rules, sites = shared
+    notes, pieces = split_table(table, zones, rules, buckets, releasing=releasing, sites=sites)
     return [notes, *pieces]
 
 
-def count_pieces(pieces: list[Any], shared: tuple[ZoneMap, FlowRules]) -> FlowTables:
+def count_pieces(pieces: list[Any], shared: tuple[ZoneMap, FlowRules, TowerSites | None]) -> FlowTables:
     """Count a bucket whose pieces come from all parts."""
     return count_records(np.concatenate(pieces), shared[1])

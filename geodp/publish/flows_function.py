@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from geodp.errors import UsageError
-from geodp.flows.pings import PARTS
+from geodp.flows.pings import PARTS, TOWER_PARTS
+from geodp.flows.zone_grids import OF_TOWERS
 from geodp.frames.python_words import python_words, spell_in_python
 from geodp.publish.flows_files import tabulate_flows, tabulate_footfall, tabulate_histograms, tabulate_trips
 from geodp.publish.flows_pipeline import publish_flows
@@ -37,6 +38,8 @@ class FlowsOptions(TypedDict, total=False):
     """Folder to publish. Default: none; the tables come back all the same."""
     districts: str | None
     """Column of the district of each zone."""
+    towers: FileName | None
+    """File of public towers, where pings name a tower (columns user, time_s, tower); `zones` may then be `"towers"`."""
     timezone: str
     """Clock of the days (default UTC)."""
     every: str
@@ -217,19 +220,24 @@ def flows(
     (1.0, 'OfflineMap')
     """
     asked: dict[str, Any] = dict(options)
-    out, named = asked.pop("out", None), asked.pop("columns", None) or {}
-    columns = parse_columns([f"{part}={name}" for part, name in named.items()], PARTS)
+    out, called = asked.pop("out", None), asked.pop("columns", None) or {}
+    towers = asked.pop("towers", None)
+    parts = PARTS if towers is None else TOWER_PARTS
+    columns = parse_columns([f"{part}={name}" for part, name in called.items()], parts)
     unknown = sorted(set(asked) - set(FlowsOptions.__annotations__))
     if unknown:
         raise TypeError(f"unexpected argument {unknown[0]!r}.")
     with tempfile.TemporaryDirectory(prefix="geodp-") as scratch:
         folder = Path(scratch)
         with explain_nothing_done():
-            source = Path(data) if isinstance(data, str | os.PathLike) else _write_pings(data, folder, columns, asked)
+            source = (
+                Path(data) if isinstance(data, str | os.PathLike) else _write_pings(data, folder, parts, columns, asked)
+            )
             listed = Path(zones) if isinstance(zones, str | os.PathLike) else _write_zones(zones, folder)
         request = FlowsRequest(
             source=source,
-            zones=f"{listed}:{zone}",
+            zones=OF_TOWERS if zones == OF_TOWERS else f"{listed}:{zone}",
+            towers=None if towers is None else Path(towers),
             out=folder / "report" if out is None else Path(out),
             first=str(first),
             last=str(last),
@@ -247,10 +255,12 @@ def flows(
     return PublishedFlows(made.statement, spell_in_python(text), None if out is None else Path(out), made.warnings)
 
 
-def _write_pings(data: Any, folder: Path, columns: Mapping[str, str], options: Mapping[str, Any]) -> Path:
+def _write_pings(
+    data: Any, folder: Path, parts: tuple[str, ...], columns: Mapping[str, str], options: Mapping[str, Any]
+) -> Path:
     inside = folder / "pings"  # beside it lies what is public, and the report
     inside.mkdir()
-    return write_private_frame(data, inside, PARTS, columns, releasing=options.get("mode") == "release")
+    return write_private_frame(data, inside, parts, columns, releasing=options.get("mode") == "release")
 
 
 def _write_zones(zones: Any, folder: Path) -> Path:

@@ -128,17 +128,22 @@ def _prepare(request: FlowsRequest, noise: Noise) -> _FlowsPlan:
         design = request.make_design(days, zones)
         key = int.from_bytes(draw_key(noise)[:8], "little")
         wide = zones.district_of if design.has_thresholds else None
-        rules = FlowRules(days, zones.size, zones.centres_m, trips=request.trips, key=key, districts=wide)
+        rules = FlowRules(
+            days, zones.size, zones.centres_m, trips=request.trips, stays=request.stays, key=key, districts=wide
+        )
+        sites = request.sites
         try:
-            tables = open_pings(request.source, request.columns, releasing=request.releasing)
+            tables = open_pings(request.source, request.columns, releasing=request.releasing, parts=request.parts)
             if request.cluster is None:
-                counted, notes = count_pings(tables, zones, rules, releasing=request.releasing)
+                counted, notes = count_pings(tables, zones, rules, releasing=request.releasing, sites=sites)
             else:
                 from geodp.publish.cluster_flows import count_pings_on
                 from geodp.publish.cluster_visits import Cluster
 
                 with Cluster(request.cluster) as cluster:
-                    counted, notes = count_pings_on(cluster, tables, zones, rules, releasing=request.releasing)
+                    counted, notes = count_pings_on(
+                        cluster, tables, zones, rules, releasing=request.releasing, sites=sites
+                    )
             if not request.releasing:
                 _require_pings(request, days, notes)
         except GeodpError:

@@ -10,6 +10,7 @@ import numpy as np
 from geodp._version import __version__
 from geodp.flows.design import LEVELS
 from geodp.flows.release import Z95, FlowTable, is_reliable, list_nodes
+from geodp.flows.zone_grids import OF_TOWERS
 from geodp.geometry import Array
 from geodp.pages.html import Html, Part, build_element, build_link, join_html
 from geodp.pages.parts import (
@@ -337,7 +338,10 @@ def _write_spending(statement: FlowsStatement) -> Chapter:
 def _write_repeat(statement: FlowsStatement) -> Chapter:
     request = statement.request
     zones = f"{request.zones_file.name}:{request.zones.rpartition(':')[2]}"
+    zones = OF_TOWERS if request.zones == OF_TOWERS else zones
     words = ["geodp publish flows PINGS", f"--zones {shlex.quote(zones)}"]
+    if request.towers is not None:
+        words.append(f"--towers {shlex.quote(request.towers.name)}")
     if request.districts:
         words.append(f"--districts {shlex.quote(request.districts)}")
     words += [f"--from {request.first}", f"--to {request.last}", f"--timezone {request.timezone}"]

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from geodp.errors import DataError, OutputError, UsageError
 from geodp.flows.calendar import Days, parse_day, parse_period
 from geodp.flows.design import LARGEST_DELTA, UNITS, FlowDesign
+from geodp.flows.pings import PARTS, TOWER_PARTS, TowerSites
+from geodp.flows.stays import PLACES, TOWERS, StayRule
+from geodp.flows.zone_grids import OF_TOWERS, find_tower_zones, make_tower_zones
 from geodp.flows.zones import ZoneMap, parse_zones, read_zones
 from geodp.privacy.data_days import ConcentratedBudget
 from geodp.publish.request import explain_nothing_done
 from geodp.storage.files import is_regular, same_content
+from geodp.tables.towers import read_towers
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,7 @@ class FlowsRequest:
     source
         The private pings: a table or a folder of tables, columns user, time_s, lon, lat.
     zones
-        Public zones, `FILE:COLUMN`.
+        Public zones, `FILE:COLUMN`; with towers also `towers`: the cell of each is a zone.
     out
         The folder to publish.
     first, last
@@ -52,6 +57,8 @@ class FlowsRequest:
     ledger: Path | None = None
     force: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
+    towers: Path | None = None
+    """Public towers (columns tower, lon, lat), where pings name a tower instead of a place."""
     cluster: str | None = None
     """Dask scheduler whose workers read the pings (`local`: processes on this machine)."""
     budget: ConcentratedBudget | None = None
@@ -64,8 +71,30 @@ class FlowsRequest:
 
     @property
     def zones_file(self) -> Path:
-        """The file of zones."""
+        """The file of zones (of towers, where their cells are the zones)."""
+        if self.zones == OF_TOWERS and self.towers is not None:
+            return self.towers
         return parse_zones(self.zones)[0]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What the pings hold."""
+        return PARTS if self.towers is None else TOWER_PARTS
+
+    @property
+    def stays(self) -> StayRule:
+        """What a stay and a trip are: towers see phones less often."""
+        return PLACES if self.towers is None else TOWERS
+
+    @cached_property
+    def sites(self) -> TowerSites | None:
+        """The public towers and their zones (None: pings hold places)."""
+        if self.towers is None:
+            return None
+        towers = read_towers(self.towers)
+        if self.zones == OF_TOWERS:
+            return TowerSites(towers, make_tower_zones(towers)[1])
+        return TowerSites(towers, find_tower_zones(towers, self.read_zones()))
 
     def make_days(self) -> Days:
         """Return the public days and periods."""
@@ -76,7 +105,9 @@ class FlowsRequest:
         return days
 
     def read_zones(self) -> ZoneMap:
-        """Read the public zones."""
+        """Read the public zones, or lay out the cells of the towers."""
+        if self.zones == OF_TOWERS and self.towers is not None:
+            return make_tower_zones(read_towers(self.towers))[0]
         path, column = parse_zones(self.zones)
         return read_zones(path, column, self.districts)
 
@@ -109,6 +140,8 @@ class FlowsRequest:
             raise DataError(f"{self.source}: no such file or folder.")
         if not is_regular(self.zones_file):
             raise DataError(f"{self.zones_file}: no such file (zones).")
+        if self.towers is not None and not is_regular(self.towers):
+            raise DataError(f"{self.towers}: no such file (towers).")
         self._require_apart()
         if self.out.exists() and not self.force:
             raise OutputError(f"{self.out} exists already. Use --force to replace it, or another --out.")
@@ -117,8 +150,10 @@ class FlowsRequest:
         """Refuse to publish the private data as public zones, or to write among what is read."""
         source = self.source.resolve()
         private = [path for path in source.rglob("*") if path.is_file()] if source.is_dir() else [source]
-        if any(same_content(self.zones_file, path) for path in private):
-            raise UsageError(f"{self.zones_file}: zones must be public, and this is the private data (or a copy).")
+        public = {self.zones_file: "zones"} | ({} if self.towers is None else {self.towers: "towers"})
+        for file, what in public.items():
+            if any(same_content(file, path) for path in private):
+                raise UsageError(f"{file}: {what} must be public, and this is the private data (or a copy).")
         written = {"the output": self.out} | ({} if self.ledger is None else {"the ledger": self.ledger})
         for what, path in written.items():
             place = path.resolve()

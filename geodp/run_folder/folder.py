@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from geodp.public.cell_reports import CellReports
     from geodp.public.streets import StreetNetwork
     from geodp.run_folder.published import HistoryReport, PublishedRun
+    from geodp.scenario.costs import SpentByDays
     from geodp.scenario.schema import Scenario
     from geodp.tables.trajectories.generated_trips import Streets
     from geodp.tables.trajectories.table import Trajectories
@@ -262,6 +263,14 @@ class RunFolder:
     def central_charges(self) -> pd.DataFrame:
         """The rows of the ledger that cost each person an epsilon: what can be added up per person."""
         return self.charges(Unit.SNAPSHOT, Unit.USER).drop(index=self.local_charges.index)
+
+    @cached_property
+    def spent_by_days(self) -> SpentByDays | None:
+        """What was charged by days of the data, where some of it is ρ or about days (None: ε adds up, as it stands)."""
+        from geodp.scenario.costs import read_charges
+
+        rows = self.charges(Unit.SNAPSHOT, Unit.USER, Unit.PERSON_DAY, Unit.PERSON_WEEK)
+        return read_charges(self.scenario, rows.drop(index=self.local_charges.index, errors="ignore"))
 
     @property
     def local_charges(self) -> pd.DataFrame:

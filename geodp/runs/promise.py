@@ -183,9 +183,21 @@ def _companions(run: RunFolder) -> str:
     return text + f"the releases hide them together at ε = {whole} only, because noise hides {people} at a time."
 
 
+def _describe_days(run: RunFolder) -> str:
+    """Say what all charges together cost a person's day, week, and altogether, where some are ρ or about days."""
+    text = f"charges are counted by days of the data, {run.spent_by_days}"
+    without = [item for item in run.publications if not item.guarantee.holds]
+    named = ", ".join(dict.fromkeys(as_code(item.kind) for item in without))
+    text += f"; what is published without a promise ({named}) is not counted" if without else ""
+    budget = None if run.scenario.curator is None else run.scenario.curator.budget.concentrated
+    return text + ("" if budget is None else f"; the budget is {budget}")
+
+
 def _total(run: RunFolder) -> str:
     """Say what releases and publications cost together, per person, against the budget."""
     central = run.central_charges
+    if run.spent_by_days is not None:
+        return f"**Over the whole run** {_describe_days(run)}."
     promises = [release.guarantee for release in run.releases] + [item.per_person for item in run.publications]
     unbounded = [item.kind for item in run.publications if item.guarantee.holds and not item.per_person.holds]
     if unbounded:

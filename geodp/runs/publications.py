@@ -64,7 +64,15 @@ def records_of(scenario: Scenario, world: World, streams: Streams) -> Records:
         return network_of_streets(street_network(scenario.area, streams.generator("world.source"), block_m))
 
     on_streets = scenario.workers.source.kind == "street_trips"
-    return Records(scenario.area, scenario.duration_s, world.motion, visits, streets if on_streets else None)
+    return Records(
+        scenario.area,
+        scenario.duration_s,
+        world.motion,
+        visits,
+        streets if on_streets else None,
+        start_s=scenario.start_s,
+        draw=streams.generator,
+    )
 
 
 def book_publications(scenario: Scenario, records: Records, ledger: Ledger) -> None:
@@ -88,6 +96,7 @@ def book_publications(scenario: Scenario, records: Records, ledger: Ledger) -> N
                     account=account,
                     parts=item.parts(),
                     period=period,
+                    days=item.data_days(scenario.start_s, scenario.duration_s),
                 )
         except BudgetSpent as short:
             raise BudgetSpent(short.requested, short.remaining, short.time_s, advice=_ADVICE) from None

@@ -17,8 +17,10 @@ from geodp.privacy.shuffling import amplify_by_formula
 from geodp.public.guarantee import Neighbours, Unit
 from geodp.registry import Slot, plugins
 from geodp.scenario.costs import (
+    charge_concentrated,
     costliest,
     count_shares,
+    counts_rho,
     in_force,
     list_publication_charges,
     list_scheduled_charges,
@@ -28,6 +30,7 @@ from geodp.scenario.estimate import estimate_run, look_at_files, machine_bytes
 from geodp.scenario.schema import Scenario
 from geodp.scenario.sections import BASEMAPS
 from geodp.storage.files import is_regular, same_content, why_not_regular
+from geodp.tables.towers import read_towers
 from geodp.world.bounds import MOST_BATCHES, MOST_CELLS, MOST_RELEASES, MOST_STREETS, MOST_TASKS, MOST_VISITS
 
 Finding = tuple[tuple[str, ...], str, str]
@@ -338,8 +341,55 @@ def _cells_fit(scenario: Scenario) -> Iterator[Finding]:
             yield (path, "region"), f"{path}.cell_m", text
 
 
+def _check_rho(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse a budget of pure epsilon where ρ is spent, one that is too small, and groups that pay apart."""
+    curator = scenario.curator
+    if curator is None or not counts_rho(scenario):
+        return
+    touched = ("curator", "publish", "duration_s")
+    budget = curator.budget.concentrated
+    if curator.budget.epsilon is not None and budget is None:
+        text = (
+            "what is promised as ρ, or about days, does not add up to a budget of pure epsilon: say at which delta it "
+            "is meant (curator.budget.delta: 1e-6), or give curator.budget.rho instead"
+        )
+        yield touched, "curator.budget", text
+        return
+    if curator.mechanism.guarantee().by_group or curator.budget.people == "filter":
+        text = "ρ and days are counted for everyone alike: leave groups with levels and people: filter out"
+        yield touched, "curator.mechanism", text
+        return
+    if budget is None:
+        return
+    days = charge_concentrated(scenario, None).days
+    if (published := days.measure(budget)) > budget.amount * (1 + 1e-9):
+        text = f"what is published at the end costs {budget.currency} {published:.6g}, and the budget is {budget}"
+        yield touched, "curator.budget", text
+
+
+def _check_towers(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse phones that report with noise to a curator who sees which tower serves them anyway, and bad sites."""
+    curator, phone = scenario.curator, "device.mechanism"
+    if curator is None or curator.towers is None:
+        return
+    if scenario.device.mechanism.kind != "none":
+        text = (
+            "with curator.towers the operator sees which tower serves a phone, whatever "
+            f"'{scenario.device.mechanism.kind}' reports: leave the phone's mechanism out, or the towers"
+        )
+        yield (phone, "curator.towers"), phone, text
+    path = curator.towers.path
+    if path and not is_regular(Path(path)):
+        yield ("curator.towers",), "curator.towers.path", f"{why_not_regular(Path(path))}: {path[:200]}"
+    elif path:
+        try:
+            read_towers(Path(path), scenario.area)
+        except GeodpError as error:
+            yield ("curator.towers", "region"), "curator.towers.path", str(error)
+
+
 def _budget(scenario: Scenario) -> Iterator[Finding]:
-    if scenario.curator is None or scenario.curator.budget.epsilon is None:
+    if scenario.curator is None or scenario.curator.budget.epsilon is None or counts_rho(scenario):
         return
     budget, limit = scenario.curator.budget, scenario.curator.budget.epsilon
     touched = ("curator.budget", "curator.mechanism", "curator.release_every_s", "duration_s", "publish")
@@ -545,7 +595,9 @@ _CHECKS = (
         _cells_fit,
         _series,
         _people_filter,
+        _check_rho,
         _budget,
+        _check_towers,
         _cell_answers,
         _device_promises,
         _phone_budgets,

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from geodp.curator.publications import Publication
+from geodp.curator.seen_people import day_of_moment
 from geodp.curator.series import looks_at_people
-from geodp.privacy.ledger import Account, chargeable
+from geodp.privacy.data_days import DAY_UNITS, DataDays, describe_spent, state_spent
+from geodp.privacy.ledger import Account, Ledger, chargeable
 from geodp.privacy.spending import Period, limit_units, touches, units
-from geodp.public.guarantee import Guarantee, Neighbours, Unit, plus
+from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit, plus
+from geodp.public.zcdp import epsilon_of_rho
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from geodp.curator.mechanisms import Mechanism
     from geodp.scenario.schema import Scenario
     from geodp.scenario.sections import Budget
 
+_USUAL_DELTA = 1e-6
 Charges = list[tuple[Period, float]]
 """First and last moment of the data (seconds), and epsilons."""
 
@@ -34,8 +41,110 @@ def publication_charge(item: Publication, scenario: Scenario) -> tuple[Guarantee
 def list_publication_charges(scenario: Scenario, *, metric: bool = False) -> Charges:
     """Return what publications about the whole run charge: epsilon, or (metric) epsilon per metre."""
     costs = [publication_cost(item, scenario) for item in scenario.publish]
+    costs = [cost for cost in costs if adds_epsilon(cost)]
     wanted = [cost for cost in costs if cost.unit is not Unit.NOTHING and (cost.unit is Unit.POINT) == metric]
     return [(whole_run(scenario), cost.epsilon) for cost in wanted]
+
+
+def adds_epsilon(promise: Guarantee) -> bool:
+    """Tell whether a promise adds up as ε: not one of ρ, nor one about days of the data."""
+    return promise.rho is None and promise.unit not in DAY_UNITS
+
+
+def counts_rho(scenario: Scenario) -> bool:
+    """Tell whether a run is charged as ρ, by days of the data: its budget says so, or something promises ρ."""
+    if scenario.curator is None:
+        return False
+    promises = [scenario.curator.mechanism.guarantee(), *(item.cost() for item in scenario.publish)]
+    return scenario.curator.budget.counts_rho or not all(adds_epsilon(promise) for promise in promises)
+
+
+def find_delta(scenario: Scenario) -> float:
+    """Return the δ at which what a run costs is stated: that of its budget, or the largest that is promised."""
+    if scenario.curator is not None and scenario.curator.budget.delta:
+        return scenario.curator.budget.delta
+    return max([item.cost().delta for item in scenario.publish], default=0.0) or _USUAL_DELTA
+
+
+def charge_concentrated(scenario: Scenario, mechanism: Mechanism | None) -> Ledger:
+    """Return a ledger with all charges of a run that is counted by ρ and days; its budget is not asked.
+
+    Parameters
+    ----------
+    scenario, mechanism
+        The scenario, and the curator's mechanism as it is in force (None: publications alone).
+    """
+    ledger = Ledger()
+    for item in scenario.publish:
+        asked = publication_charge(item, scenario)
+        if asked is not None:
+            days = item.data_days(scenario.start_s, scenario.duration_s)
+            ledger.charge(asked[0], time_s=0.0, mechanism=item.kind, account=asked[1], days=days)
+    if mechanism is None:
+        return ledger
+    promise = mechanism.guarantee(scenario.curator.neighbours) if scenario.curator else mechanism.guarantee()
+    if promise.unit is not Unit.NOTHING:
+        series = mechanism.series_guarantee(scenario.release_count())
+        for time_s, _ in [(0.0, 0.0)] if series is not None else list_paid_periods(scenario, mechanism):
+            day = day_of_moment(scenario.start_s, time_s)
+            days = None if series is not None else (day, day)
+            cost = promise if series is None else series.for_users(scenario.release_count())
+            ledger.charge(cost, time_s=time_s, mechanism=mechanism.kind, days=days)
+    return ledger
+
+
+@dataclass(frozen=True, eq=False)
+class SpentByDays:
+    """What a run was charged, by days of its data.
+
+    Parameters
+    ----------
+    days
+        The charges.
+    delta
+        δ at which totals are stated.
+    """
+
+    days: DataDays
+    delta: float
+
+    def state(self) -> dict[str, float | None]:
+        """Return ε of a person's day, week, and of a person."""
+        return {unit: amounts["epsilon"] for unit, amounts in state_spent(self.days, self.delta).items()}
+
+    def __str__(self) -> str:
+        return describe_spent(self.days, self.delta)
+
+
+def read_charges(scenario: Scenario, rows: pd.DataFrame) -> SpentByDays | None:
+    """Return what rows of a ledger come to, where some of it is ρ or about days (None: ε adds up, as it stands).
+
+    Parameters
+    ----------
+    scenario
+        The run's scenario.
+    rows
+        Rows of its central account.
+    """
+    import pandas as pd
+
+    if not counts_rho(scenario):
+        return None
+    days = DataDays()
+    for row in rows.to_dict("records"):
+        promise = Guarantee(
+            float(row["epsilon"]),
+            Unit(row["unit"]),
+            Neighbours(row["neighbours"]),
+            Trust.CENTRAL,
+            delta=float(row["delta"]),
+            rho=None if pd.isna(row["rho"]) else float(row["rho"]),
+            delta_t=float(row["delta_t"]),
+        )
+        ends = (row["first_day"], row["last_day"])
+        first, last = ((None if pd.isna(day) else pd.Timestamp(day).date()) for day in ends)
+        days = days.with_charge(promise, None if first is None or last is None else (first, last))
+    return SpentByDays(days, find_delta(scenario))
 
 
 def whole_run(scenario: Scenario) -> Period:
@@ -45,7 +154,8 @@ def whole_run(scenario: Scenario) -> Period:
 
 def list_scheduled_charges(scenario: Scenario, mechanism: Mechanism) -> Charges:
     """Return what the curator's releases charge ([] when nothing is promised, so nothing is charged)."""
-    epsilon = mechanism.guarantee().epsilon
+    promise = mechanism.guarantee()
+    epsilon = promise.epsilon if adds_epsilon(promise) else math.inf
     periods = list_paid_periods(scenario, mechanism) if math.isfinite(epsilon) else []
     return [(period, epsilon) for period in periods]
 
@@ -85,6 +195,8 @@ def in_force(scenario: Scenario) -> Mechanism | None:
     if curator is None:
         return None
     mechanism, budget = curator.mechanism, curator.budget
+    if budget.split == "even" and budget.counts_rho and mechanism.guarantee().unit is not Unit.NOTHING:
+        return _share_rho(scenario, mechanism, budget)
     if budget.split != "even" or budget.epsilon is None or mechanism.guarantee().unit is Unit.NOTHING:
         return mechanism
     published = [epsilon for _, epsilon in list_publication_charges(scenario)]
@@ -97,6 +209,25 @@ def in_force(scenario: Scenario) -> Mechanism | None:
     while paid + releases * units(share) > limit_units(budget.epsilon):  # the ledger's own sum
         share = math.nextafter(share, 0.0)
     return mechanism.with_epsilon(share)
+
+
+def _share_rho(scenario: Scenario, mechanism: Mechanism, budget: Budget) -> Mechanism:
+    """Give every release that looks at people the same share of what publications leave of a budget of ρ."""
+    whole, published = budget.concentrated, charge_concentrated(scenario, None).days
+    times_s = [time_s for time_s, _ in list_paid_periods(scenario, mechanism)]
+    if whole is None or not times_s:
+        return mechanism
+    left = min(whole.find_rho(costs) for costs in published.sums(whole.unit))
+    spans = {Unit.PERSON_DAY: 1, Unit.PERSON_WEEK: 7}
+    numbers = sorted(day_of_moment(scenario.start_s, time_s).toordinal() for time_s in times_s)
+    reach = spans.get(whole.unit, numbers[-1] - numbers[0] + 1)
+    most = max(sum(first <= number < first + reach for number in numbers) for first in set(numbers))
+    together = mechanism.series_guarantee(scenario.release_count()) is not None
+    share = left / (1 if together else most) * (1 - 1e-9)
+    if share <= 0:
+        return mechanism
+    delta = mechanism.guarantee().delta
+    return mechanism.with_epsilon(epsilon_of_rho(share, delta) if delta else math.sqrt(2 * share))
 
 
 def _as_counted(promise: Guarantee, scenario: Scenario) -> Guarantee:

@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from geodp.curator.publications.flows import Flows
 from geodp.errors import GeodpError
 from geodp.geometry import Region
 from geodp.scenario.schema import WORLD_PATHS, Scenario
@@ -28,6 +29,7 @@ _PER_ROUND_S = 0.6  # phones report: a density is worked out from the reports
 _PER_VISIT_S, _PER_VISIT_BYTES = 3e-6, 150.0
 _PER_PUBLICATION_S, _PER_ATTACK_S = 1.0, 1.0
 _PER_CROSSING_S, _PER_CROSSING_BYTES = 2e-3, 1e5  # quickest ways from each to every place
+_PER_PING_S = 3e-7
 _SAMPLED = 20_000  # workers whose places are kept for scoring attacks
 
 
@@ -59,6 +61,7 @@ def estimate_run(scenario: Scenario, files: list[FirstRows]) -> RunEstimate:
         (batches, _PER_BATCH_S, 0.0),
         (_visits(scenario, workers), _PER_VISIT_S, _PER_VISIT_BYTES),
         (_crossings(scenario), _PER_CROSSING_S, _PER_CROSSING_BYTES),
+        (_pings(scenario, workers), _PER_PING_S, 0.0),
     ):
         seconds += count * per_s
         memory += count * per_bytes
@@ -94,6 +97,12 @@ def _visits(scenario: Scenario, workers: float) -> float:
     if not scenario.needs_visits:
         return 0.0
     return workers * float(getattr(scenario.workers.visit_source, "mean_visits", 20.0))
+
+
+def _pings(scenario: Scenario, workers: float) -> float:
+    """Return about how many pings are counted: once for all publications that see people alike."""
+    ways = {item.watch for item in scenario.publish if isinstance(item, Flows)}
+    return workers * scenario.duration_s / 3600 * sum(watch.pings_per_hour for watch in ways)
 
 
 def _crossings(scenario: Scenario) -> float:

@@ -29,6 +29,7 @@ from geodp.scenario.yaml_text import MOST_BYTES, MOST_DEPTH, YamlProblem, parse_
 from geodp.storage.files import is_regular, why_not_regular
 from geodp.storage.folders import put_back
 from geodp.tables.notices import notice
+from geodp.tables.towers import TowerNetwork
 from geodp.world.bounds import MOST_ARMS, MOST_PLUGINS
 
 Problem = tuple[str, str]
@@ -422,6 +423,8 @@ def _anchor_paths(value: Any, folder: Path) -> Any:
     if isinstance(value, tuple):
         parts = tuple(_anchor_paths(part, folder) for part in value)
         return value if all(map(operator.is_, parts, value)) else parts
+    if isinstance(value, TowerNetwork):
+        return value.anchor(folder)
     if not isinstance(value, Model) or isinstance(value, Plugin):
         return value
     fields = {name: getattr(value, name) for name in type(value).model_fields}

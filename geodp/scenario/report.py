@@ -7,18 +7,27 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from geodp.curator.count_noise import CountNoise
+from geodp.curator.mechanisms import Mechanism
 from geodp.device.cell_response import CellResponse
 from geodp.device.planar import PlanarDevice
 from geodp.errors import BudgetSpent
+from geodp.privacy.data_days import describe_spent
 from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.privacy.shuffling import amplify_by_shuffling
 from geodp.privacy.spending import Period
 from geodp.public.cell_laws import count_variance, is_direct_best
 from geodp.public.guarantee import Guarantee, Unit, both_relations, plus, times
+from geodp.public.zcdp import epsilon_of_rho, largest_rho
 from geodp.scenario.checks import unwritten_curator
 from geodp.scenario.costs import (
     Charges,
+    adds_epsilon,
+    charge_concentrated,
     costliest,
+    counts_rho,
+    find_delta,
+    in_force,
     list_paid_periods,
     list_publication_charges,
     list_scheduled_charges,
@@ -30,6 +39,8 @@ from geodp.scenario.schema import Scenario
 
 _CALIBRATIONS = 4
 """Runs that a price at equal success takes, usually."""
+_LARGEST_EPSILON = 1e3
+"""Beyond it no noise is worth comparing."""
 _WINDOW_S = 7200.0
 """The window of which `check` speaks where nobody names one."""
 
@@ -105,6 +116,7 @@ def _facts(scenario: Scenario) -> list[tuple[str, str]]:
         *_describe_companions(scenario),
         *_groups(scenario),
         *_noise(scenario),
+        *_compare_noise(scenario),
         *_describe_asking(scenario),
         ("size", _size(scenario)),
     ]
@@ -130,7 +142,7 @@ def _describe_publications(scenario: Scenario) -> list[tuple[str, str]]:
     for item in scenario.publish:
         promise, cost = item.guarantee(), publication_cost(item, scenario)
         text = f"{item.kind}, once at the end: {promise.sentence()}"
-        if cost.holds and (cost.unit is not promise.unit or cost.epsilon != promise.epsilon):
+        if cost.holds and adds_epsilon(cost) and (cost.unit is not promise.unit or cost.epsilon != promise.epsilon):
             per = " per metre" if cost.unit is Unit.POINT else ""
             what = "trips" if promise.unit is Unit.TRAJECTORY else "visits"
             text += f" It costs each person ε {cost.epsilon:g}{per}: at most {item.most_contributions()} {what} each."
@@ -166,8 +178,10 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
     mechanism, published = curator.mechanism, list_publication_charges(scenario)
     paid = list_paid_periods(scenario, mechanism)
     scheduled = len(paid)
-    if guarantee.unit is Unit.NOTHING:
+    if guarantee.unit is Unit.NOTHING and not counts_rho(scenario):
         return [*lines, ("budget", f"{scheduled} releases, none of them private: no budget applies")]
+    if counts_rho(scenario):
+        return [*lines, ("budget", _describe_rho(scenario, mechanism))]
     if mechanism.window_releases() is not None or mechanism.series_guarantee(scenario.release_count()) is not None:
         return [*lines, ("budget", _describe_series_budget(scenario, guarantee))]
     if curator.budget.people == "filter":
@@ -189,6 +203,15 @@ def _budget(scenario: Scenario) -> list[tuple[str, str]]:
             f"; {len(scenario.release_times()) - scheduled} more releases are worked out from these and cost nothing"
         )
     return [*lines, ("budget", text)]
+
+
+def _describe_rho(scenario: Scenario, mechanism: Mechanism) -> str:
+    """Say what releases and publications cost a person's day, week, and altogether, where some of it is ρ."""
+    curator = scenario.curator
+    assert curator is not None  # noqa: S101 - for the type checker
+    text = "costs " + describe_spent(charge_concentrated(scenario, mechanism).days, find_delta(scenario))
+    budget = curator.budget.concentrated
+    return text + ("" if budget is None else f"; the budget is {budget}, afterwards: {curator.budget.when_spent}")
 
 
 def _describe_filter(scenario: Scenario, guarantee: Guarantee, scheduled: int) -> str:
@@ -286,6 +309,8 @@ def _presence(scenario: Scenario) -> list[tuple[str, str]]:
     curator, releases = scenario.curator, scenario.release_count()
     if curator is None or releases < 2 or curator.mechanism.guarantee().unit is Unit.NOTHING:
         return []
+    if not adds_epsilon(curator.mechanism.guarantee()):
+        return []  # what it comes to stands in the budget
     if curator.budget.people == "filter":
         return []  # what she gets is what her budget says
     mechanism, every_s = curator.mechanism, curator.release_every_s
@@ -411,6 +436,37 @@ def _noise(scenario: Scenario) -> list[tuple[str, str]]:
     if noise > mean:
         text += "; THE NOISE EXCEEDS THE COUNT: use larger cells or a larger epsilon"
     return [("noise", text)]
+
+
+def _compare_noise(scenario: Scenario) -> list[tuple[str, str]]:
+    """Say which noise is smaller at the same price: Laplace for the sum of ε, Gaussian for it at the stated δ."""
+    curator = scenario.curator
+    mechanism = None if curator is None else in_force(scenario)
+    if curator is None or not isinstance(mechanism, CountNoise) or not scenario.release_count():
+        return []
+    mechanism = mechanism.resolve(scenario.public_facts())
+    releases, budget = scenario.release_count(), curator.budget
+    series = mechanism.series_guarantee(releases) is not None
+    times_paid = 1 if series else max(len(list_paid_periods(scenario, mechanism)), 1)
+    delta = budget.delta or mechanism.delta
+    if mechanism.noise == "laplace":
+        whole = times(mechanism.guarantee().epsilon, times_paid)
+    else:
+        whole = epsilon_of_rho(mechanism.rho * times_paid, delta)
+    if not 0 < whole < _LARGEST_EPSILON:
+        return []
+    shares = {"laplace": whole / times_paid, "gaussian": epsilon_of_rho(largest_rho(whole, delta) / times_paid, delta)}
+    found = {}
+    for noise, epsilon in shares.items():
+        made = mechanism.model_copy(update={"noise": noise, "delta": delta}).with_epsilon(epsilon)
+        mean = made.series_noise(releases, curator.neighbours) or 0.0
+        found[noise] = mean * (math.sqrt(2) if noise == "laplace" else math.sqrt(math.pi / 2))
+    least = min(found, key=lambda noise: found[noise])
+    text = (
+        f"at ε {whole:.4g} for all {releases:,} releases and δ {delta:g} counts have a standard deviation of "
+        f"{found['laplace']:.4g} with noise: laplace, {found['gaussian']:.4g} with noise: gaussian; {least} is smaller"
+    )
+    return [("law", text + ("" if least == mechanism.noise else f" (this is {mechanism.noise})"))]
 
 
 def _report_noise(scenario: Scenario) -> list[tuple[str, str]]:

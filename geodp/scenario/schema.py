@@ -206,7 +206,13 @@ class Scenario(Model):
 
     def resolve(self) -> Scenario:
         """Return the scenario with every default that depends on public facts written out."""
-        from geodp.scenario.costs import costliest, in_force, list_publication_charges, list_scheduled_charges
+        from geodp.scenario.costs import (
+            costliest,
+            counts_rho,
+            in_force,
+            list_publication_charges,
+            list_scheduled_charges,
+        )
 
         facts = self.public_facts()
         total = facts.mean_reward * max(facts.expected_tasks, 1.0)
@@ -249,7 +255,7 @@ class Scenario(Model):
         if self.curator is not None:
             mechanism = (in_force(self) or self.curator.mechanism).resolve(facts)
             epsilon = self.curator.budget.epsilon
-            if epsilon is None:
+            if epsilon is None and not counts_rho(self):
                 charges = list_scheduled_charges(self, mechanism) + list_publication_charges(self)
                 epsilon = costliest(self.curator.budget, charges, self.start_s)
             updates["curator"] = self.curator.model_copy(

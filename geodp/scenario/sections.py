@@ -13,11 +13,13 @@ from geodp.device import Device
 from geodp.device.history_reports import HistoryDevice
 from geodp.geometry import Region, region_from_file, region_problems
 from geodp.model import Model, bound_field
+from geodp.privacy.data_days import ConcentratedBudget
 from geodp.privacy.ledger import Allowance
 from geodp.public.acceptance import Acceptance
-from geodp.public.guarantee import Neighbours
+from geodp.public.guarantee import Neighbours, Unit
 from geodp.registry import Plugin, Slot
 from geodp.server.assignment import Assignment
+from geodp.tables.towers import TowerNetwork
 from geodp.world.bounds import GREATEST_SPEED_MPS, LEAST_INTERVAL_S, LEAST_SPEED_MPS, SO_FAST, SO_SHORT
 from geodp.world.demand import Demand
 from geodp.world.mobility import Mobility
@@ -185,6 +187,12 @@ class Budget(Model):
 
     epsilon: float | None = Field(default=None, gt=0)
     """Epsilon per person over the run (or day, or window); default: exactly what the release schedule costs."""
+    delta: float | None = Field(default=None, ge=0, lt=1)
+    """δ at which that epsilon is stated, where releases or publications promise a ρ (zero-concentrated privacy)."""
+    rho: float | None = Field(default=None, gt=0)
+    """Instead of epsilon: the most that all may come to as ρ."""
+    unit: Literal["person-day", "person-week", "person"] = "person"
+    """With rho or delta: what the budget bounds, a person's day of the data, any seven of them, or all."""
     per: Literal["run", "day"] = "run"
     """How long it must last: the whole `run`, or each calendar `day`, after which it is there anew."""
     window_s: float | None = bound_field(SO_SHORT, default=None, ge=LEAST_INTERVAL_S)
@@ -200,6 +208,31 @@ class Budget(Model):
     and who has spent hers is no longer counted. Nobody learns who, or how many. Add/remove only, over the run."""
     by_group: dict[str, float] = Field(default_factory=dict, max_length=100)
     """With `people: filter`: epsilon of each person of a group, where the mechanism has groups (`levels`)."""
+
+    @model_validator(mode="after")
+    def _one_currency(self) -> Self:
+        if self.rho is not None and (self.epsilon is not None or self.delta is not None):
+            raise ValueError("a budget is an epsilon (with a delta) or a rho, not both")
+        if self.delta is not None and self.epsilon is None:
+            raise ValueError("delta is that at which epsilon is stated: give the budget's epsilon")
+        if self.unit != "person" and not self.counts_rho:
+            raise ValueError("unit says what a budget of rho, or of epsilon with a delta, bounds: give one of them")
+        if self.counts_rho and (self.per == "day" or self.window_s is not None or self.people == "filter"):
+            raise ValueError("a budget with rho or delta bounds its unit: leave per, window_s and people out")
+        return self
+
+    @property
+    def counts_rho(self) -> bool:
+        """Whether it bounds what zero-concentrated and pure charges come to together."""
+        return self.rho is not None or self.delta is not None
+
+    @property
+    def concentrated(self) -> ConcentratedBudget | None:
+        """The same as the ledger takes it (None: it is one of epsilons that add up)."""
+        if not self.counts_rho:
+            return None
+        unit = {"person-day": Unit.PERSON_DAY, "person-week": Unit.PERSON_WEEK, "person": Unit.USER}[self.unit]
+        return ConcentratedBudget(rho=self.rho, epsilon=self.epsilon, delta=self.delta, unit=unit)
 
     @model_validator(mode="after")
     def _one_window(self) -> Self:
@@ -240,6 +273,9 @@ class CuratorSection(Model):
     source's stated count, rounded to one significant figure."""
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     """`add_remove` one worker (sensitivity 1), or `replace` one worker's position (2)."""
+    towers: TowerNetwork | None = None
+    """The cellular network by which the curator sees phones: count, layout, range_m, noise_db, or a file of sites.
+    A snapshot tells the tower that serves each phone, and a place drawn evenly from its cell. null: true places."""
     counts: Literal["all", "idle"] = "all"
     """Whom releases count: all workers, or those without a task."""
 

@@ -23,9 +23,10 @@ import simpy
 
 from geodp.curator.curator import Curator, PeopleBudgets
 from geodp.curator.mechanisms import Snapshot
+from geodp.curator.seen_people import day_of_moment
 from geodp.device.memory import Memory
 from geodp.errors import DataError
-from geodp.geometry import Array
+from geodp.geometry import Array, Region
 from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.cell_reports import CellReports
@@ -34,7 +35,9 @@ from geodp.public.guarantee import Neighbours
 from geodp.public.levels import draw_groups
 from geodp.public.messages import Answer, Circle, GeocastRegion, Offer, Task
 from geodp.public.release import Cells, Points
+from geodp.public.towers import NO_TOWER
 from geodp.registry import Plugin
+from geodp.scenario.costs import counts_rho
 from geodp.scenario.schema import Scenario
 from geodp.scenario.sections import Budget
 from geodp.server.rewards import RewardBudget
@@ -50,6 +53,7 @@ from geodp.simulation.requesters import places_told
 from geodp.simulation.worker_states import WorkerStates
 from geodp.simulation.yardstick import DEFAULT_TARGET, MOST_TASKS, MOST_WORKERS, Yardstick
 from geodp.streams import Streams
+from geodp.tables.towers import TowerNetwork
 from geodp.world.demand import Arrivals
 from geodp.world.motion import Motion
 from geodp.world.population import Population
@@ -104,8 +108,11 @@ class Engine:
         self._on_positions, self._on_answers, self._samples = on_positions, on_answers, samples
         self.env = simpy.Environment()
         self.region = scenario.area
-        self.ledger = Ledger(budgets=_budgets(scenario))
         section = scenario.curator
+        concentrated = None if section is None else section.budget.concentrated
+        self.ledger = Ledger(budgets=_budgets(scenario), concentrated=concentrated)
+        network = None if section is None else section.towers
+        self._towers = None if network is None else _SeenByTowers(network, streams, self.region)
         self.curator = None
         if section is not None:
             self.curator = Curator(
@@ -114,6 +121,7 @@ class Engine:
                 section.budget.when_spent,
                 releases=scenario.release_count(),
                 period=(0.0, scenario.duration_s),
+                find_day=partial(day_of_moment, scenario.start_s) if counts_rho(scenario) else None,
                 groups=self._draw_groups(section.mechanism),
                 people=_people_budgets(section.budget, self.workers.size),
             )
@@ -221,7 +229,11 @@ class Engine:
             return None
         counted = ~self.workers.busy if section.counts == "idle" else np.ones(self.workers.size, dtype=np.bool_)
         x, y = x_m[counted], y_m[counted]
-        reported_x, reported_y = self.phones.to_curator(x, y, counted, rng)
+        if self._towers is None:
+            reported_x, reported_y = self.phones.to_curator(x, y, counted, rng)
+        else:
+            seen, reported_x, reported_y = self._towers.locate(x, y, index)
+            counted[np.flatnonzero(counted)[~seen]] = False  # nobody hears them
         snapshot = Snapshot(
             time_s=now,
             x_m=reported_x,
@@ -503,9 +515,27 @@ class Engine:
 def _budgets(scenario: Scenario) -> dict[Account, float | Allowance]:
     """Return what each account may hold at most; they are never added up with one another."""
     central = Allowance() if scenario.curator is None else scenario.curator.budget.allowance(scenario.start_s)
+    found: dict[Account, float | Allowance] = {Account.CENTRAL: central}
+    if scenario.curator is not None and scenario.curator.budget.concentrated is not None:
+        found = {}  # it is counted as rho instead
     phones = scenario.device.budget
     metric, item, local = (Allowance(own) for own in (phones.epsilon_per_m, phones.epsilon_per_item, phones.epsilon))
-    return {Account.CENTRAL: central, Account.METRIC: metric, Account.ITEM: item, Account.LOCAL: local}
+    return found | {Account.METRIC: metric, Account.ITEM: item, Account.LOCAL: local}
+
+
+class _SeenByTowers:
+    """What the curator knows of phones: which tower serves each, and so a place drawn evenly from its cell."""
+
+    def __init__(self, network: TowerNetwork, streams: Streams, region: Region) -> None:
+        self._network, self._streams = network, streams
+        self._towers = network.lay_out(region, streams.generator("world.towers"))
+
+    def locate(self, x_m: Array, y_m: Array, index: int) -> tuple[npt.NDArray[np.bool_], Array, Array]:
+        """Return which phones are seen in release number `index`, and a place for each of these."""
+        rng = self._streams.generator(f"curator.towers.{index}")
+        tower = self._network.find_serving(self._towers, x_m, y_m, rng)
+        seen = tower != NO_TOWER
+        return seen, *self._towers.place_within(tower[seen], *rng.random((2, int(seen.sum()))))
 
 
 def _people_budgets(budget: Budget, workers: int) -> PeopleBudgets | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -10,10 +11,10 @@ import numpy as np
 from pydantic import Field
 
 from geodp.errors import DataError
-from geodp.geometry import Region
+from geodp.geometry import Array, Region
 from geodp.model import Model
-from geodp.public.towers import Towers, lay_out_hexagons, scatter_towers
-from geodp.storage.files import is_regular
+from geodp.public.towers import RIVALS, Integers, Towers, lay_out_hexagons, scatter_towers
+from geodp.storage.files import anchor_path, is_regular
 from geodp.tables.reader import PLACE, open_table, words_of
 from geodp.tables.row_checks import check_batches
 
@@ -28,7 +29,7 @@ class TowerNetwork(Model):
     Examples
     --------
     >>> import numpy as np
-    >>> from geodp.geometry import Region
+    >>> from geodp.geometry import Array, Region
     >>> from geodp.tables.towers import TowerNetwork
     >>> town = Region(10.0, 50.0, 10.08, 50.05)
     >>> TowerNetwork(count=40).lay_out(town, np.random.default_rng(1)).size
@@ -46,6 +47,34 @@ class TowerNetwork(Model):
     noise_db: float = Field(default=0.0, ge=0, le=40)
     """Standard deviation of what walls and load add to the power of each tower, decibel, drawn anew for every ping: 8
     is usual in towns. Then a phone that stands still is seen by several towers. 0: the nearest tower serves."""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether a phone that stands still is always seen by the same tower."""
+        return self.noise_db == 0
+
+    def anchor(self, folder: Path) -> TowerNetwork:
+        """Return the settings with the file found from the given folder."""
+        return self.model_copy(update={"path": anchor_path(self.path, folder)}) if self.path else self
+
+    def draw_shadow(self, phones: int, rng: np.random.Generator) -> Array | None:
+        """Return what walls and load add to the power of the nearest towers at each phone (None: nothing)."""
+        return self.noise_db * rng.standard_normal((phones, RIVALS)) if self.noise_db else None
+
+    def find_serving(self, towers: Towers, x_m: Array, y_m: Array, rng: np.random.Generator) -> Integers:
+        """Return the tower that sees each phone, `NO_TOWER` where none does.
+
+        Parameters
+        ----------
+        towers
+            What `lay_out` returned.
+        x_m, y_m
+            Where phones are, metres.
+        rng
+            Draws what walls and load do.
+        """
+        reach_m = math.inf if self.range_m is None else self.range_m
+        return towers.find_serving(x_m, y_m, range_m=reach_m, shadow=self.draw_shadow(x_m.size, rng))
 
     def lay_out(self, region: Region, rng: np.random.Generator) -> Towers:
         """Return the towers.

@@ -255,8 +255,9 @@ def test_the_resolved_file_loads_back_to_itself(tmp_path: Path) -> None:
     assert again == resolved
     assert again.resolve() == resolved
     text = (tmp_path / "scenario.yaml").read_text().replace("basemap: null", "").split("map:")[0]
-    left = ("file", "profile", "window_s", "epsilon_per_m", "memoise_m", "visit_source", "history_report")
-    for key in (*left, "epsilon_per_item", "epsilon"):  # null says something there, or is all that can be said
+    left = ("file", "profile", "window_s", "epsilon_per_m", "memoise_m", "visit_source", "history_report", "towers")
+    # null says something there, or is all that can be said
+    for key in (*left, "epsilon_per_item", "epsilon", "delta", "rho"):
         text = text.replace(f"{key}: null", "")
     assert "null" not in text
 

@@ -16,7 +16,7 @@ from geodp.curator.mechanisms.tree_counts import TreeCounts
 from geodp.geometry import Region
 from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
 from geodp.privacy.noise import Noise
-from geodp.public.guarantee import Neighbours
+from geodp.public.guarantee import Neighbours, Unit
 
 _TOWN = Region(-0.02, -0.02, 0.02, 0.02)
 _RELEASES, _EVERY_S = 8, 600.0
@@ -132,6 +132,11 @@ def _make_case(
     people: int = 1,
 ) -> TranscriptCase:
     release = partial(_release, mechanism, crowd, pair, neighbours, people=people)
+    promise = mechanism.guarantee(neighbours)
+    if promise.rho is not None:
+        stays = max(_count_stays(pair[0]), _count_stays(pair[1]))
+        rho = promise.for_users(max(stays, 1)).rho if promise.unit is Unit.EVENT else promise.rho
+        return TranscriptCase(name, promise.epsilon, release, runs=runs, rho=rho)
     return TranscriptCase(name, _claim(mechanism, pair), release, runs=runs)
 
 

@@ -52,7 +52,10 @@ def choose_snapshots(mechanism: Mechanism) -> list[TranscriptCase]:
     tried = {"": mechanism, f" (ε = {LARGE_EPSILON:g})": mechanism.with_epsilon(LARGE_EPSILON)}
     single = [
         TranscriptCase(
-            name + at, method.guarantee(neighbours).epsilon, partial(_release, method, with_, without, neighbours)
+            name + at,
+            method.guarantee(neighbours).epsilon,
+            partial(_release, method, with_, without, neighbours),
+            rho=method.guarantee(neighbours).rho,
         )
         for at, method in tried.items()
         for name, (with_, without, neighbours) in pairs.items()
@@ -80,6 +83,7 @@ def choose_households(mechanism: Mechanism) -> list[TranscriptCase]:
             f"{name}, {size} people{at}",
             method.guarantee(neighbours).epsilon,
             partial(_release, method, with_, without, neighbours),
+            rho=method.guarantee(neighbours).rho,
         )
         for at, method in tried.items()
         for name, (with_, without, neighbours) in pairs.items()
@@ -108,7 +112,8 @@ def random_releases(mechanism: Mechanism, rng: np.random.Generator, count: int) 
         expected = float(rng.choice([1.0, _EXPECTED, 1e4]))
         release = partial(_release, method, with_, without, neighbours, expected=expected)
         name = f"random snapshot {number + 1} of {len(crowd)}, one {'moved' if moved else 'more'} (ε = {epsilon:.3g})"
-        found.append(TranscriptCase(name, method.guarantee(neighbours).epsilon, release, runs=1))
+        promise = method.guarantee(neighbours)
+        found.append(TranscriptCase(name, promise.epsilon, release, runs=1, rho=promise.rho))
     return found
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
 from pydantic import Field
 
 from geodp.curator.contour_plot import ContourPlot
-from geodp.curator.household_counts import HouseholdCounts
+from geodp.curator.count_noise import CountNoise
 from geodp.curator.mechanisms import Snapshot
 from geodp.privacy.noise import Noise
-from geodp.privacy.primitives import with_laplace
-from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.public.guarantee import Guarantee, Neighbours, Unit
 from geodp.public.release import Contours
 
 
-class Contour(ContourPlot, HouseholdCounts):
+class Contour(ContourPlot, CountNoise):
     """Contour plot of worker density: Laplace noise on every grid cell, smoothed, with contour lines.
 
     Guarantee
@@ -41,14 +41,17 @@ class Contour(ContourPlot, HouseholdCounts):
     def release(self, snapshot: Snapshot, noise: Noise) -> Contours:
         """Count, add noise to every cell, smooth and choose the lines."""
         grid = self.fit_grid(snapshot)
-        scale = self.expected_noise(snapshot.neighbours)
-        count = with_laplace(grid.count(snapshot.x_m, snapshot.y_m), scale, noise)
-        return self._plot(snapshot, grid, count, scale)
+        scale = self._scale(snapshot.neighbours)
+        count = self.add_noise(grid.count(snapshot.x_m, snapshot.y_m), scale, noise)
+        return self.show_counts(snapshot, grid, count, np.full(grid.size, scale), self.list_terms(grid.size))
+
+    def _scale(self, neighbours: Neighbours) -> float:
+        return self.find_scale(self.change(neighbours), neighbours, [self.epsilon], 0)
 
     def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
         """Promise ε for one snapshot position."""
-        return Guarantee(self.epsilon, Unit.SNAPSHOT, neighbours, Trust.CENTRAL, counts=counts, people=self.household)
+        return self.make_promise(Unit.SNAPSHOT, neighbours, counts)
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
-        """Return E|Lap(b)| = b."""
-        return self.change(neighbours) / self.epsilon
+        """Return E|Lap(b)| = b, or the mean of Gaussian noise."""
+        return self.mean_noise(self._scale(neighbours))

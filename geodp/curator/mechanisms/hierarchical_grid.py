@@ -9,13 +9,13 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
+from geodp.curator.count_noise import CountNoise
 from geodp.curator.decomposition import GUIDELINE, Boxes, SizedDecomposition
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.tree_mechanism import Level, lattice_cells, reconcile_levels
 from geodp.geometry import Grid
 from geodp.privacy.noise import Noise
-from geodp.privacy.primitives import with_laplace
-from geodp.public.guarantee import Neighbours
+from geodp.public.guarantee import Guarantee, Neighbours, Unit
 from geodp.public.release import LatticeCells
 from geodp.registry import PublicFacts
 
@@ -30,7 +30,7 @@ _UNEVEN = GUIDELINE / math.sqrt(2)
 """c0 of the guideline: a range of r of the region errs by sqrt(r) N / (c0 m), as people are not even within cells."""
 
 
-class HierarchicalGrid(SizedDecomposition):
+class HierarchicalGrid(CountNoise, SizedDecomposition):
     """Noisy counts on nested grids, made to agree, with as many parts per cell and level as answer ranges best.
 
     Guarantee
@@ -85,15 +85,16 @@ class HierarchicalGrid(SizedDecomposition):
         change = self.change(snapshot.neighbours)
         levels: list[Level] = []
         across = 1
-        for parts, epsilon in zip(branching, self._level_epsilons(branching), strict=True):
+        shares = self._level_epsilons(branching)
+        for number, parts in enumerate(branching):
             across *= parts
-            scale = change / epsilon
+            scale = self.find_scale(change, snapshot.neighbours, shares, number)
             counts = people.reshape(across, side // across, across, side // across).sum(axis=(1, 3))
             row, column = np.divmod(np.arange(across**2), across)
             wide = side // across
             boxes = Boxes(column * wide, row * wide, (column + 1) * wide, (row + 1) * wide)
             above = (row // parts) * (across // parts) + column // parts if levels else np.arange(across**2)
-            levels.append(Level(boxes, above, with_laplace(counts.ravel(), scale, noise), scale))
+            levels.append(Level(boxes, above, self.add_noise(counts.ravel(), scale, noise), scale, self.terms))
         found = reconcile_levels(levels)[-1]
         return lattice_cells(found, lattice, self.release_fields(snapshot, levels[-1].boxes.edges_m(lattice)))
 
@@ -106,7 +107,12 @@ class HierarchicalGrid(SizedDecomposition):
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return the scale of a count on the finest level; agreement with the others makes it smaller."""
-        return self.change(neighbours) / self._level_epsilons(self.branching or (_MOST_BRANCHES,))[-1]
+        shares = self._level_epsilons(self.branching or (_MOST_BRANCHES,))
+        return self.mean_noise(self.find_scale(self.change(neighbours), neighbours, shares, len(shares) - 1))
+
+    def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
+        """Promise ε for one snapshot position, or for those of a household."""
+        return self.make_promise(Unit.SNAPSHOT, neighbours, counts)
 
 
 def level_shares(levels: int, growth: float) -> list[float]:

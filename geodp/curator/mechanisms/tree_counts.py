@@ -12,13 +12,14 @@ import numpy.typing as npt
 from pydantic import Field
 
 from geodp.curator.continual_counts import ContinualCounts, CountSeries
+from geodp.curator.count_noise import CountNoise
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.series import Pay, charge_nobody
 from geodp.errors import UsageError
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
-from geodp.privacy.primitives import with_laplace
-from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.privacy.zcdp import gaussian_scale
+from geodp.public.guarantee import Guarantee, Neighbours, Unit
 from geodp.public.release import Cells
 
 Ids = npt.NDArray[np.int64]
@@ -26,7 +27,7 @@ Law = tuple[float, float]
 """Σw² and Σw⁴ over the Laplace variables in a number."""
 
 
-class TreeCounts(ContinualCounts):
+class TreeCounts(CountNoise, ContinualCounts):
     """Counts over time as running totals of people who came less those who went, in a tree of noisy partial sums.
 
     Guarantee
@@ -62,7 +63,7 @@ class TreeCounts(ContinualCounts):
         """Promise ε for one stay, or with a cap for one person, over the series."""
         unit = Unit.EVENT if self.stream == "stays" else Unit.SNAPSHOT
         whole = unit if self.cap is None else Unit.USER
-        return Guarantee(self.epsilon, whole, neighbours, Trust.CENTRAL, counts=counts, people=self.household)
+        return self.make_promise(whole, neighbours, counts)
 
     def series_guarantee(
         self,
@@ -95,9 +96,31 @@ class TreeCounts(ContinualCounts):
         return series.make(alone, noise, number=0, pay=charge_nobody)
 
     def node_scale(self, releases: int, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
-        """Return the Laplace scale b of every noisy partial sum."""
-        change = (2 if self.stream == "stays" else 1) * (self.cap or 1) * self.change(neighbours)
-        return change * count_levels(releases) / self.epsilon
+        """Return the Laplace scale b of every noisy partial sum, or the one with the variance of its Gaussian."""
+        cap, levels = self.cap or 1, count_levels(releases)
+        if self.noise == "gaussian":
+            return gaussian_scale(self.rho, self.find_node_l2(levels, neighbours)) / math.sqrt(2)
+        change = (2 if self.stream == "stays" else 1) * cap * self.change(neighbours)
+        return change * levels / self.epsilon
+
+    def find_node_l2(self, levels: int, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
+        """Return by how much all partial sums change, as the root of the sum of squares.
+
+        Stays of one person in one cell begin and end in turn, so a partial sum changes by 1 at most: 2m of a level do,
+        of m stays. Presences may all be in one partial sum. Of two persons both change: presences, which only add, by
+        the root of both squares, stays by up to twice as much.
+
+        Parameters
+        ----------
+        levels
+            Levels of the tree.
+        neighbours
+            What changes.
+        """
+        cap, replaced = self.cap or 1, neighbours is Neighbours.REPLACE
+        if self.stream == "stays":
+            return self.household * math.sqrt(2 * cap * levels) * (2.0 if replaced else 1.0)
+        return self.household * cap * math.sqrt(levels) * (math.sqrt(2) if replaced else 1.0)
 
     def count_epsilon(self, releases: int) -> float:
         """Return ε of a single Laplace count with the noise of a node."""
@@ -106,7 +129,8 @@ class TreeCounts(ContinualCounts):
     def series_noise(self, releases: int, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return the mean scale of a released count."""
         laws = [self.law(time) for time in range(1, releases + 1)]
-        return self.node_scale(releases, neighbours) * float(np.mean([math.sqrt(second) for second, _ in laws]))
+        mean = self.node_scale(releases, neighbours) * float(np.mean([math.sqrt(second) for second, _ in laws]))
+        return self.mean_noise(mean)
 
     def law(self, time: int) -> Law:
         """Return Σw² and Σw⁴ of the nodes in release number `time` (1, 2, …), in units of one node."""
@@ -195,13 +219,15 @@ class TreeSeries(CountSeries):
         total = self._total + count if self.mechanism.stream == "events" else count
         found = self._step(total, scale, noise)
         second, fourth = self.mechanism.law(self._done)
-        return self.show(snapshot, found, scale=scale * math.sqrt(second), terms=second**2 / fourth)
+        terms = second**2 / fourth * self.mechanism.terms
+        return self.show(snapshot, found, scale=scale * math.sqrt(second), terms=terms)
 
     def _step(self, total: npt.NDArray[np.int64], scale: float, noise: Noise) -> Array:
         """Close the intervals that end with the next release; return what is to be published."""
         self._done, self._total = self._done + 1, total
         top = count_trailing_zeros(self._done)
-        own = with_laplace(np.stack([total - self._begun[level] for level in range(top + 1)]), scale, noise)
+        begun = np.stack([total - self._begun[level] for level in range(top + 1)])
+        own = self.mechanism.add_noise(begun, scale, noise)
         for level in range(top + 1):
             self._begun[level] = total
         best = self.mechanism.variant == "honaker"

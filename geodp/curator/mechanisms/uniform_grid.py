@@ -7,16 +7,16 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from geodp.curator.count_noise import CountNoise
 from geodp.curator.decomposition import SizedDecomposition
 from geodp.curator.mechanisms import Snapshot
 from geodp.geometry import Grid
 from geodp.privacy.noise import Noise
-from geodp.privacy.primitives import with_laplace
-from geodp.public.guarantee import Neighbours
+from geodp.public.guarantee import Guarantee, Neighbours, Unit
 from geodp.public.release import GridCells
 
 
-class UniformGrid(SizedDecomposition):
+class UniformGrid(CountNoise, SizedDecomposition):
     """Noisy counts on a regular grid whose cells are as large as noise and detail balance.
 
     Guarantee
@@ -39,10 +39,11 @@ class UniformGrid(SizedDecomposition):
     def release(self, snapshot: Snapshot, noise: Noise) -> GridCells:
         """Count, and add noise to every cell."""
         grid = Grid.fit(snapshot.region, self._size(snapshot, noise))
-        scale = self.expected_noise(snapshot.neighbours)
+        scale = self._scale(snapshot.neighbours)
         return GridCells(
-            count=with_laplace(grid.count(snapshot.x_m, snapshot.y_m), scale, noise),
+            count=self.add_noise(grid.count(snapshot.x_m, snapshot.y_m), scale, noise),
             noise_scale=np.full(grid.size, scale),
+            noise_terms=self.list_terms(grid.size),
             grid=grid,
             **self.release_fields(snapshot, grid.edges()),
         )
@@ -51,6 +52,13 @@ class UniformGrid(SizedDecomposition):
         """Return the grid that follows from public settings."""
         return Grid.fit(snapshot.region, self.cell_m or self._guideline_size(self._public_facts(snapshot)))
 
+    def _scale(self, neighbours: Neighbours) -> float:
+        return self.find_scale(self.change(neighbours), neighbours, [self._counts_epsilon()], 0)
+
+    def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
+        """Promise ε for one snapshot position, or for those of a household."""
+        return self.make_promise(Unit.SNAPSHOT, neighbours, counts)
+
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
-        """Return E|Lap(b)| = b."""
-        return self.change(neighbours) / self._counts_epsilon()
+        """Return E|Lap(b)| = b, or the mean of Gaussian noise."""
+        return self.mean_noise(self._scale(neighbours))

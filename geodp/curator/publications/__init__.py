@@ -15,6 +15,9 @@ from geodp.public.guarantee import Guarantee, Unit
 from geodp.registry import FilePlugin
 
 if TYPE_CHECKING:
+    from datetime import date
+
+    import numpy as np
     import pandas as pd
 
     from geodp.public.streets import StreetNetwork
@@ -50,6 +53,18 @@ class Records:
     draw_visits: Callable[[], tuple[Histories, Venues]]
     lay_out_streets: Callable[[], StreetNetwork] | None = None
     """Returns the public streets on which people of the run drive; None: there are none."""
+    start_s: float = 0.0
+    """Time of day at which the run begins, seconds after midnight."""
+    draw: Callable[[str], np.random.Generator] | None = None
+    """Returns the run's generator of one named decision; None: there is no run, and numbers are those of seed 0."""
+    worked_out: dict[Any, Any] = field(default_factory=dict)
+    """What publications worked out of the same records, so that it is done once."""
+
+    def generator(self, name: str) -> np.random.Generator:
+        """Return a new generator for one named decision, the same every time."""
+        import numpy as np
+
+        return np.random.default_rng(0) if self.draw is None else self.draw(name)
 
     def streets(self) -> StreetNetwork | None:
         """Return the public streets of the run, if it has any."""
@@ -134,6 +149,18 @@ class Publication(FilePlugin):
 
         None (which a publication has that says nothing else): nobody's number is bounded, so a promise about single
         visits promises nothing about a person.
+        """
+        return None
+
+    def data_days(self, start_s: float, duration_s: float) -> tuple[date, date] | None:  # noqa: ARG002
+        """Return the first and last day of the data, where it is made day by day, each with noise of its own.
+
+        Parameters
+        ----------
+        start_s
+            Time of day at which the run begins.
+        duration_s
+            How long it lasts.
         """
         return None
 
