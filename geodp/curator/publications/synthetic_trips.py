@@ -82,7 +82,8 @@ class SyntheticTrips(TripModelPublication):
 
     def parts(self) -> dict[str, float]:
         """Return ε of every part of the release; together they are the ε of the guarantee."""
-        return split(self.epsilon, shares_in_noise(self.crowd() / self.epsilon))
+        on_streets = bool(self.streets) or self._network is not None
+        return split(self.epsilon, shares_in_noise(self.crowd() / self.epsilon, turns=on_streets))
 
     def fit(self, trajectories: Trajectories, region: Region, parts: EpsilonParts) -> TripModel:
         """Count whole trips, with noise from the parts of ε alone."""

@@ -36,7 +36,7 @@ _BLOCK = 1_000
 _NEWTON_ROUNDS = 5
 _OPTIONS = 7
 _EASY_LEGS = 3.0
-_LEG_OF_EXTENT = (0.33, 0.7)
+_LEG_OF_EXTENT = (0.45, 1.0)
 """Length of a leg over the extent of its path."""
 _EXTENT_SPREAD = 0.05
 """How far (in logarithms) a path's extent may be from the one wanted before another path is preferred."""
@@ -124,7 +124,8 @@ def choose_paths(wanted: WantedTrips, density: Density, region: Region, rng: np.
         cell = np.concatenate([_cells_along(bent, density), _cells_along(roaming, density)])
         score = np.concatenate([bent.score, roaming.score])
         if log_weight is None:
-            log_weight = _fit_weights(cell, score, some.points[order] / some.points.sum(), density)
+            worth = density.worth(some.points[order])
+            log_weight = _fit_weights(cell, score, worth / worth.sum(), density)
         pick = choose_columns(_chances(log_weight, cell, score), rng)
         for place, candidates, chosen in ((slice(0, straight), bent, 3), (slice(straight, None), roaming, None)):
             rows, column = begin + order[place], pick[place]
