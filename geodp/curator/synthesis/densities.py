@@ -16,7 +16,8 @@ from geodp.tables.trajectories.table import Trajectories
 POINTS, DENSITY = "points", "density"
 FLOOR = 0.05
 """Share of a mean cell below which densities are taken to be alike."""
-_BOUND_QUANTILE = 0.3
+_BOUND_QUANTILE, _BOUND_QUANTILE_IN_NARROW_NOISE = 0.3, 0.8
+_NARROW_NOISE = 2e-4
 _CELLS_PER_WORTH = 0.3
 _MOST_SIDE = 96
 _BLOCKS = (8, 4, 2, 1)
@@ -78,7 +79,9 @@ def count_density(
     lengths = count_histogram(POINTS, counts, whole_edges(most_points, 1.15), parts, weights=weights, total=total)
     reached = np.cumsum(lengths.shares())
     # Longer trips count for less than their points, and so do synthetic ones where they are held against this.
-    place = int(np.searchsorted(reached, _BOUND_QUANTILE * reached[-1]))
+    narrow = parts.scale(POINTS) < _NARROW_NOISE * total
+    quantile = _BOUND_QUANTILE_IN_NARROW_NOISE if narrow else _BOUND_QUANTILE
+    place = int(np.searchsorted(reached, quantile * reached[-1]))
     bound = int(lengths.edges[min(place + 1, lengths.edges.size - 1)])
     grid = square_grid(region, side_cells(_CELLS_PER_WORTH * total / parts.scale(DENSITY), _MOST_SIDE))
     per_point = np.minimum(1.0, bound / counts) * (1.0 if weights is None else weights)

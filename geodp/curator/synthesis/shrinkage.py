@@ -115,8 +115,10 @@ def shrink_circular(noisy: Array, scale: float, total: float) -> Array:
     height = np.append(0.0, np.geomspace(0.05 * noise, max(20 * power.max(), noise), 40))[None, :, None]
     expected = height * number**-steep + noise
     fitness = (np.log(expected) + power / expected).sum(axis=2)
-    # One best guess of the power is now and then "nothing", and hours would be even: all guesses count as they fit.
+    # One best guess of the power is now and then "nothing", and hours would be even: all guesses count as they fit,
+    # where that there is nothing is as likely beforehand as that there is something.
     chance = np.exp(fitness.min() - fitness)[:, :, None]
+    chance[:, 1:] /= chance.shape[1] - 1
     wave[1:] *= ((1 - noise / expected) * chance).sum(axis=(0, 1)) / chance.sum()
     wave[0] = total
     return fit_total(np.fft.irfft(wave, size), total)

@@ -195,7 +195,7 @@ def choose_routes(
     trees = grow_trees_on(network, density, rng)
     asked = _Asked(wanted, begin, end, cut(wanted))
     fitted = asked.select(np.arange(min(size, _FITTED_TRIPS)))
-    usual = None if turns is None else turns.share(_turns_along(tried, turns.parts))
+    usual = None if turns is None else turns.share(_turns_along(tried, some.points, turns.parts))
     town = _Town(trees, density, region, None if turns is None else turns.parts)
     log_weight = _fit_weights(fitted, town, rng, usual)
     parts = [
@@ -224,12 +224,31 @@ class _Weights:
     of_turn: Array | None = None
 
 
-def _turns_along(paths: StreetPaths, parts: NetworkParts) -> Array:
+def _turns_along(paths: StreetPaths, points: Integers, parts: NetworkParts) -> Array:
     """Return how often ways take each turn, where a way counts once."""
-    node = np.where(paths.backwards, paths.network.tail[paths.street], paths.network.head[paths.street])
-    owner, turn = parts.find_turns(paths.first, parts.label[node])
+    owner, turn = _find_turns(paths.network, paths.first, (paths.street, paths.backwards), points, parts)
     each = 1 / np.maximum(np.bincount(owner, minlength=paths.size), 1)
     return np.bincount(turn, each[owner], parts.code.size)
+
+
+def _find_turns(
+    network: StreetNetwork,
+    first: Integers,
+    streets: tuple[Nodes, npt.NDArray[np.bool_]],
+    points: Integers,
+    parts: NetworkParts,
+) -> tuple[Integers, Integers]:
+    """Return the turns of ways that are seen at so many points, as those of real trips are."""
+    street, backwards = streets
+    reached = np.append(0.0, np.cumsum(network.length_m[street]))
+    counts = np.diff(first)
+    apart_m = np.maximum((reached[first[1:]] - reached[first[:-1]]) / np.maximum(points - 1, 1), 1e-9)
+    step = np.floor((reached[1:] - np.repeat(reached[first[:-1]], counts)) / np.repeat(apart_m, counts) + 1e-9)
+    owner = np.repeat(np.arange(counts.size), counts)
+    seen = np.append(True, (np.diff(step) != 0) | (np.diff(owner) != 0))[: owner.size]
+    seen[first[:-1][counts > 0]] = True
+    node = np.where(backwards, network.tail[street], network.head[street])
+    return parts.find_turns(np.append(0, np.cumsum(seen))[first], parts.label[node[seen]])
 
 
 def _even_density(density: Density) -> Density:
@@ -447,8 +466,8 @@ def _trace_candidates(asked: _Asked, town: _Town, rng: np.random.Generator) -> _
     score = np.where(np.diff(first).reshape(score.shape) > 0, np.maximum(score, -300.0), -1000.0)
     turning, turn = np.empty(0, np.int64), np.empty(0, np.int64)
     if town.parts is not None:
-        node = np.where(backwards, network.tail[street], network.head[street])
-        turning, turn = town.parts.find_turns(first, town.parts.label[node])
+        points = np.repeat(asked.wanted.points, candidates.count.shape[1])
+        turning, turn = _find_turns(network, first, (street, backwards), points, town.parts)
     return _Traced(
         first=first,
         street=street,

@@ -48,33 +48,32 @@ SHARES = {
 }
 """Parts of ε where noise is narrow: found by sweeps over generated trips; densities gain most from more."""
 SHARES_IN_WIDE_NOISE = {
-    DENSITY: 0.24,
-    TRIPS: 0.19,
-    FINE_ENDS: 0.04,
-    COARSE_ENDS: 0.13,
-    SHAPES: 0.14,
-    EXTENTS: 0.03,
-    NUMBER: 0.03,
+    DENSITY: 0.20,
+    TRIPS: 0.20,
+    FINE_ENDS: 0.02,
+    COARSE_ENDS: 0.17,
+    SHAPES: 0.15,
+    EXTENTS: 0.02,
+    NUMBER: 0.02,
     SPACING: 0.04,
     POINTS: 0.01,
-    DEPARTURES: 0.13,
+    DEPARTURES: 0.15,
     PACES: 0.02,
 }
 """Parts of ε where noise is wide: what few numbers tell (hours, lengths) must stand out before anything else can."""
 _NARROW, _WIDE = 1.0, 10.0
-TURNS_SHARE = 0.08
 
 
-def shares_in_noise(scale: float, *, turns: bool = False) -> dict[str, float]:
+def shares_in_noise(scale: float, turns: float = 0.0) -> dict[str, float]:
     """Return the parts of ε for a release whose count of trips would have noise of this scale, if it were all of it.
 
-    `turns`: whether turns on a public network are counted, too.
+    `turns` is the share for turns on a public network, if they are counted, too; all others become less for it.
 
     Between narrow noise (1: one trip, ε = 1) and wide noise (10: ten trips of a person) shares change geometrically.
     """
     place = float(np.clip(np.log(scale / _NARROW) / np.log(_WIDE / _NARROW), 0.0, 1.0))
     parts = {part: share ** (1 - place) * SHARES_IN_WIDE_NOISE[part] ** place for part, share in SHARES.items()}
-    return parts | {TURNS: TURNS_SHARE} if turns else parts
+    return parts | {TURNS: turns * sum(parts.values()) / (1 - turns)} if turns else parts
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,7 @@ class NetworkParts:
         owner = np.repeat(np.arange(first.size - 1), np.diff(first))
         new = np.append(True, (np.diff(part) != 0) | (np.diff(owner) != 0))[: part.size]
         owner, part = owner[new], part[new].astype(np.int64)
-        if part.size < 3 or not self.code.size:  # noqa: PLR2004 - a turn has three parts
+        if part.size < 3 or not self.code.size:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         whole = owner[2:] == owner[:-2]
         turn = (part[:-2] * self.count**2 + part[1:-1] * self.count + part[2:])[whole]
@@ -88,7 +88,7 @@ def divide_network(network: StreetNetwork, count: int) -> NetworkParts:
     while len(waiting) < count:
         waiting.sort(key=len)
         nodes = waiting.pop()
-        if nodes.size < 2:  # noqa: PLR2004 - nothing left to divide
+        if nodes.size < 2:
             waiting.append(nodes)
             break
         x_m, y_m = network.x_m[nodes], network.y_m[nodes]
