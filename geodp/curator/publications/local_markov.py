@@ -130,7 +130,7 @@ class LocalMarkov(TripModelPublication):
         sizes = (top.size, top.size, tail.size + 1, edges.size - 1, _HOURS, _PACE_EDGES_S.size - 1)
         lot = parts.noise.choose(np.log(np.array(list(QUESTIONS.values()))), number)
         found = {
-            name: _ask(values[name][lot == place], size, self.epsilon, number, parts.noise)
+            name: ask(values[name][lot == place], size, self.epsilon, number, parts.noise)
             for place, (name, size) in enumerate(zip(QUESTIONS, sizes, strict=True))
         }
         parts.receipts.append(Receipt(ANSWERS, self.epsilon, 1.0, number))
@@ -181,7 +181,7 @@ def _choose_moves(first: Integers, way: Integers, cells: TwoLevelCells, noise: N
     return np.where((counts > 0) & (code[found] == asked), found, tail.size)
 
 
-def _ask(values: Integers, categories: int, epsilon: float, everyone: int, noise: Noise) -> _Estimate:
+def ask(values: Integers, categories: int, epsilon: float, everyone: int, noise: Noise) -> _Estimate:
     """Let each answer in which category it is; estimate how many of everyone are in each."""
     answers, epsilon = values.size, min(epsilon, MOST_EPSILON)
     if not answers:
