@@ -48,16 +48,16 @@ SHARES = {
 }
 """Parts of ε where noise is narrow: found by sweeps over generated trips; densities gain most from more."""
 SHARES_IN_WIDE_NOISE = {
-    DENSITY: 0.20,
-    TRIPS: 0.20,
+    DENSITY: 0.22,
+    TRIPS: 0.19,
     FINE_ENDS: 0.02,
-    COARSE_ENDS: 0.17,
-    SHAPES: 0.15,
+    COARSE_ENDS: 0.15,
+    SHAPES: 0.14,
     EXTENTS: 0.02,
     NUMBER: 0.02,
     SPACING: 0.04,
     POINTS: 0.01,
-    DEPARTURES: 0.15,
+    DEPARTURES: 0.17,
     PACES: 0.02,
 }
 """Parts of ε where noise is wide: what few numbers tell (hours, lengths) must stand out before anything else can."""
@@ -107,7 +107,7 @@ class TripModel:
         if self.streets is None:
             paths = choose_paths(wanted, self.density, self.region, rng)
         else:
-            paths = choose_routes(wanted, self.density, self.region, self.streets, rng, self.turns)
+            paths = choose_routes(wanted, self.density, self.region, self.streets, rng, turns=self.turns)
         first, x_m, y_m = place_points(paths, points, self.density)
         x_m, y_m = move_inside(self.region, first, x_m, y_m, rng)
         return synthetic_trajectories(first, self.timing.times(first, rng), x_m, y_m)

@@ -41,6 +41,7 @@ SPACING = "spacing"
 _SPACING_EDGES_M = grow_edges(2.0, 20_000.0, 1.26)
 DEPARTURES, PACES = "departures", "paces"
 _LEAST_BINS, _MOST_BINS = 4, 48
+SCALES_PER_BIN = 6
 _PACE_EDGES_S = grow_edges(0.5, 7200.0, 1.3)
 _CELLS_PER_WORTH, _SHAPES_PER_WORTH = 0.5, 0.2
 """Cells of a table of counts per trip that the scale of its noise is worth; fewer where sums of rows matter most."""
@@ -258,9 +259,9 @@ def count_timing(
     """Count departures by time of the period, and the mean time between points (of which there are `points`).
 
     Departures are counted in as many bins as the noise allows: a mean bin of `total` trips (a noisy number) is to hold
-    four times the scale of its noise.
+    six times the scale of its noise.
     """
-    bins = int(np.clip(total / (4 * parts.scale(DEPARTURES)), _LEAST_BINS, _MOST_BINS))
+    bins = int(np.clip(total / (SCALES_PER_BIN * parts.scale(DEPARTURES)), _LEAST_BINS, _MOST_BINS))
     edges = np.linspace(0.0, period_s, bins + 1)
     departures = np.mod(trajectories.departures_s, period_s)
     of_day = count_histogram(DEPARTURES, departures, edges, parts, weights=weights, shape="circular")
