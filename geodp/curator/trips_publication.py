@@ -18,7 +18,7 @@ from geodp.curator.synthesis.densities import DENSITY
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts, Receipt, split
 from geodp.curator.synthesis.prefix_trees import Direction, level_parts
 from geodp.curator.synthesis.tree_model import LENGTHS, TreeModel, TreeSettings, fit_tree_model, length_edges
-from geodp.curator.synthesis.trip_shapes import DEPARTURES
+from geodp.curator.synthesis.trip_shapes import DEPARTURES, SCALES_PER_BIN
 from geodp.errors import DataError, OldName
 from geodp.geometry import Region
 from geodp.model import did_you_mean
@@ -250,7 +250,9 @@ class TripModelPublication(TripsPublication):
 
     def _hours(self) -> str:
         epsilon = self.parts().get(DEPARTURES)
-        return "" if epsilon is None else f", hours come in at most N/{4 * self.crowd() / epsilon:.3g} bins"
+        return (
+            "" if epsilon is None else f", hours come in at most N/{SCALES_PER_BIN * self.crowd() / epsilon:.3g} bins"
+        )
 
     def expected_error(self) -> tuple[str, dict[str, float]]:
         """Say how large the noise is, from public facts alone, in words and numbers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 _PUBLIC_LAYERS = ("region", "release")
 SUFFIXES = (".html", ".htm")
 PICTURE = ".png"
+
+
+_SIDES = 2
+"""Things that are laid side by side."""
 
 
 def make_map(
@@ -48,12 +53,12 @@ def make_map(
     page.start_s, page.duration_s = scenario.start_s, scenario.duration_s
     page.release_times = [release.time_s for release in next(iter(run.arms.values()), run).releases]
     ground = draw_ground(run, page, basemap=basemap, places=places)
-    _draw(_layers(run, public=public), run, page)
+    sides = _draw(_layers(run, public=public), run, page)
     return frame_page(
         page,
         title_of(scenario.about, scenario.name),
         caption(run, page.notes, public=public),
-        groups=list(run.arms),
+        groups=sides,
         tiles=ground == "osm",
     )
 
@@ -144,11 +149,17 @@ def _layers(run: RunFolder, *, public: bool) -> list[Layer]:
     return released or [plugin(kind, "layer") for kind in _PUBLIC_LAYERS]
 
 
-def _draw(layers: list[Layer], run: RunFolder, page: Page) -> None:
-    """Draw every layer once, or once per arm where it differs between arms; arms after the first start unticked."""
+def _draw(layers: list[Layer], run: RunFolder, page: Page) -> list[str]:
+    """Draw every layer once, or once per arm where it differs between arms; return what a reader may lay side by side.
+
+    Those are arms (after the first they start unticked), or else layers of which each shows one side of a thing, as
+    true and synthetic trips do, where there are two of them.
+    """
     arms = run.arms
+    if not arms:
+        return _draw_sides(layers, run, page)
     for layer in layers:
-        if layer.shared or not arms:
+        if layer.shared:
             _draw_one(layer, run, page)
     for number, (name, arm) in enumerate(arms.items()):
         page.group, page.hidden = name, number > 0
@@ -156,6 +167,23 @@ def _draw(layers: list[Layer], run: RunFolder, page: Page) -> None:
             if not layer.shared:
                 _draw_one(layer, arm, page)
     page.group, page.hidden = "", False
+    return list(arms)
+
+
+def _draw_sides(layers: list[Layer], run: RunFolder, page: Page) -> list[str]:
+    """Draw the layers of one run; return the titles of those that a reader may lay side by side."""
+    sided = [layer for layer in layers if layer.side]
+    pairs = sided if len({layer.kind for layer in sided}) == _SIDES else []
+    for layer in layers:
+        page.group = layer.title if layer in pairs else ""
+        _draw_one(layer, run, page)
+    page.group = ""
+    drawn = list(dict.fromkeys(drawing.group for drawing in page.drawings if drawing.group))
+    if len(drawn) == _SIDES:
+        return drawn
+    for place, drawing in enumerate(page.drawings):  # one of them had nothing to show
+        page.drawings[place] = replace(drawing, group="")
+    return []
 
 
 def _draw_one(layer: Layer, run: RunFolder, page: Page) -> None:

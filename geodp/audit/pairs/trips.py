@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.audit.pairs import chosen_pairs, random_pairs
+from geodp.curator.publications.local_markov import LocalMarkov
 from geodp.curator.trips_publication import TripModelPublication
 from geodp.geometry import Array, Region
 from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
@@ -76,6 +77,50 @@ def random_releases(publication: TripModelPublication, rng: np.random.Generator,
         name = f"random world {number + 1} of {len(others)} trips, one {method.unit} more (ε = {epsilon:.3g})"
         found.append(TranscriptCase(name, method.epsilon, partial(_release, method, others, more), runs=1))
     return found
+
+
+@chosen_pairs.of(LocalMarkov)
+def choose_answers(publication: LocalMarkov) -> list[TranscriptCase]:
+    """Return pairs of small worlds in which one who answers made quite another trip."""
+    west, south, east, north = _TOWN.box_m
+    others = [
+        (f"p{who}", _trip((-700.0 + 150 * who, -300.0), (100.0 * who, 900.0), 3 + who), 600.0) for who in range(6)
+    ]
+    across = (_CANARY, _there_and_back((west + 1, south + 1), (east - 1, north - 1), 40), 86_000.0)
+    corner = (_CANARY, _trip((east - 5, south + 5), (east - 5, south + 5), 2), 50.0)
+    found = []
+    for epsilon in (publication.epsilon, LARGE_EPSILON):
+        method = publication.model_copy(update={"epsilon": epsilon})
+        for name, rest in (("a trip across the town or none to speak of", others), ("the only one who answers", [])):
+            release = partial(_release_instead, method, rest, ([across], [corner]))
+            found.append(TranscriptCase(f"{name} (ε = {epsilon:g})", epsilon, release, runs=4))
+    return found
+
+
+@random_pairs.of(LocalMarkov)
+def random_answers(publication: LocalMarkov, rng: np.random.Generator, count: int) -> list[TranscriptCase]:
+    """Return random worlds in which one who answers made other trips."""
+    found = []
+    for number in range(math.ceil(count / 4)):
+        epsilon = float(rng.choice([publication.epsilon, LARGE_EPSILON, 10 ** rng.uniform(0, 1)]))
+        method = publication.model_copy(update={"epsilon": epsilon})
+        others = [trip for who in range(int(rng.choice([0, 5]))) for trip in random_trips(rng, f"p{who}", 2)]
+        most = 4 if method.unit == "person" else 1
+        either = [random_trips(rng, "q", int(rng.integers(1, most + 1))) for _ in range(2)]
+        name = f"random world {number + 1} of {len(others)} trips, one {method.unit} another (ε = {epsilon:.3g})"
+        release = partial(_release_instead, method, others, (either[0], either[1]))
+        found.append(TranscriptCase(name, epsilon, release, runs=1))
+    return found
+
+
+def _release_instead(
+    publication: TripModelPublication,
+    others: Sequence[TimedTrip],
+    either: tuple[Sequence[TimedTrip], Sequence[TimedTrip]],
+    noise: Noise,
+    present: bool,
+) -> list[npt.ArrayLike]:
+    return _release(publication, others, either[0 if present else 1], noise, present=True)
 
 
 def random_trips(rng: np.random.Generator, who: str, count: int) -> list[TimedTrip]:

@@ -61,12 +61,12 @@ class AdaptiveMarkov(TripModelPublication):
     def fit(self, trajectories: Trajectories, region: Region, parts: EpsilonParts) -> AdaptiveChain:
         """Count cells, moves, trips and lengths, with noise from the parts of ε alone."""
         top = square_grid(region, self.top_cells)
-        share = _share_out(trajectories, top, parts.scale(GRID))
+        share = share_out(trajectories, top, parts.scale(GRID))
         noisy = parts.add_noise(GRID, share)
         number = max(1, round(float(noisy.sum())))
-        cells = _divide(top, fit_total(noisy, float(number)), number / parts.scale(TRIPS))
-        inner = fit_total(parts.add_noise(INNER, _share_out(trajectories, cells, parts.scale(INNER))), float(number))
-        first, way = _ways(trajectories, cells)
+        cells = divide_cells(top, fit_total(noisy, float(number)), number / parts.scale(TRIPS))
+        inner = fit_total(parts.add_noise(INNER, share_out(trajectories, cells, parts.scale(INNER))), float(number))
+        first, way = find_ways(trajectories, cells)
         counts = np.diff(first)
         begin, end = way[first[:-1]] if way.size else way, way[first[1:] - 1] if way.size else way
         moves = _count_moves(cells, first, way, parts)
@@ -126,6 +126,12 @@ class TwoLevelCells:
         return np.asarray(self.offset[top] + inner_row * times + inner_column)
 
     @cached_property
+    def links(self) -> tuple[Integers, Integers]:
+        """Cells that touch, in order: from which, to which (public)."""
+        tail, head = np.nonzero(self.touching)
+        return tail, head
+
+    @cached_property
     def boxes(self) -> tuple[Array, Array, Array, Array]:
         """West, south, width and height of each cell (m)."""
         row, column = np.divmod(self.parent, self.top.columns)
@@ -145,21 +151,21 @@ class TwoLevelCells:
         return np.asarray(across & along & ~np.eye(self.size, dtype=np.bool_))
 
 
-def _divide(top: Grid, counts: Array, worth: float) -> TwoLevelCells:
+def divide_cells(top: Grid, counts: Array, worth: float, most: int = _MOST_CELLS) -> TwoLevelCells:
     """Divide top cells by their noisy counts; all cells together are as many as the noise on trips allows."""
-    cells = float(np.clip(np.sqrt(worth) * 2, top.size, _MOST_CELLS))
+    cells = float(np.clip(np.sqrt(worth) * 2, top.size, most))
     share = counts / max(counts.sum(), 1e-9)
     times = np.maximum(1, np.floor(np.sqrt(share * cells))).astype(np.int64)
     return TwoLevelCells(top, np.minimum(times, 6))
 
 
-def _share_out(trajectories: Trajectories, cells: Grid | TwoLevelCells, scale: float) -> Array:
+def share_out(trajectories: Trajectories, cells: Grid | TwoLevelCells, scale: float) -> Array:
     """Count every trip once, shared out over the cells of its points."""
     weight = round_down(1.0 / np.maximum(trajectories.counts, 1), scale)[trajectories.owner]
     return np.bincount(cells.locate(trajectories.x_m, trajectories.y_m), weight, cells.size).astype(np.float64)
 
 
-def _ways(trajectories: Trajectories, cells: TwoLevelCells) -> tuple[Integers, Integers]:
+def find_ways(trajectories: Trajectories, cells: TwoLevelCells) -> tuple[Integers, Integers]:
     """Return the cells of every trip, in order, without repeats; long steps pass the cells between."""
     least = min(float(side.min()) for side in cells.boxes[2:])
     dense = insert_points(trajectories, least)
@@ -172,7 +178,7 @@ def _ways(trajectories: Trajectories, cells: TwoLevelCells) -> tuple[Integers, I
 
 def _count_moves(cells: TwoLevelCells, first: Integers, way: Integers, parts: EpsilonParts) -> Array:
     """Return the probabilities of moves to touching cells; every trip's moves together count once."""
-    tail, head = np.nonzero(cells.touching)
+    tail, head = cells.links
     code = tail * cells.size + head  # ascending
     inner = np.setdiff1d(np.arange(way.size), first[1:] - 1)
     found = way[inner] * cells.size + way[inner + 1] if inner.size else np.empty(0, np.int64)

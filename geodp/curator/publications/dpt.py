@@ -24,9 +24,12 @@ class Dpt(TreeTripsPublication):
 
     Reference
     ---------
-    Zhu et al. 2017, Differential Privacy and Applications, section 12.3.2 (He et al. 2015, DPT). The book gives a
-    summary only, so this is DPT in style: it bounds what a trajectory adds (weight min(1, l/n)) and counts starts and
-    lengths apart.
+    Zhu et al. 2017, Differential Privacy and Applications, section 12.3.2; He et al. 2015, DPT: differentially private
+    trajectory synthesis using hierarchical reference systems [recalled]. Theirs: grids of several sizes, of which some
+    are chosen, prefix trees of moves in each, walks that prefer to go straight on, an end that is a symbol of the trees
+    (`end_as_token`). Ours: what a trajectory adds is bounded by weights min(1, l/n); starts, lengths and times are
+    counted apart; points of fast steps are placed along the step (`along_steps`); and the defaults of order and cap,
+    which did best in trials: longer sequences and caps paid more noise than they gave.
     """
 
     kind: ClassVar[str] = "dpt"
@@ -35,7 +38,9 @@ class Dpt(TreeTripsPublication):
     """Side of the finest cells, metres (v_1); cells double from grid to grid."""
     levels: int = Field(default=6, ge=1, le=12)
     """Number of grids to choose from (M)."""
-    order: int = Field(default=2, ge=1, le=4)
+    tokens_per_trajectory: float = Field(default=10.0, ge=1)
+    """Most that one trip adds to the counts of one depth of the trees (l): longer trips count less per move."""
+    order: int = Field(default=1, ge=1, le=4)
     """Length of the sequences that are counted (φ)."""
     kappa: float = Field(default=1.0, ge=0)
     """Strength of the preference for going straight on; 0 switches it off."""
@@ -43,6 +48,10 @@ class Dpt(TreeTripsPublication):
     """Moves over which the direction so far is averaged."""
     choice_share: float = Field(default=0.1, gt=0, lt=1)
     """Part of ε for the choice of grids."""
+    end_as_token: bool = False
+    """Whether trips end where the noisy trees say so, as published; else numbers of points are counted apart."""
+    along_steps: bool = True
+    """Whether points lie as far along in their cells as the points before did in theirs; else anywhere in the cell."""
 
     def idle_fields(self) -> dict[str, str]:
         """Return the window where no direction is preferred, and the choice where there is one grid."""
@@ -61,5 +70,7 @@ class Dpt(TreeTripsPublication):
             bound=self.tokens_per_trajectory,
             most_points=self.most_points,
             direction=Direction(self.kappa, self.window),
+            ends_in_tree=self.end_as_token,
             period_s=self.period_s,
+            along_steps=self.along_steps,
         )

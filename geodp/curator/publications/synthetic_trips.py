@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from geodp.curator.publications import Published, Records
 from geodp.curator.synthesis.densities import DENSITY
@@ -50,6 +50,10 @@ class SyntheticTrips(TripModelPublication):
     """A file of public lines (GeoJSON, GeoParquet, GeoPackage, shapefile) that trips follow; `generated` for the
     streets of the run, or for made-up ones; '' for none. Streets are passable both ways; islands are left out."""
 
+    turns_share: float = Field(default=0.0, ge=0, le=0.5)
+    """Part of ε for noisy counts of turns between parts of the streets' network; 0, because in sweeps it cost ends and
+    densities more than it gave routes."""
+
     _network: Any = PrivateAttr(default=None)
 
     def files(self) -> list[Path]:
@@ -82,7 +86,13 @@ class SyntheticTrips(TripModelPublication):
 
     def parts(self) -> dict[str, float]:
         """Return ε of every part of the release; together they are the ε of the guarantee."""
-        return split(self.epsilon, shares_in_noise(self.crowd() / self.epsilon))
+        on_streets = bool(self.streets) or self._network is not None
+        turns = self.turns_share if on_streets else 0.0
+        return split(self.epsilon, shares_in_noise(self.crowd() / self.epsilon, turns))
+
+    def idle_fields(self) -> dict[str, str]:
+        """Return the share of turns where there are no streets to turn at."""
+        return {} if self.streets else {"turns_share": "without streets"}
 
     def fit(self, trajectories: Trajectories, region: Region, parts: EpsilonParts) -> TripModel:
         """Count whole trips, with noise from the parts of ε alone."""

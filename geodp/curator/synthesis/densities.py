@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts, round_down
-from geodp.curator.synthesis.grids import side_cells, square_grid
+from geodp.curator.synthesis.grids import Integers, side_cells, square_grid
 from geodp.curator.synthesis.noisy_histograms import count_histogram, fit_total, whole_edges
 from geodp.curator.synthesis.shrinkage import shrink, shrink_map
 from geodp.geometry import Array, Grid, Region
@@ -16,8 +16,8 @@ from geodp.tables.trajectories.table import Trajectories
 POINTS, DENSITY = "points", "density"
 FLOOR = 0.05
 """Share of a mean cell below which densities are taken to be alike."""
-_BOUND_QUANTILE, _BOUND_QUANTILE_IN_WIDE_NOISE = 0.8, 0.3
-_WIDE_NOISE = 0.02
+_BOUND_QUANTILE, _BOUND_QUANTILE_IN_NARROW_NOISE = 0.3, 0.8
+_NARROW_NOISE = 2e-4
 _CELLS_PER_WORTH = 0.3
 _MOST_SIDE = 96
 _BLOCKS = (8, 4, 2, 1)
@@ -35,6 +35,10 @@ class Density:
     """What the noise left, negative counts too."""
     scale: float
     """Scale of the noise on each count."""
+
+    def worth(self, points: Integers) -> Array:
+        """Return for how many points trips of so many count: no more than the bound, as when they were counted."""
+        return np.minimum(points, self.bound).astype(np.float64)
 
     def sharpen(self, guess: Density) -> Density:
         """Return the density on the guess's finer cells: the guess, drawn towards the noisy counts where they say more.
@@ -74,8 +78,9 @@ def count_density(
     counts = trajectories.counts.astype(np.float64)
     lengths = count_histogram(POINTS, counts, whole_edges(most_points, 1.15), parts, weights=weights, total=total)
     reached = np.cumsum(lengths.shares())
-    # In wide noise longer trips count for less than their points: what noise that saves is worth more.
-    quantile = _BOUND_QUANTILE if parts.scale(POINTS) < _WIDE_NOISE * total else _BOUND_QUANTILE_IN_WIDE_NOISE
+    # Longer trips count for less than their points, and so do synthetic ones where they are held against this.
+    narrow = parts.scale(POINTS) < _NARROW_NOISE * total
+    quantile = _BOUND_QUANTILE_IN_NARROW_NOISE if narrow else _BOUND_QUANTILE
     place = int(np.searchsorted(reached, quantile * reached[-1]))
     bound = int(lengths.edges[min(place + 1, lengths.edges.size - 1)])
     grid = square_grid(region, side_cells(_CELLS_PER_WORTH * total / parts.scale(DENSITY), _MOST_SIDE))

@@ -36,8 +36,8 @@ _BLOCK = 1_000
 _NEWTON_ROUNDS = 5
 _OPTIONS = 7
 _EASY_LEGS = 3.0
-_LEG_OF_EXTENT = (0.33, 0.7)
-"""Length of a leg over the extent of its path."""
+_LEG_OF_EXTENT, _LEG_OF_LONG_WAYS = (0.33, 1.0), (0.33, 0.7)
+"""Length of a leg over the extent of its path: where a way is twice as long as its extent, and three times or more."""
 _EXTENT_SPREAD = 0.05
 """How far (in logarithms) a path's extent may be from the one wanted before another path is preferred."""
 _TOO_SHORT = 500.0
@@ -124,7 +124,8 @@ def choose_paths(wanted: WantedTrips, density: Density, region: Region, rng: np.
         cell = np.concatenate([_cells_along(bent, density), _cells_along(roaming, density)])
         score = np.concatenate([bent.score, roaming.score])
         if log_weight is None:
-            log_weight = _fit_weights(cell, score, some.points[order] / some.points.sum(), density)
+            worth = density.worth(some.points[order])
+            log_weight = _fit_weights(cell, score, worth / worth.sum(), density)
         pick = choose_columns(_chances(log_weight, cell, score), rng)
         for place, candidates, chosen in ((slice(0, straight), bent, 3), (slice(straight, None), roaming, None)):
             rows, column = begin + order[place], pick[place]
@@ -208,7 +209,9 @@ def _spread_legs(
     """
     shape, ends = (wanted.points.size, candidates), wanted.ends
     legs = wanted.length_m / np.maximum(wanted.extent_m, 1e-9)
-    vias = np.rint(legs[:, None] / rng.uniform(*_LEG_OF_EXTENT, shape)).astype(np.int64) - 1
+    longer = np.clip(legs - 2, 0.0, 1.0)[:, None]
+    low, high = (one + longer * (other - one) for one, other in zip(_LEG_OF_EXTENT, _LEG_OF_LONG_WAYS, strict=True))
+    vias = np.rint(legs[:, None] / (low + rng.random(shape) * (high - low))).astype(np.int64) - 1
     vias = np.clip(vias, LEAST_VIAS, np.minimum(MOST_VIAS, wanted.points - 2)[:, None])
     via_x, via_y = _draw_places(wanted, density, region, rng, candidates=candidates)
     number = np.arange(1, MOST_VIAS + 1)
@@ -218,7 +221,7 @@ def _spread_legs(
     west, south, east, north = region.box_m
     most = np.minimum(_room(x_m, by_x, west, east), _room(y_m, by_y, south, north))
     drawn_in, short = _draw_in((x_m, y_m), (by_x, by_y), wanted.length_m, most)
-    return x_m + drawn_in * by_x, y_m + drawn_in * by_y, vias, short
+    return np.clip(x_m + drawn_in * by_x, west, east), np.clip(y_m + drawn_in * by_y, south, north), vias, short
 
 
 def _draw_places(

@@ -45,9 +45,10 @@ def place_points(paths: TravelPaths, points: Integers, density: Density) -> tupl
     floor = FLOOR / density.grid.size
     piece = _pieces(paths, density)
     slowness = np.ones(density.grid.size)
+    worth = np.repeat(density.worth(points) / points, points)
     for _ in range(_PACE_ROUNDS):
         x_m, y_m = _place_in_time(paths, points, piece, slowness)
-        now = density.grid.count(x_m, y_m) / x_m.size
+        now = np.bincount(density.grid.locate(x_m, y_m), worth, density.grid.size) / worth.sum()
         slowness *= np.clip((density.share + floor) / (now + floor), 0.5, 2.0)
     x_m, y_m = _place_in_time(paths, points, piece, slowness)
     return first, x_m, y_m

@@ -112,6 +112,11 @@ class Walks:
     first: Integers
     cell: Integers
 
+    @property
+    def owner(self) -> Integers:
+        """Walk of each cell."""
+        return np.repeat(np.arange(self.first.size - 1), np.diff(self.first))
+
 
 @dataclass(frozen=True)
 class Direction:

@@ -100,8 +100,9 @@ def expect(law: Law, edges: Array, total: float) -> Array:
 def shrink_circular(noisy: Array, scale: float, total: float) -> Array:
     """Return counts on a circle (hours) drawn towards the uniform law, wave by wave, not negative.
 
-    The power of the waves is fitted as A·k^-p by maximum likelihood, their noise being known; each wave is then kept by
-    its share of signal (Wiener's filter). Nothing that stands out leaves the uniform law.
+    The power of the waves is taken to be A·k^-p, their noise being known; each wave is kept by its share of signal
+    (Wiener's filter), a mean over all A and p by how well they explain the waves. Nothing that stands out leaves about
+    the uniform law.
     """
     size = noisy.size
     wave = np.fft.rfft(noisy)
@@ -114,9 +115,11 @@ def shrink_circular(noisy: Array, scale: float, total: float) -> Array:
     height = np.append(0.0, np.geomspace(0.05 * noise, max(20 * power.max(), noise), 40))[None, :, None]
     expected = height * number**-steep + noise
     fitness = (np.log(expected) + power / expected).sum(axis=2)
-    best_steep, best_height = np.unravel_index(np.argmin(fitness), fitness.shape)
-    signal = expected[best_steep, best_height] - noise
-    wave[1:] *= signal / (signal + noise)
+    # One best guess of the power is now and then "nothing", and hours would be even: all guesses count as they fit,
+    # where that there is nothing is as likely beforehand as that there is something.
+    chance = np.exp(fitness.min() - fitness)[:, :, None]
+    chance[:, 1:] /= chance.shape[1] - 1
+    wave[1:] *= ((1 - noise / expected) * chance).sum(axis=(0, 1)) / chance.sum()
     wave[0] = total
     return fit_total(np.fft.irfft(wave, size), total)
 

@@ -20,6 +20,7 @@ from geodp.curator.synthesis.grids import Integers, refine_grid
 from geodp.curator.synthesis.paths import WantedTrips, draw_on_ellipse, draw_over_several_places
 from geodp.curator.synthesis.points_on_paths import place_points
 from geodp.curator.synthesis.trip_ends import choose_columns
+from geodp.curator.synthesis.turns import NetworkParts, Turns
 from geodp.geometry import Array, Region
 from geodp.public.streets import StreetNetwork
 
@@ -37,7 +38,7 @@ _NEAR_ROOTS = 4
 _BENT = 1.2
 """Length of a street over the distance, about."""
 _LENGTH_SPREAD, _EXTENT_SPREAD = 0.04, 0.1
-_DENSITY_STRENGTH = 6.0
+_DENSITY_STRENGTH, _TURN_STRENGTH = 6.0, 0.5
 _BLOCK = 3_000
 _FITTED_TRIPS = 4_000
 _PILOT_TRIPS, _PILOT_ROOTS = 5_000, 192
@@ -167,9 +168,14 @@ class _RouteCandidates:
 
 
 def choose_routes(
-    wanted: WantedTrips, density: Density, region: Region, network: StreetNetwork, rng: np.random.Generator
+    wanted: WantedTrips,
+    density: Density,
+    region: Region,
+    network: StreetNetwork,
+    rng: np.random.Generator,
+    turns: Turns | None = None,
 ) -> StreetPaths:
-    """Return ways along streets of about the lengths wanted, along which the noisy density is met.
+    """Return ways along streets of about the lengths wanted, along which the noisy density and turns are met.
 
     Lengths are those of lines from point to point, which cut corners: how much, for points so far apart, is measured
     on some trips first.
@@ -183,14 +189,15 @@ def choose_routes(
     trees = grow_trees_on(network, flat, rng, roots=_PILOT_ROOTS)
     nothing = np.zeros(flat.grid.size)
     asked = _Asked(some, begin[pilot], end[pilot], np.ones(pilot.size))
-    tried = _choose(asked, _Town(trees, flat, region), nothing, rng)
+    tried = _choose(asked, _Town(trees, flat, region), _Weights(nothing), rng)
     cut = _measure_cuts(some, tried, density)
     density = density.sharpen(_density_along(tried, some.points, flat))
     trees = grow_trees_on(network, density, rng)
     asked = _Asked(wanted, begin, end, cut(wanted))
     fitted = asked.select(np.arange(min(size, _FITTED_TRIPS)))
-    town = _Town(trees, density, region)
-    log_weight = _fit_weights(fitted, town, rng)
+    usual = None if turns is None else turns.share(_turns_along(tried, some.points, turns.parts))
+    town = _Town(trees, density, region, None if turns is None else turns.parts)
+    log_weight = _fit_weights(fitted, town, rng, usual)
     parts = [
         _choose(asked.select(np.arange(start, min(start + _BLOCK, size))), town, log_weight, rng)
         for start in range(0, size, _BLOCK)
@@ -205,6 +212,43 @@ class _Town:
     trees: Trees
     density: Density
     region: Region
+    parts: NetworkParts | None = None
+    """Parts of the network between which turns are counted, if they are."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Weights:
+    """How much better than others ways are, in logarithms: by the cells they pass, and by the turns they take."""
+
+    of_cell: Array
+    of_turn: Array | None = None
+
+
+def _turns_along(paths: StreetPaths, points: Integers, parts: NetworkParts) -> Array:
+    """Return how often ways take each turn, where a way counts once."""
+    owner, turn = _find_turns(paths.network, paths.first, (paths.street, paths.backwards), points, parts)
+    each = 1 / np.maximum(np.bincount(owner, minlength=paths.size), 1)
+    return np.bincount(turn, each[owner], parts.code.size)
+
+
+def _find_turns(
+    network: StreetNetwork,
+    first: Integers,
+    streets: tuple[Nodes, npt.NDArray[np.bool_]],
+    points: Integers,
+    parts: NetworkParts,
+) -> tuple[Integers, Integers]:
+    """Return the turns of ways that are seen at so many points, as those of real trips are."""
+    street, backwards = streets
+    reached = np.append(0.0, np.cumsum(network.length_m[street]))
+    counts = np.diff(first)
+    apart_m = np.maximum((reached[first[1:]] - reached[first[:-1]]) / np.maximum(points - 1, 1), 1e-9)
+    step = np.floor((reached[1:] - np.repeat(reached[first[:-1]], counts)) / np.repeat(apart_m, counts) + 1e-9)
+    owner = np.repeat(np.arange(counts.size), counts)
+    seen = np.append(True, (np.diff(step) != 0) | (np.diff(owner) != 0))[: owner.size]
+    seen[first[:-1][counts > 0]] = True
+    node = np.where(backwards, network.tail[street], network.head[street])
+    return parts.find_turns(np.append(0, np.cumsum(seen))[first], parts.label[node[seen]])
 
 
 def _even_density(density: Density) -> Density:
@@ -218,7 +262,7 @@ def _density_along(paths: StreetPaths, points: Integers, density: Density) -> De
     """Return the density of points spread evenly along ways: what ends and streets alone make likely."""
     network = paths.network
     counts = np.diff(paths.first)
-    per_m = points / np.maximum(paths.whole_m, 1.0)
+    per_m = density.worth(points) / np.maximum(paths.whole_m, 1.0)
     x_m, y_m = network.middles
     cell = density.grid.locate(x_m, y_m)[paths.street]
     mass = np.bincount(cell, network.length_m[paths.street] * np.repeat(per_m, counts), density.grid.size)
@@ -393,12 +437,18 @@ class _Traced:
     part: npt.NDArray[np.float32]
     """Share of its way's length that each street has."""
     score: Array
+    turning: Integers
+    """Ways that take turns (a way with many stands here many times), and those turns."""
+    turn: Integers
 
-    def chances(self, log_weight: Array) -> Array:
+    def chances(self, weights: _Weights) -> Array:
         """Return the probability of each candidate of a trip."""
-        along = np.append(0.0, np.cumsum(log_weight[self.cell] * self.part))
+        along = np.append(0.0, np.cumsum(weights.of_cell[self.cell] * self.part))
         mean = (along[self.first[1:]] - along[self.first[:-1]]).reshape(self.score.shape)
         total = self.score + _DENSITY_STRENGTH * mean
+        if weights.of_turn is not None:
+            of_turns = np.bincount(self.turning, weights.of_turn[self.turn], self.score.size)
+            total = total + _TURN_STRENGTH * of_turns.reshape(self.score.shape)
         chance = np.exp(total - total.max(axis=1, keepdims=True))
         return np.asarray(chance / chance.sum(axis=1, keepdims=True))
 
@@ -414,25 +464,50 @@ def _trace_candidates(asked: _Asked, town: _Town, rng: np.random.Generator) -> _
     off = np.log(np.maximum(length_m, 1.0).reshape(candidates.count.shape) / np.maximum(asked.length_m, 1.0)[:, None])
     score = candidates.score - 0.5 * (off / _LENGTH_SPREAD) ** 2
     score = np.where(np.diff(first).reshape(score.shape) > 0, np.maximum(score, -300.0), -1000.0)
-    return _Traced(first=first, street=street, backwards=backwards, cell=cell, part=part, score=score)
+    turning, turn = np.empty(0, np.int64), np.empty(0, np.int64)
+    if town.parts is not None:
+        points = np.repeat(asked.wanted.points, candidates.count.shape[1])
+        turning, turn = _find_turns(network, first, (street, backwards), points, town.parts)
+    return _Traced(
+        first=first,
+        street=street,
+        backwards=backwards,
+        cell=cell,
+        part=part,
+        score=score,
+        turning=turning,
+        turn=turn,
+    )
 
 
-def _fit_weights(asked: _Asked, town: _Town, rng: np.random.Generator) -> Array:
-    """Return log-weights per cell under which the chosen ways have the density; ways count by their points."""
+def _fit_weights(asked: _Asked, town: _Town, rng: np.random.Generator, usual: Array | None = None) -> _Weights:
+    """Return weights under which the chosen ways have the density, where they count by their points, and the turns.
+
+    `usual` are the shares of turns that are wanted, if any.
+    """
     traced, density = _trace_candidates(asked, town, rng), town.density
     floor = FLOOR / density.grid.size
     log_weight = np.log(density.share + 2 * floor)
     log_weight -= log_weight.mean()
-    share = (asked.wanted.points / asked.wanted.points.sum())[:, None]
+    of_turn = None if usual is None else np.zeros(usual.size)
+    worth = density.worth(asked.wanted.points)
+    share = (worth / worth.sum())[:, None]
     number = np.diff(traced.first)
+    turns_of = np.maximum(np.bincount(traced.turning, minlength=traced.score.size), 1)
     for _ in range(_ROUNDS):
-        mass = (traced.chances(log_weight) * share).ravel()
+        chance = traced.chances(_Weights(log_weight, of_turn))
+        mass = (chance * share).ravel()
         now = np.bincount(traced.cell, np.repeat(mass, number) * traced.part, density.grid.size)
         log_weight += _LEARNING * np.clip(np.log((density.share + floor) / (now + floor)), -2.0, 2.0)
-    return log_weight
+        if usual is not None and of_turn is not None:
+            each = (chance.ravel() / turns_of)[traced.turning]
+            found = np.bincount(traced.turn, each, usual.size)
+            found, least = found / max(float(found.sum()), 1e-12), FLOOR / usual.size
+            of_turn += _LEARNING * np.clip(np.log((usual + least) / (found + least)), -2.0, 2.0)
+    return _Weights(log_weight, of_turn)
 
 
-def _choose(asked: _Asked, town: _Town, log_weight: Array, rng: np.random.Generator) -> StreetPaths:
+def _choose(asked: _Asked, town: _Town, log_weight: _Weights, rng: np.random.Generator) -> StreetPaths:
     """Choose one way per trip, and where on its first and last street it begins and ends."""
     traced, trees = _trace_candidates(asked, town, rng), town.trees
     pick = choose_columns(traced.chances(log_weight), rng)

@@ -27,6 +27,7 @@ from geodp.curator.synthesis.trip_shapes import (
     count_spacing,
     count_timing,
 )
+from geodp.curator.synthesis.turns import TURNS, Turns, count_turns
 from geodp.geometry import Array, Region
 from geodp.public.streets import StreetNetwork
 from geodp.tables.trajectories.table import Trajectories
@@ -47,29 +48,32 @@ SHARES = {
 }
 """Parts of ε where noise is narrow: found by sweeps over generated trips; densities gain most from more."""
 SHARES_IN_WIDE_NOISE = {
-    DENSITY: 0.27,
+    DENSITY: 0.22,
     TRIPS: 0.19,
-    FINE_ENDS: 0.05,
+    FINE_ENDS: 0.02,
     COARSE_ENDS: 0.15,
-    SHAPES: 0.09,
-    EXTENTS: 0.04,
-    NUMBER: 0.03,
-    SPACING: 0.05,
+    SHAPES: 0.14,
+    EXTENTS: 0.02,
+    NUMBER: 0.02,
+    SPACING: 0.04,
     POINTS: 0.01,
-    DEPARTURES: 0.10,
+    DEPARTURES: 0.17,
     PACES: 0.02,
 }
 """Parts of ε where noise is wide: what few numbers tell (hours, lengths) must stand out before anything else can."""
 _NARROW, _WIDE = 1.0, 10.0
 
 
-def shares_in_noise(scale: float) -> dict[str, float]:
+def shares_in_noise(scale: float, turns: float = 0.0) -> dict[str, float]:
     """Return the parts of ε for a release whose count of trips would have noise of this scale, if it were all of it.
+
+    `turns` is the share for turns on a public network, if they are counted, too; all others become less for it.
 
     Between narrow noise (1: one trip, ε = 1) and wide noise (10: ten trips of a person) shares change geometrically.
     """
     place = float(np.clip(np.log(scale / _NARROW) / np.log(_WIDE / _NARROW), 0.0, 1.0))
-    return {part: share ** (1 - place) * SHARES_IN_WIDE_NOISE[part] ** place for part, share in SHARES.items()}
+    parts = {part: share ** (1 - place) * SHARES_IN_WIDE_NOISE[part] ** place for part, share in SHARES.items()}
+    return parts | {TURNS: turns * sum(parts.values()) / (1 - turns)} if turns else parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +90,7 @@ class TripModel:
     region: Region
     streets: StreetNetwork | None = None
     """Public streets along which trips go; None: straight on."""
+    turns: Turns | None = None
 
     def draw(self, rng: np.random.Generator, count: int | None = None) -> Trajectories:
         """Draw as many synthetic trips as the noisy number of real ones, or `count`."""
@@ -102,7 +107,7 @@ class TripModel:
         if self.streets is None:
             paths = choose_paths(wanted, self.density, self.region, rng)
         else:
-            paths = choose_routes(wanted, self.density, self.region, self.streets, rng)
+            paths = choose_routes(wanted, self.density, self.region, self.streets, rng, turns=self.turns)
         first, x_m, y_m = place_points(paths, points, self.density)
         x_m, y_m = move_inside(self.region, first, x_m, y_m, rng)
         return synthetic_trajectories(first, self.timing.times(first, rng), x_m, y_m)
@@ -137,4 +142,7 @@ def fit_trip_model(
         timing=count_timing(trajectories, trajectories.counts, parts, total=number, period_s=period_s, weights=weights),
         region=region,
         streets=streets,
+        turns=count_turns(trajectories, streets, parts, number, weights)
+        if streets is not None and TURNS in parts.epsilons
+        else None,
     )

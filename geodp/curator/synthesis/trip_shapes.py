@@ -22,22 +22,29 @@ from geodp.geometry import Array
 from geodp.tables.trajectories.table import Trajectories
 
 SHAPES = "shapes"
-_DETOUR_EDGES = np.array([0.0, 0.01, 0.03, 0.06, 0.1, 0.14, 0.18, 0.22, 0.26, 0.3, 0.36, 0.45, 0.6, 0.8, 1.0])
+_DETOUR_EDGES = np.array(
+    [0.0, 0.01, 0.03, 0.06, 0.1, 0.14, 0.18, 0.22, 0.26, 0.3, 0.36, 0.45, 0.6, 0.8, 0.86, 0.92, 0.96, 1.0]
+)
 """Share of a path's length that is not the way from its first to its last point as the crow flies."""
 EXTENTS = "detours and extents"
 _ROAMING_EDGES = np.array([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 """Detours (as above) of trips that pass several places."""
 _FOLD_EDGES = np.linspace(0.0, 1.0, 13)
 """(length - extent) over (length - distance of the ends): 0 for a way straight on, above ½ for one to and fro."""
-_LONGEST, _LONGEST_IN_WIDE_NOISE, _WIDE_NOISE = 4.0, 1.75, 0.01
+_LONGEST, _LONGEST_IN_WIDE_NOISE, _WIDE_NOISE = 4.0, 3.0, 0.01
+_SHORTEST, _SHORTEST_IN_WIDE_NOISE = 1 / 75, 1 / 20
+"""Least and greatest lengths that bins tell apart, over the longer side of the region; fewer where noise is wide."""
+_LEAST_ROWS = 8
+"""Bins of lengths at least: a law is fitted to them."""
 _DIRECTIONS = 8
 SPACING = "spacing"
 _SPACING_EDGES_M = grow_edges(2.0, 20_000.0, 1.26)
 DEPARTURES, PACES = "departures", "paces"
 _LEAST_BINS, _MOST_BINS = 4, 48
+SCALES_PER_BIN = 6
 _PACE_EDGES_S = grow_edges(0.5, 7200.0, 1.3)
-_CELLS_PER_WORTH = 0.5
-"""Cells of a table of counts per trip that the scale of its noise is worth."""
+_CELLS_PER_WORTH, _SHAPES_PER_WORTH = 0.5, 0.2
+"""Cells of a table of counts per trip that the scale of its noise is worth; fewer where sums of rows matter most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +71,22 @@ def count_shapes(
 ) -> Shapes:
     """Count each trip once, by its length and its detour."""
     # In wide noise few trips in the bins of the longest ones would weigh more than all others.
-    most = _LONGEST if parts.scale(SHAPES) < _WIDE_NOISE * total else _LONGEST_IN_WIDE_NOISE
-    edges = grow_edges(widest_m / 75, most * widest_m, 1.25)
+    wide = parts.scale(SHAPES) >= _WIDE_NOISE * total
+    least, most = (_SHORTEST_IN_WIDE_NOISE, _LONGEST_IN_WIDE_NOISE) if wide else (_SHORTEST, _LONGEST)
+    edges = grow_edges(least * widest_m, most * widest_m, 1.25)
     rows = Axis(trajectories.lengths_m, edges, "positive", smooth=True)
     columns = Axis(measure_detours(trajectories), _DETOUR_EDGES, "share")
-    return Shapes(edges, count_shrunk(SHAPES, rows, columns, parts, total=total, weights=weights))
+    counts = count_shrunk(
+        SHAPES,
+        rows,
+        columns,
+        parts,
+        total=total,
+        weights=weights,
+        least_rows=_LEAST_ROWS,
+        cells_per_worth=_SHAPES_PER_WORTH,
+    )
+    return Shapes(edges, counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,15 +128,17 @@ def count_shrunk(
     *,
     total: float | None = None,
     weights: Array | None = None,
+    least_rows: int = 1,
+    cells_per_worth: float = _CELLS_PER_WORTH,
 ) -> Array:
     """Count each trip once by two numbers, and draw the noisy counts towards laws of either number.
 
     Bins are as many as the noise allows (`total` is a noisy number of trips); within a bin trips are spread as the
     laws say. Without `total` all bins are counted, and the total follows from them.
     """
-    worth = np.inf if total is None else _CELLS_PER_WORTH * total / parts.scale(part)
+    worth = np.inf if total is None else cells_per_worth * total / parts.scale(part)
     most = rows.edges.size - 1, columns.edges.size - 1
-    row_bins = int(np.clip(np.sqrt(min(worth, 1e9) * most[0] / most[1]), 1, most[0]))
+    row_bins = int(np.clip(np.sqrt(min(worth, 1e9) * most[0] / most[1]), least_rows, most[0]))
     row_edges = thin_edges(rows.edges, row_bins)
     column_edges = thin_edges(columns.edges, int(np.clip(min(worth, 1e9) / row_bins, 2, most[1])))
     noisy = count_table(part, (rows.values, row_edges), (columns.values, column_edges), parts, weights)
@@ -239,9 +259,9 @@ def count_timing(
     """Count departures by time of the period, and the mean time between points (of which there are `points`).
 
     Departures are counted in as many bins as the noise allows: a mean bin of `total` trips (a noisy number) is to hold
-    four times the scale of its noise.
+    six times the scale of its noise.
     """
-    bins = int(np.clip(total / (4 * parts.scale(DEPARTURES)), _LEAST_BINS, _MOST_BINS))
+    bins = int(np.clip(total / (SCALES_PER_BIN * parts.scale(DEPARTURES)), _LEAST_BINS, _MOST_BINS))
     edges = np.linspace(0.0, period_s, bins + 1)
     departures = np.mod(trajectories.departures_s, period_s)
     of_day = count_histogram(DEPARTURES, departures, edges, parts, weights=weights, shape="circular")

@@ -39,6 +39,8 @@ class Layer(Plugin):
     """Whether it holds released data only, so that it may be part of a public map."""
     shared: ClassVar[bool] = False
     """Whether all arms of a comparison share it, so that it is drawn once."""
+    side: ClassVar[bool] = False
+    """Whether it shows one side of a thing: two such layers of a run are laid side by side, or swiped between."""
     level: ClassVar[int] = 50
     """Height in the stack, bottom to top: 10 ground, 20-39 surfaces, 40 circles, 50 lines, 60 points, 70 people."""
 

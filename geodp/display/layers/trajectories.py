@@ -25,6 +25,7 @@ class SyntheticTrajectoriesLayer(PublicationLayer):
     public: ClassVar[bool] = True
     level: ClassVar[int] = 54
     published: ClassVar[str] = "trajectories"
+    side: ClassVar[bool] = True
 
     max_trips: int = Field(default=500, gt=0)
     """Maximum number of trips drawn, evenly spaced over the table."""
@@ -47,6 +48,7 @@ class TrueTrajectoriesLayer(Layer):
     kind: ClassVar[str] = "true_trajectories"
     title: ClassVar[str] = "True trips"
     level: ClassVar[int] = 52
+    side: ClassVar[bool] = True
 
     shown: bool = False
     """Whether the layer is ticked when the map opens."""

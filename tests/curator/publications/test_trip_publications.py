@@ -24,7 +24,7 @@ from geodp.tables.trajectories.table import Trajectories, nobody
 from tests.curator.synthesis.small_town import TOWN, polyline, trips
 from tests.curator.synthesis.witness import Witness
 
-METHODS = ("synthetic_trips", "dpt", "grid_markov", "ngram", "adaptive_markov")
+METHODS = ("synthetic_trips", "dpt", "grid_markov", "ngram", "adaptive_markov", "second_order_markov")
 
 
 class Recorder(SimulatedNoise):
