@@ -14,6 +14,7 @@ Where phones thin out, nobody is displaced: 1 - πθ.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.audit.auditor import PairSamples, require_sound
+from geodp.audit.events import scan_events
 from geodp.audit.run_audit import Trials, ledger_spend, play
-from geodp.geometry import Array
+from geodp.geometry import Array, Region
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.acceptance import Acceptance
 from geodp.public.events import Kind, Reason
@@ -52,7 +54,14 @@ class ServerViewEstimate:
     certified: float
     """Lower bound on the epsilon of the whole view, those included who took a task and so gave their name."""
     certified_unnamed: float
-    """The same for canaries who took no task."""
+    """The same for those who took no task: of events that name nobody, against her absence."""
+    upper_unnamed: float | None
+    """Upper bound on the same: the ledger's account of the releases, and of each offer that reaches the worst place
+    -ln(1 - ceiling), or what the ledger charged for refusal (None: one who accepts for certain has no bound)."""
+    upper_promised: bool
+    """Whether the upper bound is promised: then it is in the ledger, whatever people do."""
+    worst_offers: int
+    """Offers that reach the place that most of them reach."""
     certified_releases: float
     """The same from the releases alone."""
     named_share: float
@@ -92,15 +101,31 @@ class ServerViewEstimate:
             f"  seen       {seen}",
             "  claimed    nothing: releases have a guarantee, the protocol has none. This is an estimate",
             f"  certified  ε ≥ {self.certified:.4g} for the whole view ({self.confidence:.6g} confidence)",
-            f"             ε ≥ {self.certified_unnamed:.4g} for those who took no task",
+            f"             {self.say_both_ends()} for those who took no task",
             f"             ε ≥ {self.certified_releases:.4g} from the releases alone",
             f"  outcomes   {self.outcome_nats_mean:.3g} nats on average, {self.outcome_nats_max:.3g} at most, about "
             "somebody who took no task",
             f"  named      {self.named_share:.1%} took a task and gave their name",
+            f"  upper end  {self._upper_text()}",
             f"  guessing   right in {self.guess_right:.1%} of the cases, knowing everything else (a coin: 50 %)",
             f"  assumed    {self.assumes}",
         ]
         return "\n".join(lines)
+
+    def say_both_ends(self) -> str:
+        """Say both ends for those who took no task."""
+        upper = "∞" if self.upper_unnamed is None else f"{self.upper_unnamed:.4g}"
+        return f"{self.certified_unnamed:.4g} ≤ ε ≤ {upper}"
+
+    def _upper_text(self) -> str:
+        if self.upper_promised:
+            return "promised: what the ledger charged for releases and refusal, whatever people do"
+        if self.upper_unnamed is None:
+            return "none: somebody near a task accepts for certain"
+        return (
+            f"measured, not promised: {self.worst_offers} offers reach the worst place, and nobody accepts more often "
+            "than the model's ceiling"
+        )
 
 
 def estimate_server_view(
@@ -120,20 +145,31 @@ def estimate_server_view(
     quiet = ~named
     alpha = (1 - confidence) / 3  # three bounds are printed side by side
     whole = _certify(view[inside], view[~inside], said[inside], said[~inside], alpha)
-    unnamed = inside & quiet
-    unnamed_view = _certify(view[unnamed], view[~inside], said[unnamed], said[~inside], alpha)
+    worst = find_worst_places(offers, run.region, streams.generator("audit.server.places"))
+    share = alpha / (1 + len(worst))  # places share the error probability
+    unnamed_view = certify_joint(said[inside], named[inside], said[~inside], alpha=share)
+    for place in worst:
+        played = _play_at(offers, place, samples, streams.generator("audit.server.worst"))
+        unnamed_view = max(unnamed_view, certify_joint(*played, alpha=share))
     released = trials.log_ratio
     alone = _certify(released[inside], released[~inside], released[inside], released[~inside], alpha)
     evidence = np.abs(outcomes[quiet])
+    spent = ledger_spend(run, metric=False)
+    most, protocol = offers.bound_at(worst)
+    promised = refusal_spend(run)
+    upper = protocol if promised is None else promised
     return ServerViewEstimate(
         name=str(run.manifest.get("name", run.path.name)),
         samples=int(min(inside.sum(), (~inside).sum())),
         confidence=confidence,
         releases=sum(isinstance(release, Cells) for release in run.releases),
-        ledger_epsilon=ledger_spend(run, metric=False),
+        ledger_epsilon=spent,
         offers=int(offers.x_m.size),
-        certified=whole,
+        certified=max(whole, unnamed_view),
         certified_unnamed=unnamed_view,
+        upper_unnamed=spent + upper if np.isfinite(upper) else None,
+        upper_promised=promised is not None,
+        worst_offers=most,
         certified_releases=alone,
         named_share=float(named[inside].mean()),
         outcome_nats_mean=float(evidence.mean()),
@@ -141,6 +177,60 @@ def estimate_server_view(
         guess_right=_guess_right(said, inside),
         assumes=_assumptions(run, central=central),
     )
+
+
+WORST_PLACES = 3
+_PLACES_TRIED = 20_000
+_APART_M = 200.0
+
+
+def find_worst_places(offers: DecidedOffers, region: Region, rng: np.random.Generator) -> list[tuple[float, float]]:
+    """Return the places, 200 m apart, at which "nobody" of all offers together says most against a person.
+
+    Looked for among the places of the tasks, and many drawn evenly.
+    """
+    if not offers.x_m.size:
+        return []
+    x, y = region.sample(_PLACES_TRIED, rng)
+    x, y = np.concatenate([offers.x_m, x]), np.concatenate([offers.y_m, y])
+    nats = offers.sum_refusals(x, y)
+    found: list[tuple[float, float]] = []
+    for place in np.argsort(-nats, kind="stable"):
+        if nats[place] <= 0 or len(found) == WORST_PLACES:
+            break
+        if all(np.hypot(x[place] - east, y[place] - north) >= _APART_M for east, north in found):
+            found.append((float(x[place]), float(y[place])))
+    return found
+
+
+def _play_at(
+    offers: DecidedOffers, place: tuple[float, float], samples: int, rng: np.random.Generator
+) -> tuple[Array, npt.NDArray[np.bool_], Array]:
+    """Play the game of outcomes alone at one place: evidence with her in, whether she was named, evidence without."""
+    x, y = (np.full(2 * samples, coordinate) for coordinate in place)
+    inside = np.arange(2 * samples) < samples
+    said, named = offers.meet(x, y, inside, rng)
+    return said[inside], named[inside], said[~inside]
+
+
+def certify_joint(with_: Array, named: npt.NDArray[np.bool_], without: Array, *, alpha: float) -> float:
+    """Certify epsilon by joint events: "in, not named, and E" against "out, and E".
+
+    Not being named is evidence itself, so it belongs to the event: trials in which she was named count, and are in no
+    event.
+    """
+    above = scan_events(np.where(named, -np.inf, with_), without, alpha=alpha / 2, delta=0.0)
+    below = scan_events(np.where(named, np.inf, with_), without, alpha=alpha / 2, delta=0.0)
+    found = [one.certified for one in above if one.favours == "with"]
+    found += [one.certified for one in below if one.favours == "without"]
+    return max(found, default=0.0)
+
+
+def refusal_spend(run: RunFolder) -> float | None:
+    """Return what the ledger charged for randomised refusal over the run (None: the phones do not refuse by lot)."""
+    rows = run.ledger
+    rows = rows[rows["unit"].astype(str) == "interaction"]
+    return None if rows.empty else float(rows["epsilon"].sum())
 
 
 def _certify(with_: Array, without: Array, scores: Array, other_scores: Array, alpha: float) -> float:
@@ -216,7 +306,9 @@ class DecidedOffers:
         asked = events[events["kind"].isin([Kind.REFUSAL, Kind.ACCEPTANCE]) & events["reason"].isin(AVAILABLE)]
         asked = asked[asked["time_s"] >= asked["task"].map(last["time_s"])]
         row = np.asarray(last.index.get_indexer(pd.Index(asked["task"])), dtype=np.intp)
-        acceptance = run.scenario.workers.acceptance
+        acceptance, refusal = run.scenario.workers.acceptance, run.scenario.protocol.refusal
+        if refusal is not None:
+            acceptance = acceptance.mute(refusal.mute)
         reward = last["reward"].to_numpy(dtype=np.float64) / run.scenario.tasks.workers_per_task
         eagerness = acceptance.eagerness(run.workers, Streams(run.scenario.seed).generator("world.eagerness"))
         chance = acceptance.probability(
@@ -248,6 +340,29 @@ class DecidedOffers:
         pair = np.unique(owner[number] * x_m.size + canary)  # once, also where rectangles share an edge
         offer, canary = pair // x_m.size, pair % x_m.size
         return offer, canary, np.hypot(x_m[canary] - self.x_m[offer], y_m[canary] - self.y_m[offer])
+
+    def sum_refusals(self, x_m: Array, y_m: Array) -> Array:
+        """Return what "nobody took it", said of every offer, says against somebody at each place, in nats."""
+        offer, place, distance = self.find_reached(x_m, y_m)
+        asked = 1.0 if self.asked_share is None else self.asked_share[offer]
+        chance = self.acceptance.probability(self.reward[offer], distance)
+        with np.errstate(divide="ignore"):
+            nats = np.bincount(place, weights=-np.log1p(-asked * chance), minlength=x_m.size)
+        return np.asarray(nats, dtype=np.float64)
+
+    def bound_at(self, places: Sequence[tuple[float, float]]) -> tuple[int, float]:
+        """Return how many offers reach the place that most reach, and -ln(1 - ceiling) of them all, in nats."""
+        if not self.x_m.size:
+            return 0, 0.0
+        x = np.concatenate([[place[0] for place in places], self.x_m])
+        y = np.concatenate([[place[1] for place in places], self.y_m])
+        offer, place, _ = self.find_reached(x, y)
+        ceiling = self.acceptance.probability(self.reward[offer], np.zeros(offer.size))
+        with np.errstate(divide="ignore"):
+            nats = np.bincount(place, weights=-np.log1p(-ceiling), minlength=x.size)
+        reached = np.bincount(place, minlength=x.size)
+        worst = int(np.argmax(nats))
+        return int(reached[worst]), float(nats[worst])
 
     def meet(
         self, x_m: Array, y_m: Array, inside: npt.NDArray[np.bool_], rng: np.random.Generator

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from geodp.cli import audit_command, datasets, figures, plugin_list, publish, runs, scenarios, shipped, sweeps
+from geodp.cli import attack, audit_command, datasets, figures, plugin_list, publish, runs, scenarios, shipped, sweeps
 from geodp.cli.console import ANYWHERE, JSON, add_json_file, flags, print_json, warn
 from geodp.errors import BrokenPlugin, GeodpError, OldName, ScenarioError
 
@@ -35,6 +35,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "advise": sweeps.advise,
     "figures": figures.figures,
     "audit": audit_command.audit,
+    "attack": attack.attack,
     "schema": scenarios.schema,
 }
 for name, command in COMMANDS.items():

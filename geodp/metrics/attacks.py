@@ -165,3 +165,55 @@ class PriorError(Metric):
         """Average the errors."""
         some = [one for one in attack_scores(run) if len(one.rows)]
         return {self.kind: mean(some[0].per_person("prior_error_m") if some else [])}
+
+
+_FOUND = ("auc", "error_m", "hit_rate", "right", "unique", "top5", "hours_right", "found")
+_METERS = ("error_m",)
+
+
+class AttackFindings(Metric):
+    """What the attacks of a scenario find: `<kind>_<score>`, with `_chance` and `_bound` beside it.
+
+    `membership_auc`: how often one who is in has the higher score than one who is out; `recovery_hours_right`: share
+    of hours of a track that are right; `unicity_unique`: share of people singled out; `<kind>_right`: share of those
+    known again; `_top5`: among the first five; `_found`: found by a malicious server. Chance is the same adversary
+    without the release; a bound is what the promise allows anybody. Of several attacks of one kind the second has keys
+    with its background (`membership_auc_past`). Intervals: t over redraws, or Clopper-Pearson over people.
+    """
+
+    kind: ClassVar[str] = "attack_findings"
+    label: ClassVar[str] = "what an adversary finds"
+    unit: ClassVar[str] = "share"
+    better: ClassVar[str] = "lower"
+    topic: ClassVar[str] = "privacy"
+
+    @classmethod
+    def key_starts(cls) -> tuple[str, ...]:
+        """Return the beginnings of keys of every attack there is."""
+        return tuple(
+            f"{kind}_{score}" for kind in plugins("attack") for score in _FOUND if score not in ("error_m", "hit_rate")
+        )
+
+    def measure(self, run: RunFolder) -> dict[str, Measured]:
+        """Read what was found."""
+        found: dict[str, Measured] = {}
+        taken: dict[str, str] = {}
+        for one in run.findings:
+            if not one.get("asked") or (
+                one["score"] in ("error_m", "hit_rate") and f"{one['key']}" in _keys_of_guesses(run)
+            ):
+                continue
+            background = "_".join(one["knows"])
+            first = taken.setdefault(one["key"], background)
+            key = one["key"] if first == background else f"{one['key']}_{background or 'nothing'}"
+            found[key] = Measured(one["value"], one["low"], one["high"], has_interval=True)
+            found[f"{key}_chance"] = Measured(one["chance"])
+            if one["bound"] is not None:
+                found[f"{key}_bound"] = Measured(one["bound"])
+        return found
+
+
+def _keys_of_guesses(run: RunFolder) -> set[str]:
+    """Return the keys that other metrics measure already."""
+    scored = attack_scores(run)
+    return {f"{one.kind}_{score}" for one in scored for score in ("error_m", "hit_rate")}

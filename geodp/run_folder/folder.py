@@ -408,6 +408,15 @@ class RunFolder:
         """
         return self.table("attacks.parquet") if self.has("attacks.parquet") else no_attack_scores()
 
+    @cached_property
+    def findings(self) -> list[dict[str, Any]]:
+        """What adversaries found, number by number, as written with the run ([] where nobody tried).
+
+        attack, score, about, release, value, low, high, chance, bound, knows, targets, people, note, key; `asked` tells
+        whether the scenario named the attack.
+        """
+        return list(self._json("findings.json")["findings"]) if self.has("findings.json") else []
+
     @property
     def positions(self) -> pd.DataFrame:
         """Where a sample of workers was at each release: release, worker, who, x_m, y_m (truth)."""

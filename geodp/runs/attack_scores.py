@@ -39,9 +39,15 @@ _WORDS = {
 
 def write_attacks(run: RunFolder) -> None:
     """Run the scenario's attacks on a run folder and write `attacks.parquet`."""
-    frames = [score(run, number, attack) for number, attack in enumerate(run.scenario.attacks)]
+    own = [(number, attack) for number, attack in enumerate(run.scenario.attacks) if not finds_more(attack)]
+    frames = [score(run, number, attack) for number, attack in own]
     table = pd.concat([no_attack_scores(), *frames], ignore_index=True) if frames else no_attack_scores()
     write_simulated(table, run.path / "attacks.parquet")
+
+
+def finds_more(attack: Attack) -> bool:
+    """Tell whether an attack is scored by a game of its own, and not by guesses at each release."""
+    return attack.about != "place" or bool(attack.can_know) or not attack.reads & {"points", "cells", "contours"}
 
 
 def score(run: RunFolder, number: int, attack: Attack) -> pd.DataFrame:
@@ -69,7 +75,7 @@ def add_law(run: RunFolder, release: Cells | Points) -> Cells | Points:
 
 def adversary_lines(runs: dict[str, RunFolder]) -> list[str]:
     """Return a section with a column per run ([] when no run was attacked)."""
-    if not any(run.scenario.attacks for run in runs.values()):
+    if not any(not finds_more(attack) for run in runs.values() for attack in run.scenario.attacks):
         return []
     measured = [{key: value for _, key, value in measurements(run)} for run in runs.values()]
     names = [as_code(name) if name else "value" for name in runs]

@@ -48,7 +48,9 @@ LIBRARIES = ("contourpy", "folium", "numpy", "pandas", "pyarrow", "pydantic", "s
 SAMPLED_WORKERS = 500
 SCORED_WORKERS = 20_000
 """Maximum number of workers against whose true positions attacks are held, the same at all times."""
-FOR_PEOPLE = ("arms", "map.html", "map-public.html", "report.html", "run.log", "summary.md")
+KEPT_POSITIONS = 300_000
+"""So many positions (people × releases) are kept even where no attack is named, for `geodp attack`."""
+FOR_PEOPLE = ("arms", "map.html", "map-public.html", "report.html", "risk.html", "run.log", "summary.md")
 logger = logging.getLogger("geodp")
 
 
@@ -224,7 +226,7 @@ def _simulate(scenario: Scenario, world: World, folder: Path, say: Progress, *, 
     for name in ("releases", "truth/counts"):
         (folder / name).mkdir()
     streams = Streams(scenario.seed)
-    positions = _PositionSampler(world.population.size, streams)
+    positions = _PositionSampler(world.population.size, streams, scenario.release_count())
     releases = _ReleaseWriter(folder, scenario, positions)
     paths = _PathSampler(world, streams)
     log = EventLog(folder / "events.parquet")
@@ -277,14 +279,18 @@ def _simulate(scenario: Scenario, world: World, folder: Path, say: Progress, *, 
 def _finish(folder: Path, say: Progress, *, draw_map: bool, summarise: bool) -> None:
     """Derive numbers, summary and map from the folder alone."""
     from geodp.runs.measure import write_metrics
+    from geodp.runs.risk_page import write_risk_page
     from geodp.runs.summary import write_summary
 
     run = RunFolder(folder, trust_plugins=True)  # they ran in this very process
-    if run.scenario.attacks and not run.arms:
+    if not run.arms and (run.scenario.attacks or summarise):
+        from geodp.runs.adversaries import write_findings
         from geodp.runs.attack_scores import write_attacks
 
         say("attacks", 0.0)
-        write_attacks(run)
+        if run.scenario.attacks:
+            write_attacks(run)
+        write_findings(run)
     say("metrics", 0.0)
     run = RunFolder(folder, trust_plugins=True)  # what metrics and summary both read of a large run is read once
     if not run.arms:
@@ -292,6 +298,7 @@ def _finish(folder: Path, say: Progress, *, draw_map: bool, summarise: bool) -> 
     write_metrics(run)
     if summarise:
         write_summary(run)
+        write_risk_page(run)
     if draw_map:
         from geodp.display.map import write_map
 
@@ -350,7 +357,7 @@ class _ReleaseWriter:
             (self.folder / "estimates").mkdir(exist_ok=True)
             write_release(self.folder / "estimates", self.count, estimate, self.scenario.area.projection)
             self.write(release, estimate.grid.count(x_m, y_m))
-        if isinstance(release, Points) or self.scenario.attacks:
+        if isinstance(release, Points) or self.scenario.attacks or self.positions.is_small:
             self.positions.add(x_m, y_m)
 
 
@@ -360,9 +367,14 @@ class _PositionSampler:
     The sample is that of the smallest pseudonyms: the same at all times, and those an attack looks at first.
     """
 
-    def __init__(self, workers: int, streams: Streams) -> None:
-        self.workers, self.streams = workers, streams
+    def __init__(self, workers: int, streams: Streams, rounds: int = 1) -> None:
+        self.workers, self.streams, self.rounds = workers, streams, rounds
         self.parts: list[pd.DataFrame] = []
+
+    @property
+    def is_small(self) -> bool:
+        """Whether positions are kept for attacks that come later, without being asked to."""
+        return self.workers <= SCORED_WORKERS and self.workers * self.rounds <= KEPT_POSITIONS
 
     @cached_property
     def _sample(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -403,7 +415,8 @@ class _PathSampler:
 def _write_ledgers(engine: Engine, folder: Path, items: Array | None) -> None:
     """Write the public charges, and apart what each person disclosed, reported, and reported about their history."""
     accounts = [str(row.account) for row in engine.ledger.charges]
-    write_simulated(engine.ledger.to_frame().assign(account=accounts), folder / "ledger.parquet")
+    charged = engine.ledger.to_frame().assign(account=accounts)
+    write_simulated(_with_refusal(charged, engine.scenario), folder / "ledger.parquet")
     reported = "snapshot" if engine.phones.answers is not None else "point"
     costs = {"interaction": engine.disclosure.nats, reported: engine.phones.charged}
     costs |= {} if items is None else {"item": items}
@@ -416,6 +429,22 @@ def _write_ledgers(engine: Engine, folder: Path, items: Array | None) -> None:
             columns = {"worker": people, "unit": unit, "epsilon": cost[people]}
             tables.append(pd.DataFrame({"time_s": engine.scenario.duration_s, **columns}))
     write_simulated(pd.concat(tables, ignore_index=True), folder / "truth" / "ledger.parquet")
+
+
+def _with_refusal(charged: pd.DataFrame, scenario: Scenario) -> pd.DataFrame:
+    """Add a public row per window of randomised refusal: all are charged in full at its start, in an account apart."""
+    refusal = scenario.protocol.refusal
+    if refusal is None:
+        return charged
+    windows = np.arange(refusal.windows(scenario.duration_s))
+    rows = pd.DataFrame({
+        "time_s": windows * refusal.window_s, "scope": "everyone", "unit": "interaction", "neighbours": "add_remove",
+        "mechanism": "refusal", "epsilon": refusal.epsilon, "delta": 0.0, "total": (windows + 1) * refusal.epsilon,
+        "account": "interaction",
+    })  # fmt: skip
+    if charged.empty:
+        return rows.reindex(columns=charged.columns)
+    return pd.concat([charged, rows], ignore_index=True)[list(charged.columns)]
 
 
 def _write_groups(engine: Engine, folder: Path) -> None:

@@ -8,12 +8,14 @@ from geodp.metrics import TOPICS, Measured, Metric
 from geodp.pages.quantity import UNDEFINED, quantity, with_interval
 from geodp.public.events import Reason
 from geodp.run_folder.folder import write_text
+from geodp.runs.adversaries import findings_of, findings_table
 from geodp.runs.attack_scores import adversary_lines
 from geodp.runs.compare import compare_runs, comparison_text, differences_table, read_measured, values_table
 from geodp.runs.group_accounts import group_lines
 from geodp.runs.measure import measurements
 from geodp.runs.promise import promise_lines
 from geodp.runs.remarks import odds_factor, remarks
+from geodp.runs.risk import LAST_LINE, risk_sentences
 from geodp.storage.markdown import as_code, as_words
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ _FILES = (
     ("releases/", "what the server saw: the curator's releases, or the reports of phones"),
     ("releases/publications/", "what was published at the end: a table and a statement each"),
     ("estimates/", "densities that the server works out from reports"),
+    ("risk.html", "what adversaries find, in plain sentences and pictures of 100 people"),
+    ("findings.json", "what adversaries find, beside chance, with intervals and bounds"),
     ("attacks.parquet", "what an adversary guesses from the server's view, and how far off it is"),
     ("ledger.parquet", "what was spent, charge by charge"),
     ("truth/", "true counts, paths and disclosures: for scoring only, never to be shared"),
@@ -92,7 +96,8 @@ def run_summary(run: RunFolder) -> str:
         *group_lines({"": run}),
         "## What the protocol gives away",
         _describe_disclosure(measured),
-        *adversary_lines({"": run}),
+        _bound_protocol(run),
+        *_adversaries({"": run}),
         *(["## Take care", "\n".join(f"- {line}" for line in careful)] if careful else []),
         "## Numbers",
         metrics_table(found),
@@ -177,6 +182,53 @@ def _describe_disclosure(measured: dict[str, Measured]) -> str:
     )
 
 
+def _bound_protocol(run: RunFolder) -> str:
+    """Say what randomised refusal bounds ('' where phones do not refuse by lot)."""
+    refusal = run.scenario.protocol.refusal
+    if refusal is None:
+        return ""
+    rows = run.ledger[run.ledger["unit"].astype(str) == "interaction"]
+    protocol, central = float(rows["epsilon"].sum()), run.central_charges
+    released = float(central["total"].max()) if len(central) else 0.0
+    return (
+        f"**Randomised refusal**: phones mute {refusal.mute:.3g} of tasks by lot and consider {refusal.offers:,} in "
+        f"{quantity(refusal.window_s, 's')}, so what outcomes tell of those who took none is bounded whatever people "
+        f"do: releases {released:.4g}; protocol {protocol:.4g}; whole view of those who took no task "
+        f"**ε = {released + protocol:.4g}** (somebody more or less, or her whole track another)."
+    )
+
+
+def _adversaries(runs: dict[str, RunFolder]) -> list[str]:
+    """Return what adversaries find: beside utility and promise, in figures, and in plain sentences."""
+    lines = adversary_lines(runs) or ["## What an adversary finds"]
+    utility = {name: utility_words(run) for name, run in runs.items()}
+    lines.append(findings_table(runs, utility))
+    said = []
+    for name, run in runs.items():
+        sentences = risk_sentences(findings_of(run))
+        said += [f"- {as_code(name) + ': ' if name else ''}{text}" for text in sentences[:-1]]
+    return [*lines, *(["\n".join([*said, f"- **{LAST_LINE}**"])] if said else [])]
+
+
+def utility_words(run: RunFolder) -> str:
+    """Say in a few words what a run's releases were worth to whoever worked with them."""
+    measured = {key: value for _, key, value in measurements(run)}
+    parts = []
+    for key, words, unit in _UTILITY:
+        value = measured[key].value if key in measured else None
+        if value is not None:
+            parts.append(f"{words} {quantity(value, unit)}")
+    return ", ".join(parts[:2]) or "–"
+
+
+_UTILITY = (
+    ("success_rate", "success", "share"),
+    ("notified_workers", "asked", ""),
+    ("mae", "error of counts", ""),
+    ("query_are", "error of queries", "share"),
+)
+
+
 def metrics_table(found: list[tuple[Metric, str, Measured]]) -> str:
     """Return all numbers with intervals and units, by topic."""
     lines = ["| | value | better |", "|---|---|---|"]
@@ -209,7 +261,7 @@ def comparison_summary(run: RunFolder) -> str:
         "## What the protocol gives away",
         "**No ε is claimed for all that the server sees.** Declining offers disclosed:",
         "\n".join(f"- {line}" for line in list_disclosures(table, list(arms))),
-        *adversary_lines(arms),
+        *_adversaries(arms),
         *(["## Take care", "\n".join(f"- {line}" for line in careful)] if careful else []),
         "## Numbers",
         values_table(table, list(arms)),

@@ -95,6 +95,18 @@ def _public_files(scenario: Scenario) -> Iterator[Finding]:
             yield (path,), path, f"must be public, and {file} is the private data of the people (or a copy of them)"
 
 
+def _refusal_fits(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse what would let a muted phone change who else is asked: then the stated bound is none."""
+    if scenario.protocol.refusal is None:
+        return
+    touched = ("protocol", "server")
+    if scenario.server.mode == "worker_selected":
+        yield touched, "protocol.refusal", "phones mute offers; with server.mode worker_selected none are made"
+    elif getattr(scenario.server.assignment, "max_recipients", None) is not None:
+        text = "goes with everybody in the circle being asked only: set server.assignment.max_recipients to null"
+        yield touched, "protocol.refusal", text
+
+
 def _region_file(scenario: Scenario) -> Iterator[Finding]:
     if scenario.region.file is None:
         return
@@ -587,6 +599,7 @@ _CHECKS = (
         _solver_fits,
         _plans_for_several,
         _places_told,
+        _refusal_fits,
         _reward,
         _public_count,
     ),

@@ -23,6 +23,7 @@ from geodp.scenario.sections import (
     CuratorSection,
     DeviceSection,
     MapSection,
+    Protocol,
     Reward,
     ServerSection,
     Tasks,
@@ -97,6 +98,8 @@ class Scenario(Model):
     """The trusted party; `null`: there is none."""
     server: ServerSection = Field(default_factory=ServerSection)
     """The untrusted server, which plans offers."""
+    protocol: Protocol = Field(default_factory=Protocol)
+    """What bounds what the server learns of those who take no task."""
     publish: tuple[Annotated[SerializeAsAny[Publication], Slot("publication")], ...] = Field(default=(), max_length=100)
     """What is published at the end of the run."""
     attacks: tuple[Annotated[SerializeAsAny[Attack], Slot("attack")], ...] = Field(default=(), max_length=100)

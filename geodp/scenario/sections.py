@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -324,6 +325,34 @@ class ServerSection(Model):
             if name in self.model_fields_set and getattr(self, name) != fields[name].default:
                 raise ValueError(f"{name} has no effect without mode: worker_selected: leave it out")
         return self
+
+
+class Refusal(Model):
+    """Randomised refusal: what bounds what outcomes of tasks tell of those who took none, whatever people do."""
+
+    epsilon: float = Field(default=3.0, gt=0, le=100)
+    """ε of one window, for everyone, beside that of the releases."""
+    offers: int = bound_field("nobody answers more", default=3, ge=1, le=10_000)
+    """Tasks that a phone considers in a window at most, muted ones included (K); it says nothing about further ones."""
+    window_s: float = bound_field("a run spans at most a year", default=86_400.0, ge=LEAST_INTERVAL_S)
+    """Length of a window, seconds, from the start of the run on."""
+
+    @property
+    def mute(self) -> float:
+        """Return ρ = e^(-ε/K): the chance that a phone mutes a task before its owner sees it."""
+        return math.exp(-self.epsilon / self.offers)
+
+    def windows(self, duration_s: float) -> int:
+        """Return how many windows a run touches."""
+        return max(1, math.ceil(duration_s / self.window_s))
+
+
+class Protocol(Model):
+    """What bounds the protocol: off by default, and then nothing is claimed about it."""
+
+    refusal: Refusal | None = None
+    """Phones mute tasks by lot and consider few (null: they do not). One draw per phone and task, so that offering a
+    task again meets the same draw."""
 
 
 class MapSection(Model):

@@ -15,6 +15,7 @@ from geodp.public.events import Kind, Reason
 from geodp.public.messages import Task
 from geodp.simulation.event_log import EventLog, reason_codes
 from geodp.simulation.meant import Found, Ids, Meant, People, with_distance
+from geodp.simulation.randomised_refusal import RandomisedRefusal
 from geodp.streams import Streams
 
 _BUSY, _LOW, _FAR, _UNWILLING, _YES, _NOT_REACHED, _APART, _OUT = range(8)
@@ -112,8 +113,19 @@ class AskedWorkers:
 class Answers:
     """The true willingness of everyone."""
 
-    def __init__(self, acceptance: Acceptance, streams: Streams, eagerness: Array | None) -> None:
-        self.acceptance, self.streams, self.eagerness = acceptance, streams, eagerness
+    def __init__(
+        self,
+        acceptance: Acceptance,
+        streams: Streams,
+        eagerness: Array | None,
+        refusal: RandomisedRefusal | None = None,
+    ) -> None:
+        self.acceptance, self.streams, self.eagerness, self.refusal = acceptance, streams, eagerness, refusal
+
+    @property
+    def heard(self) -> float:
+        """Chance that a phone lets its owner see a task that it considers."""
+        return 1.0 if self.refusal is None else 1 - self.refusal.mute
 
     def answer(
         self, task: Ids, worker: Ids, reward: Array, distance_m: Array, busy: npt.NDArray[np.bool_]
@@ -138,7 +150,7 @@ class Answers:
         """Return the chance that each idle worker accepts, from that far away: 0 beyond reach or for too little."""
         chance = self.acceptance.probability(reward, distance_m, self._eager(worker))
         able = (distance_m <= self.acceptance.max_travel_m) & self.acceptance.pays_enough(reward)
-        return np.where(able, chance, 0.0)
+        return np.where(able, self.heard * chance, 0.0)
 
     def log_refusals(self, asked: AskedWorkers, time_s: float, log: EventLog) -> None:
         """Log every no with its reason."""
@@ -228,6 +240,11 @@ def _let_answer(
     index, worker, distance_m = found
     task = np.array([one.task for one in tasks])[index]
     answer = answers.answer(task, worker, rewards[index], distance_m, people.busy[worker])
+    if answers.refusal is not None:
+        reached = np.isin(answer, (_YES, _UNWILLING))
+        silent = reached & ~answers.refusal.let_through(task, worker, reached, people.time_s)
+        answer[silent] = _APART
+        share = share * answers.heard
     luck = np.zeros(worker.size)
     yes = answer == _YES
     luck[yes] = answers.streams.uniform("curator.pick", worker[yes], task[yes])

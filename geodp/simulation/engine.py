@@ -49,6 +49,7 @@ from geodp.simulation.event_log import EventLog
 from geodp.simulation.meant import Meant, People, find_meant
 from geodp.simulation.offer_truth import OfferTruth, offer_truth
 from geodp.simulation.phones import Phones
+from geodp.simulation.randomised_refusal import RandomisedRefusal
 from geodp.simulation.requesters import places_told
 from geodp.simulation.worker_states import WorkerStates
 from geodp.simulation.yardstick import DEFAULT_TARGET, MOST_TASKS, MOST_WORKERS, Yardstick
@@ -128,7 +129,7 @@ class Engine:
         self.server = _server(scenario)
         acceptance = scenario.workers.acceptance
         eagerness = acceptance.eagerness(self.workers.size, streams.generator("world.eagerness"))
-        self.answers = Answers(acceptance, streams, eagerness)
+        self.answers = Answers(acceptance, streams, eagerness, _refusal(scenario, streams, self.workers.size))
         self.yardstick = _yardstick(scenario, self.answers, self.workers.size, world.arrivals.time_s.size)
         self.disclosure = Disclosure(acceptance, eagerness, self.workers.size, scenario.tasks.workers_per_task)
         self.phones = Phones(
@@ -383,7 +384,7 @@ class Engine:
         now = self.env.now
         if self._places is None or self._places[0] != now:
             self._places = (now, self.workers.positions(now))
-        return People(*self._places[1], self.workers.busy)
+        return People(*self._places[1], self.workers.busy, time_s=self.env.now)
 
     def _announce(self, offers: list[Offer]) -> list[Offer]:
         """Log the offers and return those that are made; tasks without one are closed with their reason."""
@@ -554,11 +555,21 @@ def _yardstick(scenario: Scenario, answers: Answers, workers: int, tasks: int) -
     return Yardstick(answers, target, scenario.tasks.workers_per_task)
 
 
+def _refusal(scenario: Scenario, streams: Streams, workers: int) -> RandomisedRefusal | None:
+    stated = scenario.protocol.refusal
+    if stated is None:
+        return None
+    return RandomisedRefusal(stated.mute, stated.offers, stated.window_s, workers=workers, streams=streams)
+
+
 def _server(scenario: Scenario) -> Server:
-    section, reward = scenario.server, scenario.tasks.reward
+    section, reward, refusal = scenario.server, scenario.tasks.reward, scenario.protocol.refusal
+    believed = section.assumed_acceptance or scenario.workers.acceptance
+    if refusal is not None:  # the lot is public: the server plans with a lower ceiling
+        believed = believed.mute(refusal.mute)
     return Server(
         assignment=section.assignment,
-        acceptance=section.assumed_acceptance or scenario.workers.acceptance,
+        acceptance=believed,
         region=scenario.area,
         budget=RewardBudget(reward.total or 0.0, scenario.expected_tasks()),
         minimum_reward=reward.minimum or 0.0,

@@ -23,6 +23,7 @@ class People:
     x_m: Array
     y_m: Array
     busy: npt.NDArray[np.bool_]
+    time_s: float = 0.0
 
 
 Found = tuple[Ids, Ids, Array]

@@ -190,7 +190,7 @@ def ask(values: Integers, categories: int, epsilon: float, everyone: int, noise:
         chance = math.exp(epsilon) / (math.exp(epsilon) + categories - 1)
         other = (1 - chance) / (categories - 1)
         told = _answer(values, np.arange(categories), np.eye(categories, dtype=np.bool_), epsilon, noise)
-        support = np.bincount(told, minlength=categories)
+        support = np.bincount(told, minlength=categories).astype(np.float64)
     else:
         columns = 1 << categories.bit_length()
         rows = ~has_odd_parity(np.arange(1, categories + 1)[:, None] & np.arange(columns))
@@ -199,7 +199,8 @@ def ask(values: Integers, categories: int, epsilon: float, everyone: int, noise:
         support = (answers + transform_hadamard(heard.astype(np.int64))[1 : categories + 1]) / 2
     stretch = everyone / max(answers, 1) / (chance - other)
     return _Estimate(
-        (support - answers * other) * stretch, max(math.sqrt(answers * other * (1 - other) / 2) * stretch, 1.0)
+        np.asarray((support - answers * other) * stretch),
+        max(math.sqrt(answers * other * (1 - other) / 2) * stretch, 1.0),
     )
 
 

@@ -228,7 +228,7 @@ def _turns_along(paths: StreetPaths, points: Integers, parts: NetworkParts) -> A
     """Return how often ways take each turn, where a way counts once."""
     owner, turn = _find_turns(paths.network, paths.first, (paths.street, paths.backwards), points, parts)
     each = 1 / np.maximum(np.bincount(owner, minlength=paths.size), 1)
-    return np.bincount(turn, each[owner], parts.code.size)
+    return np.asarray(np.bincount(turn, each[owner], parts.code.size), dtype=np.float64)
 
 
 def _find_turns(
@@ -502,8 +502,8 @@ def _fit_weights(asked: _Asked, town: _Town, rng: np.random.Generator, usual: Ar
         if usual is not None and of_turn is not None:
             each = (chance.ravel() / turns_of)[traced.turning]
             found = np.bincount(traced.turn, each, usual.size)
-            found, least = found / max(float(found.sum()), 1e-12), FLOOR / usual.size
-            of_turn += _LEARNING * np.clip(np.log((usual + least) / (found + least)), -2.0, 2.0)
+            drawn, least = found / max(float(found.sum()), 1e-12), FLOOR / usual.size
+            of_turn += _LEARNING * np.clip(np.log((usual + least) / (drawn + least)), -2.0, 2.0)
     return _Weights(log_weight, of_turn)
 
 

@@ -66,6 +66,11 @@ class Acceptance(Plugin):
         much a task lies out of reach; infinite where no radius suffices.
         """
 
+    def mute(self, share: float) -> Self:
+        """Return the model of people whose phones mute a share of all tasks, where its `ceiling` can say so."""
+        ceiling = getattr(self, "ceiling", None)
+        return self if ceiling is None else self.model_copy(update={"ceiling": ceiling * (1 - share)})
+
     def pays_enough(self, reward: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Tell which rewards reach the minimum w0; a rounding error short of it counts as reaching it."""
         floor = (self.minimum_reward or 0.0) * (1 - ROUNDING_SLACK)

@@ -1,0 +1,148 @@
+"""What an attack is shown of a run: what was released, and of the truth what it declares to know, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from geodp.attacks import SeenOffers, SeenTrips
+from geodp.attacks.traces import Traces
+from geodp.errors import UsageError
+from geodp.geometry import Array
+from geodp.public.release import Cells, Points
+
+if TYPE_CHECKING:
+    from geodp.attacks import Attack
+    from geodp.run_folder.folder import RunFolder
+    from geodp.run_folder.published import PublishedRun
+    from geodp.tables.trajectories.table import Trajectories
+
+Names = Any
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Where a sample of people truly was at each release of a run: [person, release], people in order of names."""
+
+    run: RunFolder
+
+    @cached_property
+    def _table(self) -> tuple[Names, Array, Array]:
+        if not self.run.has("truth/reports.parquet"):
+            raise UsageError(
+                f"{self.run.path}: where people truly were at each release was not kept, so this attack cannot be "
+                "scored. Runs keep it that have `attacks` in their scenario, or are small."
+            )
+        frame = self.run.positions.sort_values(["who", "release"], kind="stable")
+        who = frame["who"].to_numpy(dtype=np.str_)
+        names, counts = np.unique(who, return_counts=True)
+        releases = len(self.run.releases)
+        whole = np.isin(who, names[counts == releases])
+        shape = (-1, releases)
+        x, y = (frame[column].to_numpy(dtype=np.float64)[whole].reshape(shape) for column in ("x_m", "y_m"))
+        return names[counts == releases], x, y
+
+    @property
+    def names(self) -> Names:
+        """Pseudonyms of the people."""
+        return self._table[0]
+
+    @property
+    def x_m(self) -> Array:
+        """Metres, [person, release]."""
+        return self._table[1]
+
+    @property
+    def y_m(self) -> Array:
+        """As `x_m`."""
+        return self._table[2]
+
+    @cached_property
+    def times(self) -> Array:
+        """Moments of the releases."""
+        return np.array([release.time_s for release in self.run.releases])
+
+    def traces(self, people: Names, releases: Names, *, numbered: int = 0) -> Traces:
+        """Return the true traces of some people (by number) at some releases; those are numbered from `numbered` on."""
+        who = np.repeat(self.names[people], len(releases))
+        moment = np.tile(np.arange(len(releases)), len(people))
+        return Traces.of(
+            who,
+            np.tile(self.times[releases], len(people)),
+            self.x_m[np.ix_(people, releases)].ravel(),
+            self.y_m[np.ix_(people, releases)].ravel(),
+            release=moment + numbered,
+        )
+
+
+def see_offers(run: RunFolder) -> SeenOffers | None:
+    """Return the server's view of tasks (None: no task was offered)."""
+    if not run.has("server_view.parquet"):
+        return None
+    offers = run.offers_made.sort_values(["task", "round"], kind="stable")
+    winners = offers.groupby("task")["winners"].agg(_join_names)
+    last = offers.drop_duplicates("task", keep="last").set_index("task")
+    if last.empty:
+        return None
+    columns = ("time_s", "x_m", "y_m", "radius_m", "reward")
+    return SeenOffers(
+        task=last.index.to_numpy(dtype=np.int64),
+        success=last["planned_success"].to_numpy(dtype=np.float64),
+        winners=[tuple(winners[task]) for task in last.index],
+        **{name: last[name].to_numpy(dtype=np.float64) for name in columns},
+    )
+
+
+def _join_names(rounds: Any) -> tuple[str, ...]:
+    return tuple(str(name) for some in rounds for name in some)
+
+
+def public_laws(run: RunFolder) -> dict[str, Any]:
+    """Return the public laws that an adversary may use."""
+    assumed, curator = run.scenario.server.assumed_acceptance, run.scenario.curator
+    rule = None if curator is None else getattr(curator.mechanism, "rule", None)
+    found = {"acceptance": assumed, "rule": rule}
+    return {name: law for name, law in found.items() if law is not None}
+
+
+def traces_of_trips(trips: Trajectories, *, by: str = "trajectory") -> Traces:
+    """Return trips as traces, each under a name of its own, or all of a person's under hers."""
+    owner = trips.owner
+    if by == "trajectory":
+        names = np.array([f"trip {number:06d}" for number in range(trips.size)], dtype=np.str_)
+        return Traces.of(names[owner], trips.time_s, trips.x_m, trips.y_m)
+    people = np.asarray(trips.people, dtype=np.str_)
+    return Traces.of(people[trips.person[owner]], trips.time_s, trips.x_m, trips.y_m)
+
+
+def see_trips(item: PublishedRun) -> SeenTrips:
+    """Return a published set of trips as anybody may have it."""
+    return SeenTrips(item.kind, traces_of_trips(item.read_trips()))
+
+
+def available(run: RunFolder) -> frozenset[str]:
+    """Return what kinds of releases a run has, as attacks name them."""
+    found = set()
+    for release in run.releases:
+        if isinstance(release, Cells):
+            found |= {"cells", "contours"}
+        elif isinstance(release, Points):
+            found.add("points")
+    for item in run.publications:
+        found |= set(item.topics)
+    if see_offers(run) is not None:
+        found.add("offers")
+    return frozenset(found)
+
+
+def require_readable(attack: Attack, run: RunFolder) -> None:
+    """Refuse an attack that reads what a run does not have."""
+    there = available(run)
+    if not attack.reads & there:
+        raise UsageError(
+            f"{attack.kind} reads {', '.join(sorted(attack.reads))}, and {run.path} has "
+            f"{', '.join(sorted(there)) or 'released nothing'}."
+        )
