@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 import geodp.curator.accuracy as paid_file
+import geodp.curator.count_noise as count_noise_file
 import geodp.curator.mechanisms.adaptive_grid as adaptive_file
-import geodp.curator.mechanisms.contour as contour_file
 import geodp.curator.mechanisms.dawa as dawa_file
 import geodp.curator.mechanisms.dpcube as dpcube_file
-import geodp.curator.mechanisms.hierarchical_grid as hierarchical_file
 import geodp.curator.mechanisms.privtree as privtree_file
 import geodp.curator.publications.dpsense as dpsense_file
 import geodp.curator.publications.fourier_counts as fourier_file
@@ -189,7 +188,7 @@ TRIP = {"unit": "trajectory"}
 CAPPED_TRIP = {"unit": "trajectory", "trajectories_per_person": 3}
 GEODP = {"variant": "geodp"}
 DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
-    "contour: half the noise": ("contour", {}, _in_file(contour_file, "with_laplace", _half_as_wide)),
+    "contour: half the noise": ("contour", {}, _in_file(count_noise_file, "with_laplace", _half_as_wide)),
     "adaptive grid: truly empty cells": (
         "adaptive_grid",
         {},
@@ -213,7 +212,7 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
     "hierarchical grid: half the noise": (
         "hierarchical_grid",
         {},
-        _in_file(hierarchical_file, "with_laplace", _half_as_wide),
+        _in_file(count_noise_file, "with_laplace", _half_as_wide),
     ),
     "dawa: half the noise": ("dawa", {}, _in_file(dawa_file, "with_laplace", _half_as_wide)),
     "dawa: squares by true counts": ("dawa", {}, _in_file(dawa_file, "decide_in_series", _likelier)),

@@ -37,10 +37,13 @@ def choose_releases(publication: TripModelPublication) -> list[TranscriptCase]:
     west, south, east, north = _TOWN.box_m
     cap = publication.cap
     others = [
-        (f"p{who}", _trip((-700.0 + 150 * who, -300.0), (100.0 * who, 900.0 - 90 * (trip % 20)), 3 + who), 600.0 * trip)
+        (f"p{who}", _trip((-700.0 + 150 * who, -300.0), (100.0 * who, 900.0 - 90 * trip), 3 + who), 600.0 * trip)
         for who in range(6)
-        for trip in range(2 if who != 3 or cap is None else min(cap, 50) + 3)
+        for trip in range(2)
     ]
+    if cap is not None:
+        others += [("p3", _trip((-250.0, -300.0), _turn_away(trip), 3 + trip % 20), 2000.0 + 600.0 * trip)
+                   for trip in range(min(cap, 50) + 1)]  # fmt: skip
     across = _there_and_back((west + 1, south + 1), (east - 1, north - 1), publication.most_points + 10)
     corner = _trip((east - 5, south + 5), (east - 5, south + 5), 2)
     many = int(cap or 1) + 2 if publication.unit == "person" else 1
@@ -139,6 +142,12 @@ def random_trips(rng: np.random.Generator, who: str, count: int) -> list[TimedTr
 
 def _trip(begin: tuple[float, float], end: tuple[float, float], points: int) -> Array:
     return np.column_stack([np.linspace(begin[0], end[0], points), np.linspace(begin[1], end[1], points)])
+
+
+def _turn_away(number: int) -> tuple[float, float]:
+    """Return a place 1.5 km from the middle, in another direction for every number: no two trips there look alike."""
+    angle = number * math.pi * (3 - math.sqrt(5))  # the golden angle
+    return 1500 * math.cos(angle), 1500 * math.sin(angle)
 
 
 def _there_and_back(begin: tuple[float, float], end: tuple[float, float], points: int) -> Array:
