@@ -67,7 +67,7 @@ class SecondOrderMarkov(TripModelPublication):
         noisy = parts.add_noise(GRID, share_out(trajectories, top, parts.scale(GRID)))
         number = max(1, round(float(noisy.sum())))
         cells = divide_cells(top, fit_total(noisy, float(number)), number / parts.scale(MOVES), most=_MOST_CELLS)
-        way = _Ways(*find_ways(trajectories, cells), cells)
+        way = _CellWays(*find_ways(trajectories, cells), cells)
         counts = np.diff(way.first)
         moves, starts, ends, noisy_moves = _count_moves(way, parts)
         # Second order pays where many moves leave a cell: each of about nine rows must stand out of its own noise.
@@ -87,7 +87,7 @@ class SecondOrderMarkov(TripModelPublication):
 
 
 @dataclass(frozen=True, eq=False)
-class _Ways:
+class _CellWays:
     """Cells that trips pass, without repeats."""
 
     first: Integers
@@ -111,7 +111,7 @@ class _Ways:
         return found
 
 
-def _count_moves(way: _Ways, parts: EpsilonParts) -> tuple[Array, Array, Array, Array]:
+def _count_moves(way: _CellWays, parts: EpsilonParts) -> tuple[Array, Array, Array, Array]:
     """Return chances of moves from each cell (the rest ends there), starts, ends, and noisy numbers of moves.
 
     A trip's start, end and moves together count once, evenly.
@@ -134,7 +134,7 @@ def _count_moves(way: _Ways, parts: EpsilonParts) -> tuple[Array, Array, Array, 
     return table, fit_total(starts, max(starts.sum(), 1.0)), fit_total(ends, max(ends.sum(), 1.0)), found
 
 
-def _count_pairs(way: _Ways, chosen: npt.NDArray[np.bool_], moves: Array, parts: EpsilonParts) -> Array:
+def _count_pairs(way: _CellWays, chosen: npt.NDArray[np.bool_], moves: Array, parts: EpsilonParts) -> Array:
     """Return chances of the next cell for every move (a row each) into a chosen cell; a row of zeros elsewhere.
 
     Rows are drawn towards the chain of first order by the noise that they have.
