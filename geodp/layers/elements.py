@@ -663,6 +663,48 @@ class PublishedCounts(_KindLayer):
     kind: ClassVar[str] = "venue_counts"
 
 
+class Footfall(_KindLayer):
+    """Zones of the publication `flows`, coloured by the published number of people.
+
+    Parameters
+    ----------
+    run
+        A run or its folder; of a comparison, one of its `arms`.
+    **options
+        `name`, `show`, `control`, `max_points` as of `PluginLayer`, and fields of the layer `footfall`.
+
+    Examples
+    --------
+    >>> import folium, geodp
+    >>> small = {"duration_s": 600, "workers.source.count": 200}
+    >>> run = geodp.run("scenarios/quickstart.yaml", "drawn", overrides=small, draw_map=False)
+    >>> layer = geodp.layers.Footfall(run).add_to(folium.Map())
+    """
+
+    kind: ClassVar[str] = "footfall"
+
+
+class FlowLines(_KindLayer):
+    """Published flows between zones that stand out from their noise, as lines from where to where.
+
+    Parameters
+    ----------
+    run
+        A run or its folder; of a comparison, one of its `arms`.
+    **options
+        `name`, `show`, `control`, `max_points` as of `PluginLayer`, and fields of the layer `flow_lines`.
+
+    Examples
+    --------
+    >>> import folium, geodp
+    >>> small = {"duration_s": 600, "workers.source.count": 200}
+    >>> run = geodp.run("scenarios/quickstart.yaml", "drawn", overrides=small, draw_map=False)
+    >>> layer = geodp.layers.FlowLines(run).add_to(folium.Map())
+    """
+
+    kind: ClassVar[str] = "flow_lines"
+
+
 class RegionOutline(DrawnLayer):
     """Outline of a region over a shade outside it, with a graticule.
 

@@ -117,9 +117,9 @@ def _users_of_the_data(patch: pytest.MonkeyPatch) -> None:
 def _places_by_the_latest_time(patch: pytest.MonkeyPatch) -> None:
     build = trajectories_file.TripPlan.__init__
 
-    def cleaned(self: Any, method: Any, trajectories: Any, *more: Any) -> None:
+    def cleaned(self: Any, method: Any, trajectories: Any, *more: Any, **options: Any) -> None:
         shrunk = 1 - 0.005 * (trajectories.time_s.max(initial=0.0) % 100)  # everyone's points move, and stay inside
-        build(self, method, replace(trajectories, x_m=trajectories.x_m * shrunk), *more)
+        build(self, method, replace(trajectories, x_m=trajectories.x_m * shrunk), *more, **options)
 
     patch.setattr(trajectories_file.TripPlan, "__init__", cleaned)
 

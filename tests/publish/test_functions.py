@@ -10,7 +10,6 @@ import geopandas
 import numpy as np
 import pandas as pd
 import pytest
-import shapely
 from typer.testing import CliRunner
 
 import geodp
@@ -247,19 +246,3 @@ def test_a_release_is_releasable_silent_and_total() -> None:
     assert made.releasable
     assert made.warnings == ()
     assert len(made.table) == 12
-
-
-def test_flows_take_frames_of_pings_and_of_zones() -> None:
-    people = make_positions()
-    pings = pd.concat([people.assign(time_s=1_709_510_400.0 + 3600 * hour) for hour in range(8, 11)], ignore_index=True)
-    west, south, east, north = BOX
-    middle = (west + east) / 2
-    halves = geopandas.GeoDataFrame(
-        {"zone": ["west", "east"]},
-        geometry=[shapely.box(west, south, middle, north), shapely.box(middle, south, east, north)],
-        crs=4326,
-    )
-    made = geodp.publish.flows(pings, zones=halves, zone="zone", first="2024-03-04", last="2024-03-04",
-                               epsilon=1000, delta=1e-6, seed=1)  # fmt: skip
-    of_zones = made.footfall[made.footfall["level"] == "zone"]
-    assert set(of_zones["zone"]) == {"west", "east", "outside"}

@@ -64,7 +64,13 @@ def test_a_flipped_bit_is_an_error_that_names_the_file(run: Path, name: str) -> 
 
 def test_every_file_that_is_read_back_has_a_checksum(made: RunResult) -> None:
     files = {path.relative_to(made.path).as_posix() for path in made.path.rglob("*") if path.is_file()}
-    assert files - set(made.folder.manifest["files"]) == {"manifest.json", "map.html", "run.log", "summary.md"}
+    assert files - set(made.folder.manifest["files"]) == {
+        "manifest.json",
+        "map.html",
+        "risk.html",
+        "run.log",
+        "summary.md",
+    }
 
 
 def test_damage_ends_commands_with_exit_code_2(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -97,20 +97,25 @@ def test_an_attack_is_shown_nothing_but_the_servers_view(phones: RunFolder, monk
     monkeypatch.setattr(type(attack), "guess", spy)
     score(phones, 0, attack)
     (view,) = seen
-    assert set(vars(view)) == {"region", "releases", "reports"}
+    assert set(vars(view)) == {
+        "region", "releases", "reports", "publications", "offers", "laws", "background", "start_s"
+    }  # fmt: skip
     assert not view.reports, "these phones report places, and nothing about cells"
+    assert not view.background.holds(), "this adversary knows nothing else"
+    assert not view.publications
     true = phones.positions["x_m"].to_numpy()
     for release in view.releases:
         assert not np.isin(release.x_m, true).any()
 
 
-def test_without_attacks_nothing_is_written_and_the_numbers_are_undefined(tmp_path: Path) -> None:
+def test_without_attacks_no_guesses_are_written_and_the_summary_has_the_usual_adversary(tmp_path: Path) -> None:
     run = geodp.run(small(PHONES), tmp_path / "run", draw_map=False)
     assert not (run.path / "attacks.parquet").exists()
     assert run.folder.attacks.equals(no_attack_scores())
     for key in ("attack_error_m", "attack_hit_rate", "prior_error_m", "tracking_error_m", "tracking_hit_rate"):
         assert run.metrics[key] is None
-    assert "What an adversary finds" not in run.summary()
+    told = run.summary().partition("## What an adversary finds")[2]
+    assert "`bayes_location`: error of guesses" in told
 
 
 def test_a_run_that_releases_nothing_cannot_be_attacked(tmp_path: Path) -> None:

@@ -22,11 +22,13 @@ from tests.small import small, small_file
 
 FILES = {
     "events.parquet",
+    "findings.json",
     "ledger.parquet",
     "manifest.json",
     "map.html",
     "metrics.json",
     "releases",
+    "risk.html",
     "run.log",
     "scenario.yaml",
     "server_view.parquet",
