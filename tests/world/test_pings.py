@@ -14,7 +14,7 @@ from geodp.world.pings import Seen, watch_people
 DAY_S = 86_400.0
 
 
-def east(x_m: Array, y_m: Array, words: Words) -> np.ndarray:  # noqa: ARG001
+def east(x_m: Array, y_m: Array, words: Words) -> np.ndarray:
     return np.floor(x_m / 100).astype(np.int64)
 
 
