@@ -59,6 +59,9 @@ class Model(BaseModel):
         arbitrary_types_allowed=True,
     )
 
+    absent: ClassVar[Mapping[str, str]] = {}
+    """Keys that its like have and it has not, with the reason."""
+
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
@@ -108,7 +111,8 @@ class Model(BaseModel):
             found = [
                 line for line in error.errors(include_url=False) if line["loc"][:1] not in {(key,) for key in overlong}
             ]
-            lines += [_reword_error(line, cls.model_fields, hint=number < _HINTS) for number, line in enumerate(found)]
+            lines += [_say_absent(line, cls.absent) or _reword_error(line, cls.model_fields, hint=number < _HINTS)
+                      for number, line in enumerate(found)]  # fmt: skip
             lines += [_report_left_out(len(excess))] if excess else []
         else:
             if not overlong:
@@ -207,6 +211,12 @@ def _report_left_out(count: int) -> InitErrorDetails:
 def bound_field(because: str, /, default: Any = ..., **bounds: Any) -> Any:
     """Return a field whose bounds have a reason that is told to whoever exceeds them."""
     return Field(default, json_schema_extra={_BECAUSE: because}, **bounds)
+
+
+def _say_absent(line: ErrorDetails, absent: Mapping[str, str]) -> InitErrorDetails | None:
+    """Say why there is no such key here, where its like have one."""
+    key = str(line["loc"][0]) if line["type"] == "extra_forbidden" and len(line["loc"]) == 1 else ""
+    return _make_error(f"there is none here: {absent[key]}", line["loc"], line["input"]) if key in absent else None
 
 
 def _reword_error(line: ErrorDetails, fields: Mapping[str, FieldInfo], *, hint: bool) -> InitErrorDetails:

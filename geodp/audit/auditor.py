@@ -13,17 +13,19 @@ from geodp.audit.events import Finding, certify_stated_event, drop_last_bits, hi
 from geodp.audit.following import follow
 from geodp.audit.lattice import TESTS as RAW_BIT_TESTS
 from geodp.audit.lattice import raw_bit_events
-from geodp.audit.sampled import Change, certifiable_share, sample_answers, sample_noise
+from geodp.audit.sampled import Change, certifiable_share, repeat_answers, sample_answers, sample_noise
 from geodp.audit.transcript import CannotFollow
 from geodp.errors import GeodpError, NotReleasable, UsageError
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase, CheckedCase, ExactCase, TranscriptCase
+from geodp.privacy.audit_case import AuditCase, CheckedCase, ExactCase, RhoCase, TranscriptCase
 from geodp.privacy.noise import Noise
 from geodp.tables.progress import go_through
 
 LEAST_SAMPLES = 1000
 MOST_SAMPLED = 2
 """Followed pairs whose answers are sampled."""
+_TOLD = (1e-4, 2.0)
+"""Least and largest ρ that repeats tell apart: of a larger one, a single release lies too far apart for a sample."""
 _EVENT_TESTS = 5  # the stated event; two scanned thresholds; two held-out histograms
 
 
@@ -169,6 +171,8 @@ class Checked:
     to_sample: tuple[AuditCase, ...]
     """The answers of those of whose claim samples can certify most (of equals, those whose last bits may tell, too);
     and single answers, for their noise."""
+    to_repeat: tuple[RhoCase, ...] = ()
+    """Those that spend most of a claimed ρ, to be released again and again."""
 
 
 def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiable: float = math.inf) -> Checked:
@@ -178,6 +182,7 @@ def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiabl
     failed: list[str] = []
     sampled: list[tuple[tuple[float, bool], AuditCase]] = []
     changes: list[tuple[TranscriptCase, Change]] = []
+    repeated: list[tuple[float, RhoCase]] = []
     for index, case in enumerate(go_through("following pairs", cases)):
         if isinstance(case, ExactCase):
             pairs.append(PairAudit(case.name, case.claimed, exact=exact_epsilon(*case.laws())))
@@ -199,9 +204,14 @@ def check_cases(cases: Sequence[CheckedCase], noise_for: NoiseFor, *, certifiabl
             bits = any(change.shows_bits for change in followed.changes)
             sampled.append(((-share, not bits), sample_answers(case, followed.changes)))
             changes += [(case, change) for change in followed.changes]
+        elif case.rho is not None and _TOLD[0] <= case.rho <= _TOLD[1]:
+            answers = repeat_answers(case, followed.changes)
+            repeated += [] if answers is None else [(round(followed.spent / case.rho, 3), answers)]
     sampled.sort(key=lambda found: found[0])  # stable: of equals the first that is named
+    repeated.sort(key=lambda found: -found[0])
     to_sample = [*(case for _, case in sampled[:MOST_SAMPLED]), *sample_noise(changes)]
-    return Checked(tuple(pairs), tuple(apart), tuple(failed), tuple(to_sample))
+    again = tuple(case for _, case in repeated[:MOST_SAMPLED])
+    return Checked(tuple(pairs), tuple(apart), tuple(failed), tuple(to_sample), again)
 
 
 def require_sound(samples: int, confidence: float) -> None:

@@ -20,6 +20,7 @@ from geodp.audit.auditor import (
     require_sound,
 )
 from geodp.audit.pairs import chosen_pairs, random_pairs
+from geodp.audit.repeated import repeat_pairs
 from geodp.audit.sampled import sample_release
 from geodp.errors import UsageError
 from geodp.model import did_you_mean
@@ -98,8 +99,11 @@ def audit_plugin(
     more = check_cases(more_pairs, lambda name: noise_for(f"{plugin.kind}.drawn.{name}"))
     apart = (*checked.not_followed, *more.not_followed)
     pilots = [sample_release(case, noise_for(f"{plugin.kind}.pilot.{case.name}")) for case in apart[:MOST_SAMPLED]]
-    audit = audit_cases(plugin.kind, [*sampled, *pilots], noise_for, samples=samples, confidence=confidence)
-    pairs = (*audit.pairs, *checked.pairs, *more.pairs)
+    drawn, again = [*sampled, *pilots], checked.to_repeat
+    each = 1 - (1 - confidence) / 2 if drawn and again else confidence  # both parts share the error probability
+    audit = replace(audit_cases(plugin.kind, drawn, noise_for, samples=samples, confidence=each), confidence=confidence)
+    repeated = repeat_pairs(again, noise_for, samples=samples, confidence=each)
+    pairs = (*audit.pairs, *repeated, *checked.pairs, *more.pairs)
     failed = [*checked.failed, *more.failed] if plugin.audited_by == "following" else []
     missing = [*(case.name for case in apart), *failed] if plugin.audited_by == "following" else []
     if not any(_is_checked(plugin, pair) for pair in pairs):

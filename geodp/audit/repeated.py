@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.audit.auditor import NoiseFor, require_sound
+from geodp.audit.auditor import LEAST_SAMPLES, NoiseFor, PairAudit, require_sound
 from geodp.audit.certify import lower_bound, upper_bound
+from geodp.audit.events import Finding
 from geodp.errors import GeodpError, UsageError
 from geodp.geometry import Array
 from geodp.privacy.audit_case import RhoCase
@@ -22,6 +23,10 @@ from geodp.privacy.noise import Noise
 MOST_REPEATS = 1_000_000
 _BLOCK = 1_000_000
 """Answers drawn at a time."""
+
+
+_ENOUGH = {False: 8_000_000, True: 600_000}
+"""Answers to draw on either input, simulated and releasable: the noise of a release takes a hundred times as long."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,33 @@ def audit_rho(
         ]
         pairs.append(RhoPair(case.name, case.claimed, _certify(hits, samples, repeats, alpha, case), repeats))
     return RhoAudit(samples, confidence, tuple(pairs))
+
+
+def repeat_pairs(
+    cases: Sequence[RhoCase], noise_for: NoiseFor, *, samples: int, confidence: float
+) -> tuple[PairAudit, ...]:
+    """Certify what pairs spend of their ρ, with no more samples than are soon drawn, as parts of an audit.
+
+    Parameters
+    ----------
+    cases, noise_for
+        As in `audit_rho`.
+    samples
+        Sums on either input, at most.
+    confidence
+        Probability, at least, with which true claims survive together.
+    """
+    found: list[PairAudit] = []
+    each = 1 - (1 - confidence) / max(len(cases), 1)
+    for case in cases:
+        numbers = count_repeats(case.claimed) * max(case.direction.size, 1)
+        most = _ENOUGH[noise_for("rho.kind").releasable] // numbers
+        few = max(min(samples, most), LEAST_SAMPLES)
+        [pair] = audit_rho([case], noise_for, samples=few, confidence=each).pairs
+        name = f"{pair.name} ({pair.repeats:,} releases a sample, N = {few:,})"
+        certified = Finding("sums of repeats", "with", pair.certified)
+        found.append(PairAudit(name, pair.claimed, (certified,), currency="ρ"))
+    return tuple(found)
 
 
 def count_repeats(rho: float) -> int:

@@ -19,7 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.audit.auditor import Audit, PairAudit, PairSamples, audit_cases, require_sound
+from geodp.audit.events import Finding
 from geodp.audit.kinds import audit_plugin, pairs_of
+from geodp.audit.repeated import certify_concentrated, certify_gaussian
+from geodp.curator.count_noise import CountNoise
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.series import looks_at_people
 from geodp.errors import UsageError
@@ -30,9 +33,12 @@ from geodp.privacy.people_filter import PeopleFilter
 from geodp.public.guarantee import Guarantee, Neighbours, Unit
 from geodp.public.levels import IF_COUNTED, draw_groups
 from geodp.public.release import AdaptiveCells, Cells, GridCells, LatticeCells, QuadtreeCells
+from geodp.public.zcdp import epsilon_of_rho
 from geodp.streams import Streams
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from geodp.run_folder.folder import RunFolder
 
 _MOST_PAIRS = 3
@@ -81,12 +87,13 @@ def ledger_spend(run: RunFolder, *, metric: bool) -> float:
     """Return what the ledger charged one person for the releases: central epsilon, or (metric) that of phones' reports.
 
     Charges to everyone, plus the most that any one group was charged besides (disjoint groups do not add up). What is
-    published at the end was paid for apart: it says nothing about the releases.
+    published at the end was paid for apart: it says nothing about the releases. Charges in ρ are added up as such, and
+    stated at the δ of their promises.
     """
-    rows = run.central_charges
-    if metric:
-        rows = run.charges(Unit.POINT) if run.local_charges.empty else run.local_charges
-    rows = rows[~rows["mechanism"].isin([item.kind for item in run.publications])]
+    rho, delta = (None, 0.0) if metric else ledger_rho(run)
+    if rho is not None:
+        return epsilon_of_rho(rho, delta)
+    rows = _charges(run, metric=metric)
     counted = rows["scope"].astype(str).str.endswith(IF_COUNTED)
     filtered = float(rows.loc[counted, "total"].max()) if counted.any() else 0.0  # each may spend her own budget
     rows = rows[~counted]
@@ -98,10 +105,37 @@ def ledger_spend(run: RunFolder, *, metric: bool) -> float:
     return max(filtered, float(everyone + max(sums.values(), default=Decimal(0))))
 
 
+def ledger_rho(run: RunFolder) -> tuple[float | None, float]:
+    """Return the ρ that the ledger charged one person for the releases, and the δ at which it is stated (None: none).
+
+    Parameters
+    ----------
+    run
+        The run.
+    """
+    rows = _charges(run, metric=False)
+    if rows.empty or "rho" not in rows or rows["rho"].isna().any():
+        return None, 0.0
+    sums = rows.groupby(rows["scope"].astype(str))["rho"].sum()
+    everyone = float(sums.get("everyone", 0.0))
+    return everyone + float(sums.drop("everyone", errors="ignore").max() if len(sums) > 1 else 0.0), float(
+        rows["delta"].max()
+    )
+
+
+def _charges(run: RunFolder, *, metric: bool) -> pd.DataFrame:
+    """Return what was charged for the releases."""
+    rows = run.central_charges
+    if metric:
+        rows = run.charges(Unit.POINT) if run.local_charges.empty else run.local_charges
+    return rows[~rows["mechanism"].isin([item.kind for item in run.publications])]
+
+
 def _central(run: RunFolder, samples: int, confidence: float, seed: int) -> Audit:
     claimed = ledger_spend(run, metric=False)
     if claimed == 0:
         return Audit(_name(run), 0, confidence, ())
+    rho, _ = ledger_rho(run)
     hidden = max((release.guarantee.people for release in run.releases), default=1)
     groups = sorted({1, hidden, getattr(run.scenario.workers.mobility, "largest", 1)})
     count = len(run.releases)
@@ -112,15 +146,29 @@ def _central(run: RunFolder, samples: int, confidence: float, seed: int) -> Audi
         noise = SimulatedNoise(streams.generator(f"audit.run.noise{at}"))
         trials = play(run, streams.generator(f"audit.run.canaries{at}"), noise, samples, people=people)
         with_, without = sides = [trials.take(np.flatnonzero(trials.inside == coin)) for coin in (True, False)]
-        due = claimed * -(-people // hidden)  # what hides so many at once hides more of them one after the other
-        pair_samples = PairSamples(with_.rest, without.rest, (with_.log_ratio, without.log_ratio), threshold=due / 2)
-        findings, raw_bits = pair_samples.findings(alpha=(1 - confidence) / len(groups))
+        steps = -(-people // hidden)  # what hides so many at once hides more of them one after the other
         who = "one canary" if people == 1 else f"a household of {people} canaries"
-        charged = "" if due == claimed else f", times {-(-people // hidden)}"
+        charged = "" if steps == 1 else f", times {steps if rho is None else steps**2}"
         name = f"{who}, in or out, over {series}; the claim is what the ledger charged{charged}"
-        pairs.append(PairAudit(name, due, findings, raw_bits))
+        alpha = (1 - confidence) / len(groups)
+        if rho is None:
+            scores, due = (with_.log_ratio, without.log_ratio), claimed * steps
+            pair_samples = PairSamples(with_.rest, without.rest, scores, threshold=due / 2)
+            pairs.append(PairAudit(name, due, *pair_samples.findings(alpha=alpha)))
+        else:
+            certify = certify_gaussian if _is_gaussian(run) else certify_concentrated
+            number = min(side.inside.size for side in sides)
+            hits = [int(np.count_nonzero(side.log_ratio[:number] >= 0)) for side in sides]
+            found = Finding("likelihood-ratio event", "with", certify(hits, number, 1, alpha))
+            pairs.append(PairAudit(name, rho * steps**2, (found,), currency="ρ"))
         least = min(least, *(side.inside.size for side in sides))
     return Audit(_name(run), least, confidence, tuple(pairs))
+
+
+def _is_gaussian(run: RunFolder) -> bool:
+    """Tell whether all that releases cost is for Gaussian noise, and nothing for choices."""
+    mechanism = None if run.scenario.curator is None else run.scenario.curator.mechanism
+    return isinstance(mechanism, CountNoise) and mechanism.counts_part == 1
 
 
 def _local(run: RunFolder, samples: int, confidence: float, seed: int) -> Audit:
@@ -174,6 +222,8 @@ MOST_REDRAWN_RELEASES = 30_000
 """No more releases than this are drawn, however many trials are asked for; the report says how many there were."""
 MOST_ONE_BY_ONE = 6_000
 """The same where a redraw serves one canary only."""
+MOST_PLACED = 300_000_000
+"""People whose cells are looked up, all releases together: half a minute. Of larger crowds fewer releases are drawn."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +263,8 @@ def play(run: RunFolder, rng: np.random.Generator, noise: Noise, samples: int, *
     parts: list[Trials] = []
     times = np.zeros(2, dtype=np.int64)
     most = MOST_REDRAWN_RELEASES if game.regular else MOST_ONE_BY_ONE
-    for _ in range(max(1, most // len(game.releases))):
+    placed = sum(crowd.x_m.size for crowd in game.crowds)  # in one redraw of all releases
+    for _ in range(max(1, min(most // len(game.releases), MOST_PLACED // max(placed, 1)))):
         parts.append(game.redraw(rng, noise))
         times += np.bincount(parts[-1].inside, minlength=2)
         if times.min() >= samples:
@@ -285,7 +336,8 @@ class _Game:
                 here = there & (_locate(release, report_x, report_y) == np.repeat(cell, self.people))
                 own_reports = here.reshape(-1, self.people).sum(axis=1)
                 rest = release.count[cell] - (_count_people(release, cell, people_x, people_y) - own_reports)
-                log_ratio += sign * _laplace_log_ratio(rest, release.noise_scale[cell], self.people)
+                score = _gaussian_log_ratio if release.guarantee.rho is not None else _laplace_log_ratio
+                log_ratio += sign * score(rest, release.noise_scale[cell], self.people)
                 columns.append(rest)
         return Trials(inside, np.column_stack(columns), log_ratio, x, y)
 
@@ -389,6 +441,12 @@ def _count_people(release: Cells, cell: Ids, x_m: Array, y_m: Array) -> Ids:
         across = (x_m >= release.west_m[index]) & (x_m <= release.east_m[index])
         counts.append(np.count_nonzero(across & (y_m >= release.south_m[index]) & (y_m <= release.north_m[index])))
     return np.array(counts, dtype=np.int64)
+
+
+def _gaussian_log_ratio(rest: Array, scale: Array, people: int = 1) -> Array:
+    """Return the same under Gaussian noise, of which `scale` is that of Laplace noise of its variance."""
+    with np.errstate(divide="ignore"):
+        return np.asarray((2 * people * rest - people**2) / (4 * scale**2))
 
 
 def _laplace_log_ratio(rest: Array, scale: Array, people: int = 1) -> Array:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from geodp.audit.decisions import DecisionsChanged
 from geodp.audit.thresholds import ThresholdsChanged
 from geodp.geometry import Array
-from geodp.privacy.audit_case import AuditCase, TranscriptCase
+from geodp.privacy.audit_case import AuditCase, RhoCase, TranscriptCase
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_discrete_gaussian, with_geometric, with_laplace, with_planar_geometric
 
@@ -267,6 +267,25 @@ def sample_answers(case: TranscriptCase, changes: Sequence[Change]) -> AuditCase
         threshold=0.9 * sum(change.cost for change in changes),
         most=most,
     )
+
+
+def repeat_answers(case: TranscriptCase, changes: Sequence[Change]) -> RhoCase | None:
+    """Return a followed pair whose Gaussian answers are to be drawn again and again (None: it has none).
+
+    Answers without Gaussian noise are left out: what the others tell is spent in any case.
+    """
+    gaussian = [change for change in changes if isinstance(change, GaussianChanged)]
+    if not gaussian or case.rho is None:
+        return None
+    weights = [(change.true - change.other) / change.scale**2 for change in gaussian]
+    middle = sum(
+        float(weight @ (change.true + change.other)) / 2 for weight, change in zip(weights, gaussian, strict=True)
+    )
+
+    def draw(noise: Noise, present: bool, number: int) -> Array:
+        return np.column_stack([change.answers(noise, present, number) for change in gaussian])
+
+    return RhoCase(f"repeated: {case.name}", case.rho, draw, np.concatenate(weights), middle)
 
 
 def sample_noise(changes: Sequence[tuple[TranscriptCase, Change]]) -> list[AuditCase]:

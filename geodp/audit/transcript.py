@@ -181,10 +181,10 @@ class Retold(_FollowedRun):
 
     @property
     def spent_rho(self) -> float:
-        """The same as ρ: of Gaussian answers what they spend, of all others ε²/2 of all of them together."""
-        gaussian = [change for change in self.differences if isinstance(change, GaussianChanged)]
-        pure = sum(change.cost for change in self.differences if not isinstance(change, GaussianChanged))
-        return sum(change.rho for change in gaussian) + pure**2 / 2
+        """The same as ρ: of Gaussian answers what they spend, of every other one ε²/2; answers in turn add up."""
+        return sum(
+            change.rho if isinstance(change, GaussianChanged) else change.cost**2 / 2 for change in self.differences
+        )
 
     @property
     def finished(self) -> bool:

@@ -7,6 +7,7 @@ of squares (L2): it is the smaller one where a person is counted often, on many 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from geodp.curator.household_counts import HouseholdCounts
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import with_discrete_gaussian, with_laplace
-from geodp.privacy.zcdp import gaussian_scale, largest_rho
+from geodp.privacy.zcdp import epsilon_of_rho, gaussian_scale, largest_rho
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
 
 GAUSSIAN_TERMS = 1000.0
@@ -42,6 +43,27 @@ class CountNoise(HouseholdCounts):
         """ρ that ε at δ is worth."""
         return largest_rho(float(getattr(self, "epsilon", 0.0)), self.delta)
 
+    @property
+    def counts_part(self) -> float:
+        """Part of the price that counts get; the rest is for choices."""
+        return 1.0
+
+    def find_choice_epsilon(self, part: float) -> float:
+        """Return ε of a choice that gets a part of the price: pure ε costs ρ = ε²/2 at most."""
+        if self.noise == "laplace":
+            return part * float(getattr(self, "epsilon", 0.0))
+        return math.sqrt(2 * part * self.rho)
+
+    def find_part_scale(self, change: float, neighbours: Neighbours, part: float) -> float:
+        """Return the scale, as `find_scale` does, of disjoint counts that get a part of the price."""
+        if self.noise == "laplace":
+            return change / (part * float(getattr(self, "epsilon", 0.0)))
+        return gaussian_scale(part * self.rho, find_l2(change, neighbours)) / math.sqrt(2)
+
+    def find_equal_epsilon(self, part: float = 1.0) -> float:
+        """Return ε of Laplace noise as wide as that of counts that get a part of the price: sizes follow from it."""
+        return 1 / self.find_part_scale(1.0, Neighbours.ADD_REMOVE, part)
+
     def make_promise(self, unit: Unit, neighbours: Neighbours, counts: str) -> Guarantee:
         """Return the promise of ε about a unit: pure, or of ρ."""
         more = {"counts": counts, "people": self.household}
@@ -49,6 +71,10 @@ class CountNoise(HouseholdCounts):
         if self.noise == "laplace":
             return Guarantee(epsilon, unit, neighbours, Trust.CENTRAL, **more)  # type: ignore[arg-type]
         return Guarantee.from_rho(self.rho, self.delta, unit, neighbours, Trust.CENTRAL, **more)
+
+    def promise_rho(self, rho: float, like: Guarantee) -> Guarantee:
+        """Return a promise of another ρ about the same."""
+        return replace(like, rho=rho, epsilon=epsilon_of_rho(rho, self.delta))
 
     def find_scale(self, change: float, neighbours: Neighbours, parts: list[float], part: int) -> float:
         """Return the Laplace scale of one of several parts that share ε, or the one with the variance of its Gaussian.
@@ -69,7 +95,7 @@ class CountNoise(HouseholdCounts):
         # Shares of ρ that are best where shares of ε are: errors of Σ c/ε² are least for ε ~ c^(1/3), of Σ c/ρ for ρ ~
         # c^(1/2).
         weights = [epsilon**1.5 for epsilon in parts]
-        return gaussian_scale(self.rho * weights[part] / sum(weights), find_l2(change, neighbours)) / math.sqrt(2)
+        return self.find_part_scale(change, neighbours, self.counts_part * weights[part] / sum(weights))
 
     def add_noise(self, counts: npt.NDArray[np.number], scale: float, noise: Noise) -> Array:
         """Return counts with noise of that scale."""

@@ -8,14 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from geodp.curator.household_counts import HouseholdCounts
+from geodp.curator.count_noise import CountNoise
 from geodp.curator.mechanisms import Snapshot
 from geodp.geometry import Array, Grid
 from geodp.privacy.noise import Noise
-from geodp.privacy.primitives import with_laplace
-from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
+from geodp.public.guarantee import Guarantee, Neighbours, Unit
 from geodp.registry import PublicFacts
 
 MAX_CELLS = 25_000_000
@@ -24,7 +23,7 @@ GUIDELINE = 10.0
 Whole = npt.NDArray[np.int64]
 
 
-class Decomposition(HouseholdCounts):
+class Decomposition(CountNoise):
     """Cells with noisy counts; which cells there are follows from public settings and noisy counts alone."""
 
     releases: ClassVar[frozenset[str]] = frozenset({"cells"})
@@ -34,7 +33,7 @@ class Decomposition(HouseholdCounts):
 
     def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
         """Promise ε for one snapshot position, or for those of a household."""
-        return Guarantee(self.epsilon, Unit.SNAPSHOT, neighbours, Trust.CENTRAL, counts=counts, people=self.household)
+        return self.make_promise(Unit.SNAPSHOT, neighbours, counts)
 
 
 class SizedDecomposition(Decomposition):
@@ -44,12 +43,13 @@ class SizedDecomposition(Decomposition):
     """Field that states how large or how many the cells are; by default that follows from the number of workers."""
 
     count_share: float = Field(default=0.0, ge=0, lt=1)
-    """Share of ε that pays for a noisy number of workers, from which sizes follow; 0: they follow from the public
-    `curator.expected_workers` and cost nothing."""
+    """Share of ε (of ρ, with `noise: gaussian`) that pays for a noisy number of workers, from which sizes follow; 0:
+    they follow from the public `curator.expected_workers` and cost nothing."""
 
     def idle_fields(self) -> dict[str, str]:
         """Return the share for a number of workers that nothing follows from."""
-        return {} if getattr(self, self.size) is None else {"count_share": f"with a stated {self.size}"}
+        found = super().idle_fields()
+        return found if getattr(self, self.size) is None else found | {"count_share": f"with a stated {self.size}"}
 
     def resolve(self, facts: PublicFacts) -> Self:
         """Write out the size of the cells, where it follows from public facts."""
@@ -58,19 +58,22 @@ class SizedDecomposition(Decomposition):
         together = replace(facts, sensitivity=self.change(Neighbours.ADD_REMOVE) * facts.sensitivity)
         return self.model_copy(update={self.size: self._guideline_size(together)})
 
-    @model_validator(mode="after")
-    def _pays_in_one_currency(self) -> Self:
-        if self.count_share > 0 and getattr(self, "noise", "laplace") != "laplace":
-            raise ValueError("count_share: a number of workers is paid for with noise: laplace only; state a size")
-        return self
-
     def _size(self, snapshot: Snapshot, noise: Noise) -> Any:
         """Return the size of the cells: as stated, or from a number of workers that is public or paid for."""
         return getattr(self, self.size) or self._guideline_size(self._facts(snapshot, noise))
 
+    @property
+    def counts_part(self) -> float:
+        """Part of the price that is left when the number of workers is paid for."""
+        return 1 - self.count_share
+
     def _counts_epsilon(self) -> float:
         """Return what is left of ε when the number of workers is paid for."""
         return self.epsilon - self.count_share * self.epsilon
+
+    def _size_epsilon(self) -> float:
+        """Return the ε that sizes follow from: that of Laplace noise as wide as counts have."""
+        return self._counts_epsilon() if self.noise == "laplace" else self.find_equal_epsilon(1 - self.count_share)
 
     def _facts(self, snapshot: Snapshot, noise: Noise) -> PublicFacts:
         """Return the facts that sizes may follow from, with a number of workers that is public or paid for."""
@@ -78,8 +81,8 @@ class SizedDecomposition(Decomposition):
         if self.count_share == 0:
             return facts
         here = int(np.count_nonzero(snapshot.region.contains(snapshot.x_m, snapshot.y_m)))
-        scale = facts.sensitivity / (self.count_share * self.epsilon)
-        return replace(facts, expected_workers=max(1.0, float(with_laplace(np.array([here]), scale, noise)[0])))
+        scale = self.find_part_scale(facts.sensitivity, snapshot.neighbours, self.count_share)
+        return replace(facts, expected_workers=max(1.0, float(self.add_noise(np.array([here]), scale, noise)[0])))
 
     def _public_facts(self, snapshot: Snapshot) -> PublicFacts:
         """Return what is public about a snapshot."""
@@ -96,7 +99,7 @@ class SizedDecomposition(Decomposition):
 
     def _guideline_size(self, facts: PublicFacts) -> Any:
         """Return the size that follows from public facts: the side of a cell by the guideline."""
-        return guideline_cell_m(facts, self._counts_epsilon())
+        return guideline_cell_m(facts, self._size_epsilon())
 
 
 def guideline_cell_m(facts: PublicFacts, epsilon: float) -> float:

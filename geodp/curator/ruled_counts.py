@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -32,6 +33,7 @@ class RuledCounts(Mechanism):
     """The half that mechanisms with a rule share; a subclass names the rule (`rule`)."""
 
     releases: ClassVar[frozenset[str]] = frozenset({"cells"})
+    absent: ClassVar[Mapping[str, str]] = {"noise": "a rule adds none, and promises nothing"}
 
     cell_m: float = Field(default=1000.0, gt=0)
     """Side of a cell, metres."""

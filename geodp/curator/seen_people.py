@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
@@ -16,7 +16,8 @@ from geodp.flows.stays import PLACES, TOWERS, find_main_zones, find_runs
 from geodp.flows.zone_grids import OF_TOWERS, find_tower_zones, lay_out_zones, make_tower_zones, zones_seen
 from geodp.flows.zones import ZoneMap, parse_zones, read_zones
 from geodp.geometry import Array
-from geodp.world.pings import Seen, watch_people
+from geodp.streams import Words
+from geodp.world.pings import FindZone, Seen, watch_people
 
 if TYPE_CHECKING:
     from geodp.curator.publications import Records
@@ -103,7 +104,7 @@ def day_of_moment(start_s: float, time_s: float) -> date:
     return FIRST_MONDAY + timedelta(days=int((start_s + time_s - DAY_BEGINS_H * 3600) // _DAY_S))
 
 
-def find_zones(records: Records, watch: Watch) -> tuple[ZoneMap, Callable[[Array, Array], Integers], bool]:
+def find_zones(records: Records, watch: Watch) -> tuple[ZoneMap, FindZone, bool]:
     """Return the public zones, where a phone at a place is seen, and whether that is always the same.
 
     Parameters
@@ -125,17 +126,16 @@ def find_zones(records: Records, watch: Watch) -> tuple[ZoneMap, Callable[[Array
 
     if towers is None or network is None:
 
-        def locate(x_m: Array, y_m: Array) -> Integers:
+        def locate(x_m: Array, y_m: Array, words: Words) -> Integers:  # noqa: ARG001 - a place is a place
             lon, lat = region.projection.to_lonlat(x_m=x_m, y_m=y_m)
             return zones.locate(lon, lat)
 
         return zones, locate, True
 
     seen_in = find_tower_zones(towers, zones) if of_tower is None else of_tower
-    rng = records.generator("world.radio")
 
-    def serve(x_m: Array, y_m: Array) -> Integers:
-        return zones_seen(network.find_serving(towers, x_m, y_m, rng), seen_in)
+    def serve(x_m: Array, y_m: Array, words: Words) -> Integers:
+        return zones_seen(network.find_serving(towers, x_m, y_m, words), seen_in)
 
     return zones, serve, network.is_fixed
 

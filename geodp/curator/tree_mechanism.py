@@ -27,7 +27,6 @@ from geodp.curator.decomposition import (
 from geodp.curator.mechanisms import Snapshot
 from geodp.geometry import Array, Grid, Region
 from geodp.privacy.noise import Noise
-from geodp.privacy.primitives import with_laplace
 from geodp.public.guarantee import Neighbours
 from geodp.public.release import LatticeCells
 from geodp.registry import PublicFacts
@@ -54,7 +53,7 @@ class TreeMechanism(SizedDecomposition):
 
     def _guideline_size(self, facts: PublicFacts) -> int:
         """Return the height that follows from public facts."""
-        people = facts.expected_workers * self._counts_epsilon() / facts.sensitivity
+        people = facts.expected_workers * self._size_epsilon() / facts.sensitivity
         asked = math.ceil(math.log2(max(1.0, math.sqrt(min(people / GUIDELINE, 1e300)))))  # ε may be beyond all reason
         most = math.floor(math.log2(max(2.0, min(facts.width_m, facts.height_m) / self.least_cell_m)))
         return max(1, min(asked, most, MAX_HEIGHT))
@@ -64,35 +63,29 @@ class TreeMechanism(SizedDecomposition):
         height = self._size(snapshot, noise)
         lattice = self._lattice(snapshot.region, height)
         table = LatticeTable.count(snapshot, lattice)
-        change = self.change(snapshot.neighbours)
-        levels = self._measure(Boxes.whole(lattice), table, height, change, noise)
+        levels = self._measure(Boxes.whole(lattice), table, height, snapshot.neighbours, noise)
         least = self.least_count
         if least is None:
             least = 4 * math.sqrt(2) * levels[-1].scale
         boxes, found = prune_tree(levels, reconcile_levels(levels), least or -math.inf)  # estimates may be below zero
         return lattice_cells(found, lattice, self.release_fields(snapshot, boxes.edges_m(lattice)))
 
-    def _measure(self, roots: Boxes, table: LatticeTable, height: int, change: float, noise: Noise) -> list[Level]:
+    def _measure(
+        self, roots: Boxes, table: LatticeTable, height: int, neighbours: Neighbours, noise: Noise
+    ) -> list[Level]:
         """Count every node of every level with noise: all that is learnt from where people are, but for the cuts."""
         levels: list[Level] = []
         boxes, parent = roots, np.arange(roots.size)
-        epsilons = self._level_epsilons(height)
+        change, epsilons = self.change(neighbours), self._level_epsilons(height)
         for depth in range(height + 1):
-            scale = self._level_scale(change, epsilons, depth)
-            levels.append(self._measure_level(boxes, parent, table.within(boxes), scale, noise))
+            scale = self.find_scale(change, neighbours, epsilons, depth)
+            count = self.add_noise(table.within(boxes), scale, noise)
+            levels.append(Level(boxes, parent, count, scale, self.terms))
             if depth < height:
                 boxes, parent = _quarters(
                     boxes, *self._cuts(boxes=boxes, table=table, depth=depth, height=height, change=change, noise=noise)
                 )
         return levels
-
-    def _level_scale(self, change: float, epsilons: list[float], depth: int) -> float:
-        """Return the scale of every count on a level."""
-        return change / epsilons[depth]
-
-    def _measure_level(self, boxes: Boxes, parent: Whole, count: Array, scale: float, noise: Noise) -> Level:
-        """Count one level with noise."""
-        return Level(boxes, parent, with_laplace(count, scale, noise), scale)
 
     def _level_epsilons(self, height: int) -> list[float]:
         """Return ε of every level from the root to the leaves; together all that counts may cost."""
@@ -122,8 +115,9 @@ class TreeMechanism(SizedDecomposition):
         return (boxes.west + boxes.east) // 2, row, row
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
-        """Return the scale of a count on the finest level; agreement with the others makes it smaller."""
-        return self.change(neighbours) / self._level_epsilons(self.height or MAX_HEIGHT)[-1]
+        """Return the mean noise of a count on the finest level; agreement with the others makes it smaller."""
+        epsilons = self._level_epsilons(self.height or MAX_HEIGHT)
+        return self.mean_noise(self.find_scale(self.change(neighbours), neighbours, epsilons, len(epsilons) - 1))
 
 
 def _quarters(boxes: Boxes, column: Whole, west_row: Whole, east_row: Whole) -> tuple[Boxes, Whole]:

@@ -7,6 +7,7 @@ grow as releases do, and are turned into (ε, δ) once, at the end, where that l
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from geodp.errors import UsageError
 
@@ -19,6 +20,7 @@ _WIDEST = 60.0
 """ln(α - 1) is searched around numbers between minus this and this."""
 
 
+@lru_cache(maxsize=4096)
 def epsilon_of_rho(rho: float, delta: float) -> float:
     """Return the smallest known ε at which ρ-zCDP implies (ε, δ)-differential privacy.
 
@@ -75,6 +77,7 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
     return max(min(at_left, at_right), 0.0)
 
 
+@lru_cache(maxsize=4096)
 def largest_rho(epsilon: float, delta: float) -> float:
     """Return the largest ρ that is worth at most (ε, δ).
 

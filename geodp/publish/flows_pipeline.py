@@ -30,13 +30,13 @@ from geodp.publish.flows_files import FlowsProduct, write_tables
 from geodp.publish.flows_request import FlowsRequest
 from geodp.publish.flows_statement import NAME, FlowsStatement
 from geodp.publish.request import NOTHING_DONE, explain_nothing_done
+from geodp.publish.statement import say_spent
 from geodp.storage.folders import scratch_folder, whole_folder
 from geodp.tables.notices import gather_notices, silence_notices
 from geodp.tables.progress import tell_progress
 
 T = TypeVar("T")
 _NOT_SAID = "something went wrong. What it was may follow from private data: --mode simulate tells it."
-_SPENT = {"person_day": "a person's day", "person_week": "week", "user": "a person altogether"}
 _DAYS_NAMED = 5
 _FAR_S = 2e11
 """Beyond it no calendar goes, seconds."""
@@ -213,26 +213,6 @@ def charge_flows(request: FlowsRequest, design: FlowDesign) -> dict[str, Any] | 
         "remaining_rho": left if math.isfinite(left) else None,
         "sentence": say_spent(spent, left, delta),
     }
-
-
-def say_spent(spent: dict[str, dict[str, Any]], left: float, delta: float) -> str:
-    """Say what a ledger holds about a person's day, week, and altogether.
-
-    Parameters
-    ----------
-    spent
-        What was spent, by unit.
-    left
-        ρ that is left (infinite: no budget).
-    delta
-        δ at which ε is stated.
-    """
-    parts = []
-    for unit, amount in spent.items():
-        epsilon = "more than this δ can state" if amount["epsilon"] is None else f"ε = {amount['epsilon']:.4g}"
-        parts.append(f"{_SPENT[unit]} {epsilon}")
-    rest = f"ρ = {left:.6g} left" if math.isfinite(left) else "no budget was set (--budget-rho)"
-    return f"spent so far, at δ = {delta:g}: {', '.join(parts)}; {rest}."
 
 
 def write_report(folder: Path, statement: FlowsStatement) -> list[Path]:

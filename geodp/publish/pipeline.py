@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from geodp.errors import BudgetSpent, GeodpError, NotReleasable, OutputError, UsageError
+from geodp.flows.design import USUAL_DELTA
 from geodp.geometry import Region
 from geodp.privacy.ledger import ANY_TIME, Account, Ledger, chargeable
 from geodp.privacy.ledger_file import LedgerFile
@@ -28,7 +29,7 @@ from geodp.public.guarantee import Guarantee
 from geodp.publish.outputs import PublishedTable, write_table
 from geodp.publish.request import NOTHING_DONE, PublicInputs, Request, explain_nothing_done
 from geodp.publish.staging import Staging, put_right
-from geodp.publish.statement import Accuracy, Spent, Statement
+from geodp.publish.statement import Accuracy, Spent, Statement, say_spent
 from geodp.registry import plugins
 from geodp.storage.files import write_text_whole
 from geodp.tables.notices import gather_notices, silence_notices
@@ -216,7 +217,12 @@ def _charge(request: Request, plan: PublishPlan, asked: tuple[Guarantee, Account
                 parts=plan.parts,
                 period=ANY_TIME,  # no public setting says of which time the data are
             )
-            return Spent(path, account, row.epsilon, row.total, ledger.find_remaining(account, period=ANY_TIME))
+            left = ledger.find_remaining(account, period=ANY_TIME)
+            said = None
+            if any(each.rho is not None for each in ledger.charges):
+                delta = max(row.delta, USUAL_DELTA)
+                said = say_spent(ledger.state_spent(delta), ledger.find_rho(), delta)
+            return Spent(path, account, row.epsilon, row.total, left, said)
     except OutputError as error:
         hint = "" if request.ledger is not None else f" Name a ledger elsewhere: --ledger FILE. {NOTHING_DONE}"
         raise OutputError(f"{error}{hint}") from error

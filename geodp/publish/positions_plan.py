@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geodp.curator.count_noise import GAUSSIAN_TERMS
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.device import Device
 from geodp.errors import UsageError
+from geodp.flows.release import Z95
 from geodp.frames.snapshots import list_facts, require_sound_grid, settle_expected_workers
 from geodp.geometry import Array, Region
 from geodp.privacy.noise import Noise, SimulatedNoise
 from geodp.public.guarantee import Guarantee, Trust, Unit
+from geodp.public.zcdp import epsilon_of_rho
 from geodp.publish.methods import find_method, merge_options, require_epsilon
 from geodp.publish.outputs import DEGREE_DIGITS, PublishedTable, degree_columns
 from geodp.publish.pipeline import Product, PublishPlan, PublishResult, publish
@@ -242,6 +245,9 @@ def _for_cap(mechanism: Mechanism, cap: int | None) -> tuple[Mechanism, Guarante
     if cap is None or promise.unit is Unit.NOTHING:
         return mechanism, promise
     asked = promise.epsilon
+    if promise.rho is not None:  # cap rows at once cost cap² times the ρ of one
+        each = epsilon_of_rho(promise.rho / cap**2, promise.delta)
+        return mechanism.model_copy(update={"epsilon": each}), replace(promise, unit=Unit.USER)
     each = asked / cap
     while mechanism.model_copy(update={"epsilon": each}).guarantee().for_users(cap).epsilon > asked:
         each = math.nextafter(each, 0.0)
@@ -251,14 +257,17 @@ def _for_cap(mechanism: Mechanism, cap: int | None) -> tuple[Mechanism, Guarante
 def _accuracy(cells: Cells, positions: UsedPositions) -> Accuracy:
     """E|Lap(b)| = b, and 95 % of the noise lies within b·ln 20; b is the public scale of each count.
 
-    A sum of k Laplace variables with the variance of one has a mean of |x| between b and 1.13 b, and shorter tails.
+    A sum of k Laplace variables with the variance of one has a mean of |x| between b and 1.13 b, and shorter tails;
+    Gaussian noise has 95 % within 1.96 standard deviations, √2·b each.
     Without a cap on the rows of a user the noise is all of the error; how many rows a cap leaves out is not paid for.
     """
     capped = positions.cap is not None and positions.users is not None
     missing = f" Rows of a user beyond {positions.cap} are not counted: how many those are is not known."
     what = ("mean_noise", "noise_95") if capped else ("mean_error", "error_95")
     least, most = float(cells.noise_scale.min()), float(cells.noise_scale.max())
-    mean, most_95 = float(np.mean(cells.noise_scale * _mean_of_sum(cells))), most * math.log(20)
+    terms = 1.0 if cells.noise_terms is None else cells.noise_terms
+    wide = np.where(terms >= GAUSSIAN_TERMS, Z95 * math.sqrt(2), math.log(20))
+    mean, most_95 = float(np.mean(cells.noise_scale * _mean_of_sum(cells))), float(np.max(cells.noise_scale * wide))
     spread = f"{mean:.4g}" if least == most else f"{mean:.4g} ({least:.4g} to {most:.4g} by cell)"
     text = (
         f"The noise on a count is ±{spread} on average, 95 % within ±{most_95:.4g}."

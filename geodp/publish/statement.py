@@ -23,6 +23,7 @@ SIMULATED = "SIMULATED, not releasable: its noise follows from the seed. Publish
 UNPROTECTED = "SIMULATED, not releasable and NOT PRIVATE: no guarantee holds for it."
 
 
+_SPENT = {"person_day": "a person's day", "person_week": "week", "user": "a person altogether"}
 _PER = {Account.EVENT: "per visit", Account.TRAJECTORY: "per trip", Account.ITEM: "per item"}
 
 
@@ -43,6 +44,8 @@ class Spent:
     charged: float
     total: float
     remaining: float
+    by_days: str | None = None
+    """What the ledger says where it counts ρ, by days of the data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +125,9 @@ class Statement:
         spent = self.spent
         if spent is None:
             return "Nothing was charged: nothing is promised."
+        if spent.by_days is not None:
+            price = "" if self.guarantee.rho is None else f", ρ = {self.guarantee.rho:.6g}"
+            return f"Ledger {spent.path}: ε = {spent.charged:.6g}{price} charged; {spent.by_days}"
         left = f"{spent.remaining:.6g} left" if math.isfinite(spent.remaining) else "no budget was set (--budget)"
         return f"Ledger {spent.path}: {self._cost(spent)} charged, {spent.total:.6g} spent so far, {left}."
 
@@ -133,3 +139,23 @@ class Statement:
             return f"ε = {epsilon:.6g} {_PER[spent.account]}"
         # Replacing a record is removing one and adding one.
         return f"ε = {epsilon:.6g} (add/remove), {2 * epsilon:.6g} (replace),"
+
+
+def say_spent(spent: dict[str, dict[str, Any]], left: float, delta: float) -> str:
+    """Say what a ledger holds about a person's day, week, and altogether.
+
+    Parameters
+    ----------
+    spent
+        What was spent, by unit.
+    left
+        ρ that is left (infinite: no budget).
+    delta
+        δ at which ε is stated.
+    """
+    parts = []
+    for unit, amount in spent.items():
+        epsilon = "more than this δ can state" if amount["epsilon"] is None else f"ε = {amount['epsilon']:.4g}"
+        parts.append(f"{_SPENT[unit]} {epsilon}")
+    rest = f"ρ = {left:.6g} left" if math.isfinite(left) else "no budget was set (--budget-rho)"
+    return f"spent so far, at δ = {delta:g}: {', '.join(parts)}; {rest}."

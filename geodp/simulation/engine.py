@@ -533,10 +533,11 @@ class _SeenByTowers:
 
     def locate(self, x_m: Array, y_m: Array, index: int) -> tuple[npt.NDArray[np.bool_], Array, Array]:
         """Return which phones are seen in release number `index`, and a place for each of these."""
-        rng = self._streams.generator(f"curator.towers.{index}")
-        tower = self._network.find_serving(self._towers, x_m, y_m, rng)
-        seen = tower != NO_TOWER
-        return seen, *self._towers.place_within(tower[seen], *rng.random((2, int(seen.sum()))))
+        radio, where = (self._streams.generator(f"curator.{what}.{index}") for what in ("radio", "towers"))
+        words = radio.integers(0, 2**64, x_m.size, dtype=np.uint64)
+        tower = self._network.find_serving(self._towers, x_m, y_m, words)
+        seen, shares = tower != NO_TOWER, where.random((2, x_m.size))  # of everyone, whoever is seen
+        return seen, *self._towers.place_within(tower[seen], *shares[:, seen])
 
 
 def _people_budgets(budget: Budget, workers: int) -> PeopleBudgets | None:

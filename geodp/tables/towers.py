@@ -15,6 +15,7 @@ from geodp.geometry import Array, Region
 from geodp.model import Model
 from geodp.public.towers import RIVALS, Integers, Towers, lay_out_hexagons, scatter_towers
 from geodp.storage.files import anchor_path, is_regular
+from geodp.streams import GOLDEN, Words, mix_bits, uniforms
 from geodp.tables.reader import PLACE, open_table, words_of
 from geodp.tables.row_checks import check_batches
 
@@ -57,11 +58,18 @@ class TowerNetwork(Model):
         """Return the settings with the file found from the given folder."""
         return self.model_copy(update={"path": anchor_path(self.path, folder)}) if self.path else self
 
-    def draw_shadow(self, phones: int, rng: np.random.Generator) -> Array | None:
+    def find_shadow(self, words: Words) -> Array | None:
         """Return what walls and load add to the power of the nearest towers at each phone (None: nothing)."""
-        return self.noise_db * rng.standard_normal((phones, RIVALS)) if self.noise_db else None
+        if not self.noise_db:
+            return None
+        from scipy.special import ndtri
 
-    def find_serving(self, towers: Towers, x_m: Array, y_m: Array, rng: np.random.Generator) -> Integers:
+        with np.errstate(over="ignore"):
+            rank = np.arange(1, RIVALS + 1, dtype=np.uint64) * GOLDEN
+            own = mix_bits(words[:, None] ^ rank)
+        return np.asarray(self.noise_db * ndtri(uniforms(own) + 2.0**-54))  # the middle of each step: never 0
+
+    def find_serving(self, towers: Towers, x_m: Array, y_m: Array, words: Words) -> Integers:
         """Return the tower that sees each phone, `NO_TOWER` where none does.
 
         Parameters
@@ -70,11 +78,11 @@ class TowerNetwork(Model):
             What `lay_out` returned.
         x_m, y_m
             Where phones are, metres.
-        rng
-            Draws what walls and load do.
+        words
+            A random word for each phone and moment, which decides what walls and load do.
         """
         reach_m = math.inf if self.range_m is None else self.range_m
-        return towers.find_serving(x_m, y_m, range_m=reach_m, shadow=self.draw_shadow(x_m.size, rng))
+        return towers.find_serving(x_m, y_m, range_m=reach_m, shadow=self.find_shadow(words))
 
     def lay_out(self, region: Region, rng: np.random.Generator) -> Towers:
         """Return the towers.

@@ -13,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array
-from geodp.streams import GOLDEN, mix_bits, uniforms
+from geodp.streams import GOLDEN, Words, mix_bits, uniforms
 from geodp.world.motion import Motion
 
 Integers = npt.NDArray[np.int64]
-FindZone = Callable[[Array, Array], Integers]
-"""Zones of places in metres; -1 where nobody sees a phone."""
+FindZone = Callable[[Array, Array, Words], Integers]
+"""Zones of places in metres, each with a random word of its own; -1 where nobody sees a phone."""
 UNSEEN = -1
+_RADIO = np.uint64(0xD6E8FEB86659FD93)
+"""Tells the words that say what walls and load do from those that say when."""
 _AT_ONCE = 2_000_000
 """Pings of a block of people, about."""
 
@@ -53,9 +55,9 @@ def watch_people(
     per_hour
         Pings of a phone an hour, on average.
     find_zone
-        Says in which zone a phone at a place is seen.
+        Says in which zone a phone at a place is seen; its word follows from the person and the number of the ping.
     key
-        Decides when: of each person by herself, whoever else there is.
+        Decides when, and the words: of each person by herself, whoever else there is.
     is_fixed
         Whether a place is always seen in the same zone: who stands still is then looked up once.
 
@@ -65,7 +67,7 @@ def watch_people(
     >>> from geodp.world.motion import stand_still
     >>> from geodp.world.pings import watch_people
     >>> two = stand_still(np.array([-5.0, 5.0]), np.zeros(2))
-    >>> side = lambda x, y: (x > 0).astype(np.int64)
+    >>> side = lambda x, y, word: (x > 0).astype(np.int64)
     >>> seen = next(watch_people(two, 3600.0, per_hour=50, find_zone=side, key=1))
     >>> bool((seen.zone == seen.person).all())
     True
@@ -78,16 +80,22 @@ def watch_people(
         person = np.repeat(people, many)
         rank = np.arange(person.size) - np.repeat(np.cumsum(many) - many, many) + 1
         time_s = _draw_uniforms(person, rank, key) * duration_s
-        zone = _find_zones(motion, person, time_s, duration_s, find_zone=find_zone, is_fixed=is_fixed)
+        words = _draw_words(person, rank, key ^ int(_RADIO))
+        zone = _find_zones(motion, person, time_s, words, duration_s=duration_s, find_zone=find_zone, is_fixed=is_fixed)
         seen = zone != UNSEEN
         yield Seen(person[seen], time_s[seen], zone[seen])
 
 
-def _draw_uniforms(person: Integers, rank: npt.ArrayLike, key: int) -> Array:
-    """Return a number from 0 to 1 that follows from a person, a rank and the key alone."""
+def _draw_words(person: Integers, rank: npt.ArrayLike, key: int) -> Words:
+    """Return a word that follows from a person, a rank and the key alone."""
     with np.errstate(over="ignore"):
         word = mix_bits(person.astype(np.uint64) * GOLDEN + np.uint64(key))
-        return uniforms(mix_bits((word ^ np.asarray(rank).astype(np.uint64)) * GOLDEN + np.uint64(key)))
+        return mix_bits((word ^ np.asarray(rank).astype(np.uint64)) * GOLDEN + np.uint64(key))
+
+
+def _draw_uniforms(person: Integers, rank: npt.ArrayLike, key: int) -> Array:
+    """Return a number from 0 to 1 that follows from them."""
+    return uniforms(_draw_words(person, rank, key))
 
 
 def _draw_numbers(people: Integers, mean: float, key: int) -> Integers:
@@ -98,7 +106,14 @@ def _draw_numbers(people: Integers, mean: float, key: int) -> Integers:
 
 
 def _find_zones(
-    motion: Motion, person: Integers, time_s: Array, duration_s: float, *, find_zone: FindZone, is_fixed: bool
+    motion: Motion,
+    person: Integers,
+    time_s: Array,
+    words: Words,
+    *,
+    duration_s: float,
+    find_zone: FindZone,
+    is_fixed: bool,
 ) -> Integers:
     """Return the zone of every ping of consecutive people."""
     if not person.size:
@@ -118,7 +133,7 @@ def _find_zones(
         moves[:] = True
     zone = np.empty(person.size, dtype=np.int64)
     if not moves.all():
-        zone[~moves] = find_zone(x, y)[at[~moves]]
+        zone[~moves] = find_zone(x, y, np.zeros(x.size, dtype=np.uint64))[at[~moves]]  # fixed: the word plays no part
     if moves.any():
-        zone[moves] = find_zone(*motion.at_times(time_s[moves], person[moves]))
+        zone[moves] = find_zone(*motion.at_times(time_s[moves], person[moves]), words[moves])
     return zone

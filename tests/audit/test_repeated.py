@@ -1,11 +1,17 @@
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
+from geodp.audit.kinds import audit_kind, audit_plugin
 from geodp.audit.repeated import audit_rho, certify_concentrated, certify_gaussian, count_repeats
+from geodp.curator.count_noise import CountNoise
+from geodp.curator.mechanisms.uniform_grid import UniformGrid
 from geodp.errors import GeodpError, UsageError
-from geodp.privacy.noise import SimulatedNoise
+from geodp.geometry import Array
+from geodp.privacy.noise import Noise, SimulatedNoise
+from geodp.privacy.primitives import with_discrete_gaussian
 from geodp.privacy.zcdp import largest_rho
 from tests.audit.zoo import BROKEN_FLOWS, Flow, repeated_pairs, sound_flows
 
@@ -17,6 +23,34 @@ def certify(flow: Flow, samples: int = 1000, seed: int = 0) -> tuple[float, bool
         [flow.case], lambda name: SimulatedNoise(np.random.default_rng([seed, len(name)])), samples=samples
     )
     return found.pairs[0].share, found.refuted
+
+
+def test_releases_with_gaussian_noise_are_repeated_by_the_audit_of_a_kind() -> None:
+    found = audit_kind("uniform_grid", {"noise": "gaussian", "epsilon": 2.0}, samples=10_000, neighbours=0)
+    assert found.worst is not None
+    assert found.worst.currency == "ρ"
+    assert 0.9 <= found.worst.share < 1
+    assert not found.refuted
+
+
+def test_a_choice_beside_gaussian_noise_is_left_out_of_its_repeats() -> None:
+    found = audit_kind("dawa", {"noise": "gaussian", "epsilon": 4.0, "height": 3}, samples=1000, neighbours=0)
+    repeated = [pair for pair in found.pairs if pair.name.startswith("repeated")]
+    assert repeated
+    assert all(0.3 < pair.share < 0.6 for pair in repeated)  # counts have .6 of ρ, of which .83 is certified
+    assert not found.refuted
+
+
+def test_half_the_noise_is_refuted_by_its_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    def whisper(self: CountNoise, counts: npt.NDArray[np.number], scale: float, noise: Noise) -> Array:
+        return with_discrete_gaussian(counts.astype(np.int64), scale / np.sqrt(2), noise).astype(np.float64)
+
+    monkeypatch.setattr(CountNoise, "add_noise", whisper)
+    mechanism = UniformGrid(noise="gaussian", epsilon=2.0)
+    found = audit_plugin(mechanism, lambda name: SimulatedNoise(np.random.default_rng(len(name))), samples=1000)
+    repeated = [pair for pair in found.pairs if pair.name.startswith("repeated")]
+    assert [pair.refuted for pair in repeated] == [True, True]
+    assert 2 < repeated[0].share < 4
 
 
 def test_releases_are_repeated_until_they_lie_two_deviations_apart() -> None:

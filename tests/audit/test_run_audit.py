@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from geodp.audit import run_audit
-from geodp.audit.run_audit import audit_releases, ledger_spend, play, repeat_case
+from geodp.audit.run_audit import audit_releases, ledger_rho, ledger_spend, play, repeat_case
 from geodp.audit.server_view import estimate_server_view
 from geodp.cli.main import main
 from geodp.curator.household_counts import sensitivity
@@ -19,6 +19,7 @@ from geodp.curator.mechanisms import Snapshot
 from geodp.curator.mechanisms.contour import Contour
 from geodp.curator.mechanisms.uniform_grid import UniformGrid
 from geodp.privacy.noise import Noise, SimulatedNoise
+from geodp.privacy.zcdp import largest_rho
 from geodp.public.release import Cells
 from geodp.run_folder.folder import RunFolder
 from geodp.runs.run import run
@@ -58,6 +59,38 @@ def test_a_ledger_that_charged_too_little_is_refuted(folder: Path, tmp_path: Pat
     code, result = audited(cooked, "--samples", "20000")
     assert code == 1
     assert (result["claimed"], result["refuted"]) == (0.5, True)
+
+
+def test_gaussian_releases_are_audited_in_the_rho_of_the_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = {
+        "curator.mechanism.noise": "gaussian",
+        "curator.mechanism.cell_m": 200,
+        "curator.budget": {"epsilon": 3, "delta": 1e-6, "split": "even"},
+    }
+    run(small(changes), tmp_path / "gaussian", draw_map=False)
+    folder = RunFolder(tmp_path / "gaussian")
+    rho, delta = ledger_rho(folder)
+    assert rho == pytest.approx(largest_rho(3.0, 1e-6), rel=1e-6)
+    assert ledger_spend(folder, metric=False) == pytest.approx(3.0, rel=1e-6)
+    audit = audit_releases(folder, samples=20_000)
+    assert audit.worst is not None
+    assert audit.worst.currency == "ρ"
+    assert audit.worst.claimed == rho
+    assert 0.85 < audit.worst.share < 1  # of .97 that 20,000 samples certify
+    monkeypatch.setattr("geodp.audit.run_audit.ledger_rho", lambda _run: (rho / 2, delta))
+    assert audit_releases(folder, samples=20_000).refuted
+
+
+def test_of_a_large_crowd_fewer_releases_are_drawn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def count_trials() -> int:
+        streams = np.random.default_rng(1), SimulatedNoise(np.random.default_rng(2))
+        return int(play(RunFolder(folder), *streams, 50_000).inside.size)
+
+    many = count_trials()
+    monkeypatch.setattr("geodp.audit.run_audit.MOST_PLACED", 1000)
+    assert 0 < count_trials() < many / 10
 
 
 def test_replaced_positions_are_audited_between_two_cells(tmp_path: Path) -> None:

@@ -11,12 +11,13 @@ import pytest
 
 import geodp
 from geodp.audit.transcript import Overheard, Retold
+from geodp.curator.count_noise import CountNoise
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.curator.mechanisms.tree_counts import TreeCounts, count_levels
 from geodp.geometry import Region
 from geodp.privacy.noise import SimulatedNoise
 from geodp.privacy.zcdp import largest_rho
-from geodp.public.guarantee import Neighbours
+from geodp.public.guarantee import Guarantee, Neighbours
 
 TOWN = Region(10.0, 50.0, 10.08, 50.05)
 KINDS: dict[str, dict[str, Any]] = {
@@ -24,11 +25,21 @@ KINDS: dict[str, dict[str, Any]] = {
     "contour": {"cell_m": 1000.0, "sigma_cells": 0},
     "hierarchical_grid": {"branching": (3, 4)},
     "quadtree": {"height": 4, "least_count": 0.0},
+    "adaptive_grid": {"first_level": 6},
+    "dpcube": {"cell_m": 500.0},
+    "correlated_counts": {"household": 1, "cell_m": 1000.0},
+    "kalman_counts": {"cells": {"kind": "uniform_grid", "cell_m": 1000.0}},
 }
+CHOOSING: dict[str, dict[str, Any]] = {
+    "kd_tree": {"height": 4, "least_count": 0.0},
+    "dawa": {"height": 4},
+    "privtree": {"least_cell_m": 300.0},
+}
+"""Those that choose something as well: a person spends their ρ only where a choice tells all that it may."""
 
 
 def make(kind: str, **fields: object) -> Mechanism:
-    found: Mechanism = geodp.plugin(kind, noise="gaussian", epsilon=1.0, **KINDS[kind], **fields)
+    found: Mechanism = geodp.plugin(kind, noise="gaussian", epsilon=1.0, **(KINDS | CHOOSING)[kind], **fields)
     return found
 
 
@@ -56,6 +67,87 @@ def test_a_release_spends_the_rho_that_it_promises(kind: str) -> None:
     assert spent == pytest.approx(promise.rho, rel=1e-9)
     moved = [snap([x, *crowd[0]], [y, *crowd[1]], Neighbours.REPLACE) for x, y in ((2000.0, 900.0), (-2000.0, -900.0))]
     assert find_rho(make(kind), *moved) <= promise.rho * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kind", CHOOSING)
+def test_choices_and_counts_share_the_rho(kind: str) -> None:
+    crowd = ([0.0, 100.0, -900.0], [0.0, 50.0, 300.0])
+    promise = make(kind).guarantee()
+    assert promise.rho == pytest.approx(largest_rho(1.0, 1e-6))
+    assert promise.rho is not None
+    spent = find_rho(make(kind), snap([2000.0, *crowd[0]], [900.0, *crowd[1]]), snap(*crowd))
+    counts = make(kind)
+    assert isinstance(counts, CountNoise)
+    assert counts.counts_part * promise.rho * (1 - 1e-9) < spent <= promise.rho * (1 + 1e-9)
+    half = counts.model_copy(update={"noise": "laplace"})
+    assert half.find_choice_epsilon(0.5) == 0.5
+    assert counts.find_choice_epsilon(0.5) ** 2 / 2 == pytest.approx(promise.rho / 2)
+
+
+def test_a_number_of_workers_is_paid_for_in_the_same_currency() -> None:
+    grid = geodp.plugin("uniform_grid", noise="gaussian", epsilon=1.0, count_share=0.2)
+    spent = find_rho(grid, snap([5.0] * 9, [5.0] * 9), snap([5.0] * 8, [5.0] * 8))
+    assert spent == pytest.approx(grid.guarantee().rho, rel=1e-9)
+
+
+@pytest.mark.parametrize("fields", [{"sampling": "fixed", "measure_every": 2}, {"sampling": "pid", "samples": 3}])
+def test_measured_releases_spend_their_parts(fields: dict[str, Any]) -> None:
+    mechanism = geodp.plugin("kalman_counts", noise="gaussian", epsilon=1.0, **fields, **KINDS["kalman_counts"])
+    spent = follow_series(mechanism, 6)
+    whole = mechanism.presence_promise(6, 6)
+    assert whole is not None
+    assert whole.rho == pytest.approx(largest_rho(1.0, 1e-6) * (3 if fields["sampling"] == "fixed" else 1))
+    parts = spent / whole.rho * 3  # of three, as many as were measured
+    assert parts == pytest.approx(round(parts), rel=1e-6)
+    assert 1 <= round(parts) <= 3
+    assert fields["sampling"] == "pid" or round(parts) == 3
+
+
+@pytest.mark.parametrize("scheme", ["bd", "ba"])
+def test_a_window_spends_no_more_than_its_rho(scheme: str) -> None:
+    mechanism = geodp.plugin(
+        "w_event_counts", noise="gaussian", epsilon=2.0, window=3, scheme=scheme, cells={"cell_m": 2000.0}
+    )
+    spent, releases = follow_series(mechanism, 3, crowds=True), []
+    rho = largest_rho(2.0, 1e-6)
+    assert 0.5 * rho * (1 - 1e-9) <= spent <= rho * (1 + 1e-9)
+    series = mechanism.begin_series(12)
+    paid: list[Guarantee] = []
+    for number in range(12):
+        before = len(paid)
+        series.release(snap([900.0 * number] * 300, [0.0] * 300), SimulatedNoise(np.random.default_rng(number)),
+                       pay=paid.append)  # fmt: skip
+        releases.append(sum(each.rho or math.nan for each in paid[before:]))
+    assert max(sum(releases[at : at + 3]) for at in range(10)) <= rho * (1 + 1e-9)
+    assert mechanism.presence_promise(12, 12).rho == pytest.approx(4 * rho)
+
+
+def test_a_series_of_samples_has_less_noise_than_with_laplace() -> None:
+    """Sixteen samples share ρ: each costs a sixteenth, and its noise grows by 4 instead of 16."""
+    cells = {"kind": "uniform_grid", "cell_m": 1000.0}
+    of = {noise: geodp.plugin("kalman_counts", noise=noise, epsilon=1.0, sampling="pid", samples=samples, cells=cells)
+          .expected_noise() for noise, samples in (("laplace", 16), ("gaussian", 16))}  # fmt: skip
+    one = geodp.plugin("kalman_counts", noise="gaussian", epsilon=1.0, sampling="pid", samples=1, cells=cells)
+    assert of["laplace"] == pytest.approx(16.0)
+    assert of["gaussian"] == pytest.approx(4 * one.expected_noise(), rel=1e-6)
+    assert of["gaussian"] < of["laplace"]
+
+
+def follow_series(mechanism: Mechanism, releases: int, *, crowds: bool = False) -> float:
+    """Return the ρ of one person more at all releases of a series."""
+    crowd = [[1000.0 * number] * (200 if crowds else 1) for number in range(releases)]
+
+    def play(noise: Any, more: list[float]) -> None:
+        series = mechanism.begin_series(releases)
+        for at in crowd:
+            series.release(snap([*more, *at], [*more, *at]), noise)
+
+    overheard = Overheard(SimulatedNoise(np.random.default_rng(3)))
+    play(overheard, [5.0])
+    retold = Retold(overheard)
+    play(retold, [])
+    assert retold.finished
+    return retold.spent_rho
 
 
 def test_a_household_is_hidden_together() -> None:
@@ -108,5 +200,14 @@ def test_partial_sums_of_a_tree_change_by_no_more_than_is_stated(stream: str, ca
 def test_settings_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="cells.noise has no effect"):
         TreeCounts(cells={"kind": "uniform_grid", "noise": "gaussian"})
-    with pytest.raises(ValueError, match="count_share"):
-        geodp.plugin("quadtree", noise="gaussian", count_share=0.1)
+
+
+@pytest.mark.parametrize("kind", ["pegasus", "pdp_exponential", "pdp_sample", "cloak", "no_privacy", "round_to"])
+def test_who_has_no_such_noise_says_why(kind: str) -> None:
+    with pytest.raises(ValueError, match="there is none here: .{15}"):
+        geodp.plugin(kind, noise="gaussian")
+
+
+def test_coins_and_own_cells_have_laplace_noise() -> None:
+    with pytest.raises(ValueError, match="by how much no ρ is"):
+        geodp.plugin("pdp_sample", cells={"kind": "uniform_grid", "noise": "gaussian"})

@@ -68,3 +68,22 @@ def test_a_ledger_keeps_its_kind_of_budget(tmp_path: Path, capsys: pytest.Captur
     assert publish(tmp_path, "b.csv", "--epsilon", 0.1, "--budget-rho", 1) == 2
     assert "budget of pure epsilon" in " ".join(capsys.readouterr().err.split())
     assert publish(tmp_path, "b.csv", "--epsilon", 0.1, "--budget-rho", 1, mechanism="planar") == 2
+
+
+def test_gaussian_counts_say_what_the_ledger_holds_by_days(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--set", "noise=gaussian", "--epsilon", 1)
+    assert publish(tmp_path, "a.csv", *words, "--budget-rho", 0.05) == 0
+    assert "ε = 1, ρ = 0.024356 charged; spent so far, at δ = 1e-06: a person's day ε = 1" in capsys.readouterr().out
+    assert publish(tmp_path, "b.csv", *words) == 0
+    said = capsys.readouterr().out
+    assert "a person altogether ε = 1.451; ρ = 0.00128806 left" in said
+    assert "0 spent" not in said
+    assert "95 % within ±8.88" in said  # 1.96 standard deviations of 4.53
+    assert publish(tmp_path, "c.csv", *words) == 1
+
+
+def test_rows_of_a_person_share_a_rho_by_squares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three rows at once cost nine times the ρ of one: σ is thrice that of one row, and ε is what was asked for."""
+    assert publish(tmp_path, "a.csv", "--set", "noise=gaussian", "--epsilon", 1, "--cap", 3) == 0
+    assert "95 % within ±26.64" in capsys.readouterr().out
+    assert LedgerFile(tmp_path / "l.json").read().charges[0].rho == pytest.approx(0.024356, rel=1e-4)

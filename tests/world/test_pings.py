@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from geodp.geometry import Array
+from geodp.geometry import Array, Region
+from geodp.public.towers import lay_out_hexagons
+from geodp.streams import Words
+from geodp.tables.towers import TowerNetwork
 from geodp.world.motion import Motion
 from geodp.world.pings import Seen, watch_people
 
 DAY_S = 86_400.0
 
 
-def east(x_m: Array, y_m: Array) -> np.ndarray:
+def east(x_m: Array, y_m: Array, words: Words) -> np.ndarray:
     return np.floor(x_m / 100).astype(np.int64)
 
 
@@ -55,7 +58,24 @@ def test_nobody_is_seen_otherwise_because_of_others() -> None:
     np.testing.assert_array_equal(few.zone, many.zone[kept])
 
 
+def test_walls_and_load_are_drawn_for_every_ping_of_a_person_by_herself() -> None:
+    towers, network = lay_out_hexagons(Region(-0.02, -0.02, 0.02, 0.02), 50), TowerNetwork(noise_db=8)
+
+    def serve(x_m: Array, y_m: Array, words: Words) -> np.ndarray:
+        return network.find_serving(towers, x_m, y_m, words)
+
+    few, many = (watch(travellers(people), find_zone=serve, is_fixed=False) for people in (5, 50))
+    kept = many.person < 5
+    np.testing.assert_array_equal(few.zone, many.zone[kept])
+    assert np.unique(few.zone[(few.person == 0) & (few.time_s < 21_600)]).size > 1  # one place, several towers
+    shadow = network.find_shadow(np.arange(50_000, dtype=np.uint64))
+    assert shadow is not None
+    # The standard deviation of 400,000 normals is 8 ± 8/√800,000: five of them (1e-6); ranks have nothing in common.
+    assert abs(shadow.std() - 8) < 5 * 8 / np.sqrt(800_000)
+    assert np.abs(np.corrcoef(shadow.T) - np.eye(8)).max() < 6 / np.sqrt(50_000)
+
+
 def test_who_is_out_of_reach_is_not_seen() -> None:
-    seen = watch(travellers(), find_zone=lambda x_m, _y: np.where(x_m < 500, 0, -1))
+    seen = watch(travellers(), find_zone=lambda x_m, _y, _words: np.where(x_m < 500, 0, -1))
     assert seen.zone.max() == 0
     assert seen.time_s.max() < 43_200

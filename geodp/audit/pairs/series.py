@@ -16,7 +16,7 @@ from geodp.curator.mechanisms.tree_counts import TreeCounts
 from geodp.geometry import Region
 from geodp.privacy.audit_case import LARGE_EPSILON, TranscriptCase
 from geodp.privacy.noise import Noise
-from geodp.public.guarantee import Neighbours, Unit
+from geodp.public.guarantee import Neighbours
 
 _TOWN = Region(-0.02, -0.02, 0.02, 0.02)
 _RELEASES, _EVERY_S = 8, 600.0
@@ -132,22 +132,22 @@ def _make_case(
     people: int = 1,
 ) -> TranscriptCase:
     release = partial(_release, mechanism, crowd, pair, neighbours, people=people)
-    promise = mechanism.guarantee(neighbours)
-    if promise.rho is not None:
-        stays = max(_count_stays(pair[0]), _count_stays(pair[1]))
-        rho = promise.for_users(max(stays, 1)).rho if promise.unit is Unit.EVENT else promise.rho
-        return TranscriptCase(name, promise.epsilon, release, runs=runs, rho=rho)
-    return TranscriptCase(name, _claim(mechanism, pair), release, runs=runs)
+    epsilon, rho = _claim(mechanism, pair)
+    return TranscriptCase(name, epsilon, release, runs=runs, rho=rho)
 
 
-def _claim(mechanism: ContinualCounts, pair: tuple[Track, Track]) -> float:
-    """Return what the mechanism says that such a difference costs: where someone is at all, or is elsewhere."""
+def _claim(mechanism: ContinualCounts, pair: tuple[Track, Track]) -> tuple[float, float | None]:
+    """Return ε (and ρ) that the mechanism says such a difference costs: where someone is at all, or is elsewhere."""
     one, other = pair
     differ = [number for number, (here, there) in enumerate(zip(one, other, strict=True)) if here != there]
+    none = None if mechanism.guarantee().rho is None else 0.0
     if not differ:
-        return 0.0
-    stays = max(_count_stays(one), _count_stays(other))
-    return mechanism.presence_epsilon(differ[-1] - differ[0] + 1, len(one), stays=stays)
+        return 0.0, none
+    span, stays = differ[-1] - differ[0] + 1, max(_count_stays(one), _count_stays(other))
+    promise = mechanism.presence_promise(span, len(one), stays=max(stays, 1))
+    if none is None or promise is None:
+        return mechanism.presence_epsilon(span, len(one), stays=stays), none
+    return promise.epsilon, promise.rho
 
 
 def _count_stays(track: Track) -> int:

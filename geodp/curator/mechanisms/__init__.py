@@ -151,13 +151,24 @@ class Mechanism(Plugin):
         stays
             In how many cells, one after the other, where the promise is about one stay; default: in another each time.
         """
+        found = self.presence_promise(span, releases, stays=stays)
+        return 0.0 if found is None else found.epsilon
+
+    def presence_promise(self, span: int, releases: int, *, stays: int | None = None) -> Guarantee | None:
+        """Return the promise to someone who is there in `span` consecutive releases (None: none looks at anyone).
+
+        Parameters
+        ----------
+        span, releases, stays
+            As in `presence_epsilon`.
+        """
         promise = self.series_guarantee(releases)
         if promise is not None:
             times = stays if promise.unit is Unit.EVENT and stays is not None else span
-            return promise.for_users(times).epsilon
+            return promise.for_users(times)
         paid = [looks_at_people(self, number, ()) for number in range(releases)]
         busiest = max(sum(paid[first : first + span]) for first in range(max(releases - span, 0) + 1))
-        return self.guarantee().repeat(busiest).epsilon if busiest else 0.0
+        return self.guarantee().repeat(busiest) if busiest else None
 
     @property
     def decides_together(self) -> bool:

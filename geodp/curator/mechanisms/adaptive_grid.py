@@ -20,7 +20,6 @@ from geodp.curator.mechanisms import Snapshot
 from geodp.errors import DataError
 from geodp.geometry import Array, Grid
 from geodp.privacy.noise import Noise
-from geodp.privacy.primitives import with_laplace
 from geodp.public.guarantee import Neighbours
 from geodp.public.release import AdaptiveCells, locate_in_two_levels
 from geodp.registry import PublicFacts
@@ -41,6 +40,8 @@ class TwoLevels:
     first: npt.NDArray[np.int64]
     fine_count: Array
     fine_scale: float
+    terms: float = 1.0
+    """How many Laplace variables the noise of a count is worth."""
 
     def consistent(self) -> tuple[Array, Array, Array]:
         """Return fine counts that add up to the best estimate of their coarse cell, their noise scales and terms.
@@ -60,7 +61,7 @@ class TwoLevels:
             c**power * self.coarse_scale**power + ((1 - c) ** power + (cells - 1) * c**power) * self.fine_scale**power
             for power in (2, 4)
         ]
-        scale, terms = equal_noise(*scales)
+        scale, terms = equal_noise(scales[0], scales[1] / self.terms)
         return count, np.repeat(scale, self.per_side**2), np.repeat(terms, self.per_side**2)
 
 
@@ -73,7 +74,8 @@ class AdaptiveGrid(SizedDecomposition):
     Both levels are disjoint cells: the first costs α ε, the second the rest, on every path and also where a cell is
     not divided (it is then measured twice and the two are combined). How far a cell is divided follows from its noisy
     count alone, so an empty cell and one with a single worker are divided alike. Making the levels agree is
-    post-processing.
+    post-processing. With `noise: gaussian`, ρ that is worth ε at delta: both levels have Gaussian noise, and a part of
+    ρ each.
 
     Reference
     ---------
@@ -86,7 +88,7 @@ class AdaptiveGrid(SizedDecomposition):
     size: ClassVar[str] = "first_level"
 
     alpha: float = Field(default=0.5, gt=0, lt=1)
-    """Share of ε for the first level."""
+    """Share of ε for the first level (with `noise: gaussian`, ρ is shared as its 3/2th power)."""
     granularity: Literal["crowdsourcing", "original"] = "crowdsourcing"
     """How far cells are divided: until a part holds about sqrt(2)/ε2 people, one standard deviation of its noise
     (`crowdsourcing`), or 5/ε2 (`original`)."""
@@ -99,14 +101,15 @@ class AdaptiveGrid(SizedDecomposition):
 
     def _guideline_size(self, facts: PublicFacts) -> int:
         """Return m1 = max(10, ceil(sqrt(N ε / 10) / 4)), but no cell narrower than the least one."""
-        people = facts.expected_workers * self._counts_epsilon() / facts.sensitivity
+        people = facts.expected_workers * self._size_epsilon() / facts.sensitivity
         asked = max(_LEAST_PER_SIDE, math.ceil(_COARSER * math.sqrt(people / GUIDELINE)))
         return max(1, min(asked, int(min(facts.width_m, facts.height_m) / self.least_cell_m), 5000))
 
     def release(self, snapshot: Snapshot, noise: Noise) -> AdaptiveCells:
         """Measure both levels, make them agree, and publish the finer one."""
         levels = self._measure(snapshot, noise)
-        count, scale, terms = levels.fine_count, np.full(levels.fine_count.size, levels.fine_scale), None
+        count, size = levels.fine_count, levels.fine_count.size
+        scale, terms = np.full(size, levels.fine_scale), self.list_terms(size)
         if self.consistency:
             count, scale, terms = levels.consistent()
         return AdaptiveCells(
@@ -126,11 +129,9 @@ class AdaptiveGrid(SizedDecomposition):
         side = self._size(snapshot, noise)
         region = snapshot.region
         coarse = Grid.divide(region, side, side)
-        first_epsilon, second_epsilon = self._split()
-        change = self.change(snapshot.neighbours)
-        coarse_scale, fine_scale = change / first_epsilon, change / second_epsilon
+        coarse_scale, fine_scale = (self._scale(snapshot.neighbours, level) for level in range(2))
         x, y = snapshot.x_m, snapshot.y_m
-        coarse_count = with_laplace(coarse.count(x, y), coarse_scale, noise)
+        coarse_count = self.add_noise(coarse.count(x, y), coarse_scale, noise)
         per_side = self._per_side(coarse_count, fine_scale, coarse)
         first = np.concatenate([[0], np.cumsum(per_side**2)])
         if first[-1] > MAX_CELLS:
@@ -139,11 +140,12 @@ class AdaptiveGrid(SizedDecomposition):
                 "smaller epsilon or first_level, or a larger least_cell_m"
             )
         cell = locate_in_two_levels(coarse, per_side, first, x, y)
-        fine_count = with_laplace(np.bincount(cell[cell >= 0], minlength=int(first[-1])), fine_scale, noise)
+        fine_count = self.add_noise(np.bincount(cell[cell >= 0], minlength=int(first[-1])), fine_scale, noise)
         return TwoLevels(
             coarse=coarse,
             coarse_count=coarse_count,
             coarse_scale=coarse_scale,
+            terms=self.terms,
             per_side=per_side,
             first=first,
             fine_count=fine_count,
@@ -155,6 +157,9 @@ class AdaptiveGrid(SizedDecomposition):
         whole = self._counts_epsilon()
         return self.alpha * whole, whole - self.alpha * whole
 
+    def _scale(self, neighbours: Neighbours, level: int) -> float:
+        return self.find_scale(self.change(neighbours), neighbours, list(self._split()), level)
+
     def _per_side(self, noisy: Array, fine_scale: float, coarse: Grid) -> npt.NDArray[np.int64]:
         """Return m2 = round(sqrt(max(0, N') ε2 / c2)), at least 1, from noisy counts alone."""
         asked = np.rint(np.sqrt(np.maximum(noisy, 0.0) / (fine_scale * _PEOPLE_PER_CELL[self.granularity])))
@@ -162,8 +167,8 @@ class AdaptiveGrid(SizedDecomposition):
         return np.clip(asked, 1, most).astype(np.int64)
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
-        """Return the scale of a second-level count; agreement with the first level makes it a little smaller."""
-        return self.change(neighbours) / self._split()[1]
+        """Return the mean noise of a second-level count; agreement with the first level makes it a little smaller."""
+        return self.mean_noise(self._scale(neighbours, 1))
 
 
 def _edges(levels: TwoLevels) -> tuple[Array, Array, Array, Array]:

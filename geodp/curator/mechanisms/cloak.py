@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -50,6 +51,7 @@ class Cloak(Mechanism):
 
     kind: ClassVar[str] = "cloak"
     releases: ClassVar[frozenset[str]] = frozenset({"cloaks"})
+    absent: ClassVar[Mapping[str, str]] = {"noise": "a cloak has none, and promises nothing"}
 
     k: int = Field(default=10, ge=1)
     """Least number of people inside a rectangle, its sender among them."""

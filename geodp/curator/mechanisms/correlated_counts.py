@@ -13,6 +13,7 @@ from geodp.curator.mechanisms.uniform_grid import UniformGrid
 from geodp.privacy.audit_case import AnyCase, ExactCase
 from geodp.privacy.dependence import bin_laws, count_laws, household_sensitivity
 from geodp.public.guarantee import Guarantee, Neighbours
+from geodp.public.zcdp import epsilon_of_rho
 from geodp.world.bounds import MOST_TOGETHER
 
 _LARGEST_LAW = 200
@@ -29,7 +30,8 @@ class CorrelatedCounts(UniformGrid):
     worker, 2 for replacing one. Releases add up.
     `variant: literal`: noise Lap(CS·S/ε) with the correlated sensitivity CS = Σ_j |δ_ij| = 1 + (k - 1)·δ, and CS = 1
     where δ is below the threshold. As δ_ii = 1 that keeps ε for one person alone, and no more: CS is the shift that one
-    expects, not a bound. k people who are there or not tell k·ε/CS.
+    expects, not a bound. k people who are there or not tell k·ε/CS. With `noise: gaussian`, ρ that is worth ε at delta,
+    for the household, or as claimed for it: σ = k·S₂/√(2ρ), S₂ = 1 and √2, or CS·S₂/√(2ρ).
 
     Reference
     ---------
@@ -70,18 +72,22 @@ class CorrelatedCounts(UniformGrid):
         promise, taken = super().guarantee(neighbours, counts), self.correlated_sensitivity
         if taken >= self.household:
             return promise
+        costs = [promise.epsilon * people / taken for people in (self.household, 1)]
+        if promise.rho is not None:
+            costs = [epsilon_of_rho(promise.rho * (people / taken) ** 2, self.delta) for people in (self.household, 1)]
         why = (
             f"a correlated sensitivity of {taken:g} is the change that one expects, no bound on it: {self.household} "
-            f"people who are there or not cost ε = {self.epsilon * self.household / taken:.4g}, one person alone "
-            f"{self.epsilon / taken:.4g}"
+            f"people who are there or not cost ε = {costs[0]:.4g}, one person alone {costs[1]:.4g}"
         )
         return replace(promise, holds=False, why_not=why)
 
     def audit_cases(self) -> Sequence[AnyCase]:
         """Name one of a household whom the others follow, all together or each by her own coin: exact laws of a count.
 
-        All but the household stand elsewhere, and are known.
+        All but the household stand elsewhere, and are known. With Gaussian noise laws have no ε: they are followed.
         """
+        if self.noise == "gaussian":
+            return []
         people, scale = min(self.household, _LARGEST_LAW), self.expected_noise()
         degree = self.degree if self.variant == "literal" else 1.0
         named = {

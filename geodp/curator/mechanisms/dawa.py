@@ -20,7 +20,7 @@ from geodp.curator.mechanisms import Snapshot
 from geodp.curator.tree_mechanism import Estimates, lattice_cells
 from geodp.geometry import Array, Grid
 from geodp.privacy.noise import Noise
-from geodp.privacy.primitives import decide_in_series, with_laplace
+from geodp.privacy.primitives import decide_in_series
 from geodp.public.guarantee import Neighbours
 from geodp.public.release import LatticeCells
 from geodp.registry import PublicFacts
@@ -43,7 +43,8 @@ class Dawa(SizedDecomposition):
     at most 2 (1 - 1/n) < 2, whatever the quadtree. So drawing one with probability ∝ prior · exp(-ε1 · score / 4) is
     ε1-differentially private, whatever the (public) prior; who is replaced changes a score by less than 4, and ε1 is
     halved in the exponent. The draw is made from the root down: a square stays whole with the probability that it
-    does in the law of the whole tree, from sums over all quadtrees below it.
+    does in the law of the whole tree, from sums over all quadtrees below it. With `noise: gaussian`, ρ that is worth ε
+    at delta: counts have Gaussian noise, and the choice costs ε1²/2 of it; S/ε2 is then the Laplace scale as wide.
 
     Reference
     ---------
@@ -60,7 +61,7 @@ class Dawa(SizedDecomposition):
     """The fine grid has 2^height cells per side. Default: the first that has at least the sqrt(N ε / 10) cells per side
     of the guideline."""
     partition_share: float = Field(default=0.4, gt=0, lt=1)
-    """Share of ε for the choice of squares; the rest pays for their counts."""
+    """Share of ε (of ρ, with `noise: gaussian`) for the choice of squares; the rest pays for their counts."""
     divided: float = Field(default=0.4, gt=0, lt=1)
     """Prior probability that a square is divided, before anything is known about it."""
     least_cell_m: float = Field(default=10.0, gt=0)
@@ -68,7 +69,7 @@ class Dawa(SizedDecomposition):
 
     def _guideline_size(self, facts: PublicFacts) -> int:
         """Return the height that follows from public facts."""
-        people = facts.expected_workers * self._counts_epsilon() / facts.sensitivity
+        people = facts.expected_workers * self._size_epsilon() / facts.sensitivity
         per_side = math.sqrt(min(people / GUIDELINE, 1e300))
         asked = math.ceil(math.log2(max(1.0, per_side)))
         most = math.floor(math.log2(max(2.0, min(facts.width_m, facts.height_m) / self.least_cell_m)))
@@ -80,23 +81,32 @@ class Dawa(SizedDecomposition):
         lattice = Grid.divide(snapshot.region, side, side)
         people = lattice.count(snapshot.x_m, snapshot.y_m).reshape(side, side)
         change = self.change(snapshot.neighbours)
-        partition_epsilon, count_epsilon = self._split()
-        scale = change / count_epsilon
+        partition_epsilon, scale = self._choice_epsilon(), self._scale(snapshot.neighbours)
         per_unit = partition_epsilon / (2 * _MOST_CHANGE * change)
         whole = [-per_unit * (deviation + scale) for deviation in deviations(people)]
         boxes = draw_squares(*weigh_quadtrees(whole, self.divided), noise)
-        count = with_laplace(LatticeTable.of(people).within(boxes), scale, noise)
-        found = Estimates.of(count, scale)
+        count = self.add_noise(LatticeTable.of(people).within(boxes), scale, noise)
+        found = Estimates.of(count, scale, self.terms)
         return lattice_cells(found, lattice, self.release_fields(snapshot, boxes.edges_m(lattice)))
 
-    def _split(self) -> tuple[float, float]:
-        """Return ε of the squares and of their counts; together they are all that may be spent."""
+    @property
+    def counts_part(self) -> float:
+        """Part of the price for counts."""
+        return super().counts_part * (1 - self.partition_share)
+
+    def _choice_epsilon(self) -> float:
+        """Return ε of the choice of squares."""
+        if self.noise == "laplace":
+            return self.partition_share * self._counts_epsilon()
+        return self.find_choice_epsilon((1 - self.count_share) * self.partition_share)
+
+    def _scale(self, neighbours: Neighbours) -> float:
         whole = self._counts_epsilon()
-        return self.partition_share * whole, whole - self.partition_share * whole
+        return self.find_scale(self.change(neighbours), neighbours, [whole - self.partition_share * whole], 0)
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
-        """Return the scale of a square's count."""
-        return self.change(neighbours) / self._split()[1]
+        """Return the mean noise of a square's count."""
+        return self.mean_noise(self._scale(neighbours))
 
 
 def deviations(people: npt.NDArray[Any]) -> list[Array]:

@@ -21,11 +21,10 @@ from geodp.curator.mechanisms import Snapshot
 from geodp.curator.tree_mechanism import Estimates, lattice_cells
 from geodp.geometry import Array, Grid
 from geodp.privacy.noise import Noise
-from geodp.privacy.primitives import with_laplace
 from geodp.public.guarantee import Neighbours
 from geodp.public.release import LatticeCells
 
-_LAPLACE_SPREAD = 5.0  # variance of a sample variance of q Laplace variables: about 5 σ⁴ / q
+_SPREAD = {"laplace": 5.0, "gaussian": 2.0}  # variance of a sample variance of q such variables: about 5 or 2 σ⁴ / q
 Part = tuple[int, int, int, int]
 
 
@@ -37,7 +36,8 @@ class DpCube(SizedDecomposition):
     ε-differential privacy for one worker's position in one release (snapshot), against everyone but the curator.
     The fine grid costs α ε; cutting looks at its noisy counts alone and costs nothing; counting the disjoint parts
     costs the rest. Averaging both counts of a part is post-processing. (The noise stated for a part does not know that
-    cuts were chosen by the same noisy counts; its variance is up to a fifth larger.)
+    cuts were chosen by the same noisy counts; its variance is up to a fifth larger.) With `noise: gaussian`, ρ that is
+    worth ε at delta: both counts have Gaussian noise and a part of ρ.
 
     Reference
     ---------
@@ -48,7 +48,7 @@ class DpCube(SizedDecomposition):
     kind: ClassVar[str] = "dpcube"
 
     alpha: float = Field(default=0.5, gt=0, lt=1)
-    """Share of ε for the fine grid."""
+    """Share of ε for the fine grid (with `noise: gaussian`, ρ is shared as its 3/2th power)."""
     cell_m: float | None = Field(default=None, gt=0)
     """Side of a cell of the fine grid, metres. Default: the guideline, sqrt(N ε / 10) cells per side."""
     detail: float = Field(default=2.0, ge=0)
@@ -59,24 +59,27 @@ class DpCube(SizedDecomposition):
         grid = Grid.fit(snapshot.region, self._size(snapshot, noise))
         true = grid.count(snapshot.x_m, snapshot.y_m).reshape(grid.rows, grid.columns)
         whole = [(0, 0, grid.columns, grid.rows)]
-        noisy, boxes, again = self._measure(true, whole, self.change(snapshot.neighbours), noise)
+        noisy, boxes, again = self._measure(true, whole, snapshot.neighbours, noise)
         found = again.average(noisy.within(boxes))
         return lattice_cells(found, grid, self.release_fields(snapshot, boxes.edges_m(grid)))
 
     def _measure(
-        self, true: npt.NDArray[np.int64], roots: list[Part], change: float, noise: Noise
+        self, true: npt.NDArray[np.int64], roots: list[Part], neighbours: Neighbours, noise: Noise
     ) -> tuple[NoisyGrid, Boxes, Estimates]:
         """Return the noisy fine grid, the parts cut out of it, and their noisy counts."""
-        fine_scale, part_scale = (change / epsilon for epsilon in self._split())
-        noisy = NoisyGrid(with_laplace(true, fine_scale, noise), fine_scale)
+        fine_scale, part_scale = (self._scale(neighbours, step) for step in range(2))
+        noisy = NoisyGrid(self.add_noise(true, fine_scale, noise), fine_scale, self.terms)
         boxes = Boxes(*np.array(list(self._parts(noisy, roots)), dtype=np.int64).T)
-        count = with_laplace(LatticeTable.of(true).within(boxes), part_scale, noise)
-        return noisy, boxes, Estimates.of(count, part_scale)
+        count = self.add_noise(LatticeTable.of(true).within(boxes), part_scale, noise)
+        return noisy, boxes, Estimates.of(count, part_scale, self.terms)
 
     def _split(self) -> tuple[float, float]:
         """Return ε of the fine grid and of the parts; together they are all of ε."""
         whole = self._counts_epsilon()
         return self.alpha * whole, whole - self.alpha * whole
+
+    def _scale(self, neighbours: Neighbours, step: int) -> float:
+        return self.find_scale(self.change(neighbours), neighbours, list(self._split()), step)
 
     def _parts(self, noisy: NoisyGrid, roots: list[Part]) -> Iterator[Part]:
         """Yield even parts of the grid, in lattice units, from noisy counts alone."""
@@ -115,7 +118,7 @@ class DpCube(SizedDecomposition):
                     best, line = float(gain[at]), (axis, at + 1)
         spread = squares[north, east] - squares[south, east] - squares[north, west] + squares[south, west]
         excess = (spread - total**2 / cells) / variance - (cells - 1)
-        uneven = max(math.sqrt(best / variance), excess / math.sqrt(_LAPLACE_SPREAD * (cells - 1)))
+        uneven = max(math.sqrt(best / variance), excess / math.sqrt(_SPREAD[self.noise] * (cells - 1)))
         if uneven <= self.detail or best <= 0:
             return []
         axis, at = line
@@ -124,8 +127,8 @@ class DpCube(SizedDecomposition):
         return [(west, south, east, south + at), (west, south + at, east, north)]
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
-        """Return the scale of a part's count; averaging with the fine grid makes it smaller."""
-        return self.change(neighbours) / self._split()[1]
+        """Return the mean noise of a part's count; averaging with the fine grid makes it smaller."""
+        return self.mean_noise(self._scale(neighbours, 1))
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ class NoisyGrid:
 
     count: Array
     scale: float
+    terms: float = 1.0
 
     @cached_property
     def sums(self) -> LatticeTable:
@@ -144,4 +148,4 @@ class NoisyGrid:
         """Return what the fine grid says about each part."""
         cells = ((boxes.east - boxes.west) * (boxes.north - boxes.south)).astype(np.float64)
         value = np.asarray(self.sums.within(boxes), dtype=np.float64)
-        return Estimates(value, cells * self.scale**2, cells * self.scale**4)
+        return Estimates(value, cells * self.scale**2, cells * self.scale**4 / self.terms)

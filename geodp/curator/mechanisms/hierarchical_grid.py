@@ -9,13 +9,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from geodp.curator.count_noise import CountNoise
 from geodp.curator.decomposition import GUIDELINE, Boxes, SizedDecomposition
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.tree_mechanism import Level, lattice_cells, reconcile_levels
 from geodp.geometry import Grid
 from geodp.privacy.noise import Noise
-from geodp.public.guarantee import Guarantee, Neighbours, Unit
+from geodp.public.guarantee import Neighbours
 from geodp.public.release import LatticeCells
 from geodp.registry import PublicFacts
 
@@ -30,13 +29,14 @@ _UNEVEN = GUIDELINE / math.sqrt(2)
 """c0 of the guideline: a range of r of the region errs by sqrt(r) N / (c0 m), as people are not even within cells."""
 
 
-class HierarchicalGrid(CountNoise, SizedDecomposition):
+class HierarchicalGrid(SizedDecomposition):
     """Noisy counts on nested grids, made to agree, with as many parts per cell and level as answer ranges best.
 
     Guarantee
     ---------
     ε-differential privacy for one worker's position in one release (snapshot), against everyone but the curator.
-    The cells of a level are disjoint and the levels' epsilons add up to ε: every worker is counted once on each.
+    The cells of a level are disjoint and the levels' epsilons add up to ε (with `noise: gaussian` their ρ to the ρ that
+    is worth ε at delta): every worker is counted once on each.
     Branching and budget follow from the number of workers, public or paid for. Making the levels agree is
     post-processing; the noise that is stated is that of the counts that agree, which neighbouring cells share in part.
 
@@ -73,7 +73,7 @@ class HierarchicalGrid(CountNoise, SizedDecomposition):
     def _guideline_size(self, facts: PublicFacts) -> tuple[int, ...]:
         """Return the branching with the least error, of all with the same number of parts on every level."""
         most = max(1, min(MOST_PER_SIDE, int(min(facts.width_m, facts.height_m) / self.least_cell_m)))
-        noise_free = facts.expected_workers * self._counts_epsilon() / facts.sensitivity
+        noise_free = facts.expected_workers * self._size_epsilon() / facts.sensitivity
         return best_branching(min(noise_free, 1e12), most, uniform=self.budget == "uniform")
 
     def release(self, snapshot: Snapshot, noise: Noise) -> LatticeCells:
@@ -109,10 +109,6 @@ class HierarchicalGrid(CountNoise, SizedDecomposition):
         """Return the scale of a count on the finest level; agreement with the others makes it smaller."""
         shares = self._level_epsilons(self.branching or (_MOST_BRANCHES,))
         return self.mean_noise(self.find_scale(self.change(neighbours), neighbours, shares, len(shares) - 1))
-
-    def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
-        """Promise ε for one snapshot position, or for those of a household."""
-        return self.make_promise(Unit.SNAPSHOT, neighbours, counts)
 
 
 def level_shares(levels: int, growth: float) -> list[float]:

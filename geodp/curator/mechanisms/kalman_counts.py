@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from geodp.curator.continual_counts import ContinualCounts
+from geodp.curator.count_noise import CountNoise
 from geodp.curator.decomposition import equal_noise
 from geodp.curator.mechanisms import Mechanism, Snapshot
 from geodp.curator.series import Pay, Series
@@ -20,6 +21,7 @@ from geodp.geometry import Array
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours, Unit
 from geodp.public.release import Cells
+from geodp.public.zcdp import epsilon_of_rho
 from geodp.registry import PublicFacts
 
 _RECENT = 5
@@ -29,7 +31,7 @@ _LITERAL_GAIN, _LITERAL_AIM = 5.0, 0.1
 """θ and ξ of the paper."""
 
 
-class KalmanCounts(ContinualCounts):
+class KalmanCounts(CountNoise, ContinualCounts):
     """Counts on fixed cells that are measured now and then and predicted in between by a Kalman filter.
 
     Guarantee
@@ -39,7 +41,8 @@ class KalmanCounts(ContinualCounts):
     earlier releases alone: post-processing, which costs nothing. A prediction says nothing about where anyone is now.
     With `sampling: pid`, ε for everything that one person does in the run (user), charged once before the first
     release: `samples` releases are measured with an equal part of ε each, at most, and when they are is decided by
-    earlier releases alone.
+    earlier releases alone. With `noise: gaussian`, ρ that is worth ε at delta: of each measured release, or of all
+    samples together, which have equal parts of ρ; they lose less to one another than parts of ε.
 
     Reference
     ---------
@@ -73,9 +76,16 @@ class KalmanCounts(ContinualCounts):
 
     def idle_fields(self) -> dict[str, str]:
         """Return what the other way of sampling reads."""
+        found = super().idle_fields()
         if self.sampling == "pid":
-            return {"measure_every": "with sampling: pid"}
-        return dict.fromkeys(("samples", "variant", "run_length"), "without sampling: pid")
+            return found | {"measure_every": "with sampling: pid"}
+        return found | dict.fromkeys(("samples", "variant", "run_length"), "without sampling: pid")
+
+    @model_validator(mode="after")
+    def _measures_with_that_noise(self) -> Self:
+        if self.noise == "gaussian" and not isinstance(self.cells, CountNoise):
+            raise ValueError(f"noise: the cells of '{self.cells.kind}' have no Gaussian noise; take uniform_grid")
+        return self
 
     def resolve(self, facts: PublicFacts) -> Self:
         """Write out the cells, and the length of the run."""
@@ -86,10 +96,19 @@ class KalmanCounts(ContinualCounts):
 
     def count_epsilon(self, releases: int = 1) -> float:  # noqa: ARG002 - the same in every series
         """Return ε of one measured release."""
-        return self.epsilon if self.sampling == "fixed" else self.epsilon / self.samples
+        if self.sampling == "fixed":
+            return self.epsilon
+        if self.noise == "laplace":
+            return self.epsilon / self.samples
+        return epsilon_of_rho(self.rho / self.samples, self.delta)
 
     def _make_measuring(self) -> Mechanism:
         return self.shape_cells(self.count_epsilon())
+
+    def shape_cells(self, epsilon: float) -> Mechanism:
+        """Return the mechanism of the cells, with the noise of this one."""
+        made = super().shape_cells(epsilon)
+        return made if self.noise == "laplace" else made.model_copy(update={"noise": self.noise, "delta": self.delta})
 
     def measures(self, number: int, earlier: Sequence[Cells] = ()) -> bool:
         """Measure every so many releases, beginning with the first; or when earlier ones ask for it."""
@@ -128,7 +147,7 @@ class KalmanCounts(ContinualCounts):
         corrected = np.abs(sample.count - prior.value)
         if self.variant == "literal":
             return float(corrected.sum() / max(sample.count.sum(), 1.0))
-        noise = self._make_measuring().expected_noise(sample.guarantee.neighbours) or 0.0
+        noise = (self._make_measuring().expected_noise(sample.guarantee.neighbours) or 0.0) / self.mean_noise(1.0)
         spread = prior.second + noise**2  # half of P + R
         return float((corrected * spread / prior.second).sum() / (math.sqrt(2 / math.pi) * np.sqrt(2 * spread).sum()))
 
@@ -189,8 +208,9 @@ class KalmanCounts(ContinualCounts):
 
     def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
         """Promise what a measured release promises; where samples share ε, all that they promise together."""
-        each = self._make_measuring().guarantee(neighbours, counts)
-        return each if self.sampling == "fixed" else replace(each, epsilon=self.epsilon, unit=Unit.USER)
+        if self.sampling == "fixed":
+            return self._make_measuring().guarantee(neighbours, counts)
+        return self.make_promise(Unit.USER, neighbours, counts)
 
     def series_guarantee(
         self,
@@ -201,11 +221,14 @@ class KalmanCounts(ContinualCounts):
         """Promise ε for one person, where samples share it."""
         return None if self.sampling == "fixed" else self.guarantee(neighbours, counts)
 
-    def presence_epsilon(self, span: int, releases: int, *, stays: int | None = None) -> float:
-        """Return what as many samples as may fall into the span cost."""
+    def presence_promise(self, span: int, releases: int, *, stays: int | None = None) -> Guarantee | None:
+        """Return what is promised by as many samples as may fall into the span."""
         if self.sampling == "fixed":
-            return super().presence_epsilon(span, releases, stays=stays)
-        return self.epsilon * min(span, self.samples) / self.samples
+            return super().presence_promise(span, releases, stays=stays)
+        promise, share = self.guarantee(), min(span, self.samples) / self.samples
+        if promise.rho is None:
+            return replace(promise, epsilon=self.epsilon * share)
+        return self.promise_rho(promise.rho * share, promise)
 
     @property
     def decides_together(self) -> bool:

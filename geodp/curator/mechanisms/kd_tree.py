@@ -28,7 +28,8 @@ class KdTree(TreeMechanism):
     ε-differential privacy for one worker's position in one release (snapshot), against everyone but the curator.
     A cut is chosen by the exponential mechanism among the lines of a public lattice, with score -|people west of it -
     half of the people|, which one worker changes by at most 1/2. Every worker meets two cuts per level with medians
-    and one count per level; their epsilons add up to at most ε. Below, boxes are halved, which costs nothing.
+    and one count per level; their epsilons add up to at most ε. Below, boxes are halved, which costs nothing. With
+    `noise: gaussian`, ρ that is worth ε at delta: counts have Gaussian noise, and a cut of ε' costs ε'²/2 of it.
 
     Reference
     ---------
@@ -41,15 +42,23 @@ class KdTree(TreeMechanism):
     median_levels: int = Field(default=3, ge=1, le=6)
     """Levels from the root on which boxes are cut at noisy medians; below they are halved."""
     median_share: float = Field(default=0.3, gt=0, lt=1)
-    """Share of ε for the medians."""
+    """Share of ε (of ρ, with `noise: gaussian`) for the medians."""
 
     def _find_count_epsilon(self) -> float:
         whole = self._counts_epsilon()
         return whole - self.median_share * whole
 
+    @property
+    def counts_part(self) -> float:
+        """Part of the price for counts."""
+        return super().counts_part * (1 - self.median_share)
+
     def _cut_epsilon(self, height: int) -> float:
         """Return ε of one cut: a worker meets two on every level that has medians."""
-        return self.median_share * self._counts_epsilon() / (2 * min(self.median_levels, height))
+        cuts = 2 * min(self.median_levels, height)
+        if self.noise == "laplace":
+            return self.median_share * self._counts_epsilon() / cuts
+        return self.find_choice_epsilon((1 - self.count_share) * self.median_share / cuts)
 
     def _lattice(self, region: Region, height: int) -> Grid:  # noqa: ARG002 - medians need lines, whatever the height
         sides = (region.width_m, region.height_m)

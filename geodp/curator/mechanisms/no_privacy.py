@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ class NoPrivacy(ContourPlot):
 
     kind: ClassVar[str] = "no_privacy"
     fixed_cells: ClassVar[bool] = False  # exact counts need no filter
+    absent: ClassVar[Mapping[str, str]] = {"noise": "counts are exact"}
 
     sigma_cells: float = Field(default=0.0, ge=0, le=20)
     """Width of the Gaussian smoothing, in cells; 0 = none."""

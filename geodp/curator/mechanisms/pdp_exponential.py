@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import ClassVar, Self
 
@@ -38,7 +38,7 @@ class PdpExponential(Mechanism):
     is drawn with probability ∝ exp(-cost(r)/2), where cost(r) is the sum of the smallest ε whose owners must come or go
     to make the count r. One person more or less changes every cost by at most her ε, and cells are disjoint. There is
     no coin: nobody is left out. In every cell there is room for a public number of people of each group (`slots`);
-    beyond it they are not counted.
+    beyond it they are not counted. No noise is added, Laplace or Gaussian.
 
     To come is to be drawn from those of the group who are not there, so the careful, who are the cheapest, pull counts
     towards the middle of the slots. What is published is the number r worked back to the count that leads one to expect
@@ -51,6 +51,9 @@ class PdpExponential(Mechanism):
     """
 
     kind: ClassVar[str] = "pdp_exponential"
+    absent: ClassVar[Mapping[str, str]] = {
+        "noise": "pdp_exponential adds none. Numbers are drawn by what they cost each person, in her own ε"
+    }
     releases: ClassVar[frozenset[str]] = frozenset({"cells"})
     counts_anyone: ClassVar[bool] = False
 

@@ -34,7 +34,8 @@ class PdpSample(Mechanism):
     her costs twice that). She is kept with probability π_i = (e^ε_i - 1)/(e^t - 1), or 1 where ε_i ≥ t, and whoever is
     kept is counted by a mechanism that is t-differentially private: ln(1 + π_i(e^t - 1)) = ε_i. The coin is hidden, and
     drawn anew in every release. Levels are public; who has which is drawn by lot, never from places. Where nobody says
-    who is in which group, everyone is taken to be in the most careful one.
+    who is in which group, everyone is taken to be in the most careful one. There is no `noise: gaussian`: how much
+    smaller the coin makes a ρ follows from no such rule.
 
     Counts are divided by the public mean π̄ of all π, so that a cell of n people is right on average where levels do
     not depend on places; the noise of a count then has variance (n π̄(1 - π̄) + noise)/π̄². n is private: what is
@@ -47,6 +48,9 @@ class PdpSample(Mechanism):
     """
 
     kind: ClassVar[str] = "pdp_sample"
+    absent: ClassVar[Mapping[str, str]] = {
+        "noise": "pdp_sample makes everyone's own ε by a coin, which a ρ does not follow: `cells` have Laplace noise"
+    }
     releases: ClassVar[frozenset[str]] = frozenset({"cells"})
     audited_by: ClassVar[str] = "enumeration"
     counts_anyone: ClassVar[bool] = False
@@ -69,6 +73,10 @@ class PdpSample(Mechanism):
         if self.threshold is not None and self.threshold > most * (1 + 1e-12):
             raise ValueError(f"threshold {self.threshold:g} is a level that no group has: the largest is {most:g}")
         promise = self.cells.guarantee()
+        if promise.rho is not None:
+            raise ValueError(
+                "cells.noise: the coin makes an ε smaller, by how much no ρ is: those who are kept have Laplace noise"
+            )
         by_itself = type(self.cells).release_next is Mechanism.release_next and self.cells.window_releases() is None
         single = by_itself and self.cells.series_guarantee(2) is None and not promise.by_group
         if promise.unit is not Unit.SNAPSHOT or not promise.holds or promise.delta or not single:

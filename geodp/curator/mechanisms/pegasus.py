@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import ClassVar
 
@@ -39,7 +40,9 @@ class Pegasus(ContinualCounts):
     changes by less than 2: against a hidden threshold with Lap(4/ε_g), each test with Lap(8/ε_g), renewed for every
     group. A count that does not join is a group by itself, closed at once: otherwise it would be tested twice, and cost
     2·ε_g. (Everything twice as wide where a person is replaced.) Distances are worked out in doubles, which is a slack
-    of 1e-12 of a person.
+    of 1e-12 of a person. There is no `noise: gaussian`: n positions of one person may all lie in one group, whose
+    threshold they meet n times; that costs n·ε_g, which is n² times as much ρ, so a ρ of single releases would not add
+    up over a series.
 
     Reference
     ---------
@@ -49,6 +52,11 @@ class Pegasus(ContinualCounts):
     """
 
     kind: ClassVar[str] = "pegasus"
+    absent: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("noise", "delta"),
+        "pegasus has Laplace noise. Hidden thresholds outlive a release, so the rho of n releases would grow with n² "
+        "instead of adding up",
+    )
 
     counts_share: float = Field(default=0.8, gt=0, lt=1)
     """Part of ε that is for counts, ε_p/ε; the rest is for grouping."""

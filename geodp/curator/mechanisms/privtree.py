@@ -14,7 +14,7 @@ from geodp.curator.mechanisms import Snapshot
 from geodp.errors import DataError
 from geodp.geometry import Array, Grid, Region
 from geodp.privacy.noise import Noise
-from geodp.privacy.primitives import decide_in_series, with_laplace
+from geodp.privacy.primitives import decide_in_series
 from geodp.public.guarantee import Neighbours
 from geodp.public.release import QuadtreeCells
 from geodp.public.z_order import interleave_bits, separate_bits
@@ -42,7 +42,8 @@ class PrivTree(Decomposition):
     c_i - d_i δ - t > -δ. As c falls and d δ grows along the path, these places lie at least δ apart, so the k-th lowest
     is at least k δ above -δ, and the sum is at most (1 + 1 + 1/4 + 1/16 + …)/λ = 7/(3 λ). The last decision, not to
     divide, becomes less likely by at most e^(1/λ); so either way the tree tells at most 7/(3 λ), which is its share of
-    ε. Who is replaced changes two paths, and all scales double.
+    ε. Who is replaced changes two paths, and all scales double. With `noise: gaussian`, ρ that is worth ε at delta: the
+    tree's ε costs half its square of it, and leaves have Gaussian noise.
 
     Reference
     ---------
@@ -53,7 +54,7 @@ class PrivTree(Decomposition):
     kind: ClassVar[str] = "privtree"
 
     tree_share: float = Field(default=0.35, gt=0, lt=1)
-    """Share of ε for the tree; the rest pays for the counts of its leaves."""
+    """Share of ε (of ρ, with `noise: gaussian`) for the tree; the rest pays for the counts of its leaves."""
     least_cell_m: float = Field(default=10.0, gt=0)
     """No cell is made narrower than this, metres: a public bound for numbers' sake, on which the price does not depend.
     Nothing is divided more than 24 times."""
@@ -63,20 +64,25 @@ class PrivTree(Decomposition):
         depth = self._deepest(snapshot.region)
         people = SortedPlaces.of(snapshot, depth)
         change = self.change(snapshot.neighbours)
-        tree_epsilon, leaf_epsilon = self._split()
+        tree_epsilon, scale = self.find_choice_epsilon(self.tree_share), self._scale(snapshot.neighbours)
         first, level = self._divide(people, change * _PATH / tree_epsilon, noise)
-        scale = change / leaf_epsilon
         edges = _edges(first, level, people.lattice, depth)
         return QuadtreeCells(
-            count=with_laplace(people.count(first, depth - level), scale, noise),
+            count=self.add_noise(people.count(first, depth - level), scale, noise),
             noise_scale=np.full(first.size, scale),
+            noise_terms=self.list_terms(first.size),
             lattice=people.lattice,
             **self.release_fields(snapshot, edges),
         )
 
-    def _split(self) -> tuple[float, float]:
-        """Return ε of the tree and of the counts of its leaves; together they are all of ε."""
-        return self.tree_share * self.epsilon, self.epsilon - self.tree_share * self.epsilon
+    @property
+    def counts_part(self) -> float:
+        """Part of the price for the counts of leaves."""
+        return 1 - self.tree_share
+
+    def _scale(self, neighbours: Neighbours) -> float:
+        leaves = self.epsilon - self.tree_share * self.epsilon
+        return self.find_scale(self.change(neighbours), neighbours, [leaves], 0)
 
     def _deepest(self, region: Region) -> int:
         """Return how often the region can be halved; public."""
@@ -109,8 +115,8 @@ class PrivTree(Decomposition):
         return starts[order], depths[order]
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
-        """Return the scale of a leaf's count."""
-        return self.change(neighbours) / self._split()[1]
+        """Return the mean noise of a leaf's count."""
+        return self.mean_noise(self._scale(neighbours))
 
 
 @dataclass(frozen=True)

@@ -7,22 +7,22 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from geodp.curator.count_noise import CountNoise
 from geodp.curator.decomposition import SizedDecomposition
 from geodp.curator.mechanisms import Snapshot
 from geodp.geometry import Grid
 from geodp.privacy.noise import Noise
-from geodp.public.guarantee import Guarantee, Neighbours, Unit
+from geodp.public.guarantee import Neighbours
 from geodp.public.release import GridCells
 
 
-class UniformGrid(CountNoise, SizedDecomposition):
+class UniformGrid(SizedDecomposition):
     """Noisy counts on a regular grid whose cells are as large as noise and detail balance.
 
     Guarantee
     ---------
     ε-differential privacy for one worker's position in one release (snapshot), against everyone but the curator.
     Cells are disjoint, so each count has noise Lap(S/ε), S = 1 for adding or removing one worker, 2 for replacing one.
+    With `noise: gaussian`, ρ that is worth ε at delta: discrete Gaussian noise of σ = S₂/√(2ρ), S₂ = 1 and √2.
     The grid follows from the public number of workers, or from a noisy one that is paid for out of ε.
 
     Reference
@@ -54,10 +54,6 @@ class UniformGrid(CountNoise, SizedDecomposition):
 
     def _scale(self, neighbours: Neighbours) -> float:
         return self.find_scale(self.change(neighbours), neighbours, [self._counts_epsilon()], 0)
-
-    def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
-        """Promise ε for one snapshot position, or for those of a household."""
-        return self.make_promise(Unit.SNAPSHOT, neighbours, counts)
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
         """Return E|Lap(b)| = b, or the mean of Gaussian noise."""

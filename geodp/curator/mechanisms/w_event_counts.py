@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from decimal import ROUND_DOWN, Context, Decimal
 from typing import ClassVar, Literal
@@ -11,20 +12,21 @@ import numpy.typing as npt
 from pydantic import Field
 
 from geodp.curator.continual_counts import ContinualCounts, CountSeries
+from geodp.curator.count_noise import CountNoise
 from geodp.curator.mechanisms import Snapshot
 from geodp.curator.series import Pay, charge_nobody
 from geodp.errors import BudgetSpent, UsageError
 from geodp.geometry import Array
 from geodp.privacy.noise import Noise
-from geodp.privacy.primitives import with_laplace
-from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit, times
+from geodp.privacy.zcdp import gaussian_scale
+from geodp.public.guarantee import Guarantee, Neighbours, Unit, times
 from geodp.public.release import Cells
 
 _ROUNDED_DOWN = Context(prec=12, rounding=ROUND_DOWN)
 """Parts of ε have twelve digits, which doubles hold and the ledger adds up exactly."""
 
 
-class WEventCounts(ContinualCounts):
+class WEventCounts(CountNoise, ContinualCounts):
     """Counts over time that are published anew when they have changed enough, with ε in any window of releases.
 
     Guarantee
@@ -33,7 +35,9 @@ class WEventCounts(ContinualCounts):
     everyone but the curator; a longer stretch of k windows costs k·ε. Half of ε pays for tests, u = ε/(2w) each: how
     far the counts are from those published last, on average over the d cells, with Lap(1/u)/d (twice that where a
     person is replaced). The other half pays for counts, Lap(1/ε₂), which are published when that distance exceeds
-    1/ε₂. Decisions are public, so what is charged may follow them: u for a test, and ε₂ for counts.
+    1/ε₂. Decisions are public, so what is charged may follow them: u for a test, and ε₂ for counts. With `noise:
+    gaussian`, all of this in ρ: that which is worth ε at delta holds in any window, tests and counts have parts of it,
+    and counts are published when they are further away than new ones would err on average.
 
     Reference
     ---------
@@ -52,8 +56,12 @@ class WEventCounts(ContinualCounts):
 
     def guarantee(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, counts: str = "all") -> Guarantee:
         """Promise ε in any window."""
-        promise = Guarantee(self.epsilon, Unit.SNAPSHOT, neighbours, Trust.CENTRAL, counts=counts, window=self.window)
-        return replace(promise, people=self.household)
+        return replace(self.make_promise(Unit.SNAPSHOT, neighbours, counts), window=self.window)
+
+    @property
+    def price(self) -> float:
+        """What a window costs: ε, or ρ with Gaussian noise."""
+        return self.epsilon if self.noise == "laplace" else self.rho
 
     def fewest_releases(self) -> int:
         """Return w: a series of fewer has a window of its own length."""
@@ -63,12 +71,15 @@ class WEventCounts(ContinualCounts):
         """Return w."""
         return self.window
 
-    def presence_epsilon(self, span: int, releases: int, *, stays: int | None = None) -> float:  # noqa: ARG002
-        """Return ε per window; within one, what tests and counts cost at most."""
+    def presence_promise(self, span: int, releases: int, *, stays: int | None = None) -> Guarantee:  # noqa: ARG002
+        """Return the price per window; within one, what tests and counts cost at most."""
+        price, promise = self.price, replace(self.guarantee(), window=1)
         if span >= self.window:
-            return times(self.epsilon, -(-min(span, releases) // self.window))
-        counts = self.epsilon / 2 * (1 - 2.0**-span) if self.scheme == "bd" else self.epsilon / 2
-        return min(span * self.epsilon / (2 * self.window) + counts, self.epsilon)
+            cost = times(price, -(-min(span, releases) // self.window))
+        else:
+            counts = price / 2 * (1 - 2.0**-span) if self.scheme == "bd" else price / 2
+            cost = min(span * price / (2 * self.window) + counts, price)
+        return replace(promise, epsilon=cost) if promise.rho is None else self.promise_rho(cost, promise)
 
     @property
     def decides_together(self) -> bool:
@@ -90,25 +101,35 @@ class WEventCounts(ContinualCounts):
         return WEventSeries(self, self.window).make(snapshot, noise, number=0, pay=charge_nobody)
 
     def count_epsilon(self, releases: int) -> float:  # noqa: ARG002 - a window is what matters
-        """Return ε₂ of counts that are published once a window."""
-        return self.epsilon / 4 if self.scheme == "bd" else self.epsilon / 2
+        """Return ε₂ of counts that are published once a window, or ε of Laplace noise as wide."""
+        part = 0.25 if self.scheme == "bd" else 0.5
+        return part * self.epsilon if self.noise == "laplace" else self.find_equal_epsilon(part)
 
     def expected_noise(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
-        """Return the scale of counts that are published once a window."""
-        return self.change(neighbours) / self.count_epsilon(1)
+        """Return the mean noise of counts that are published once a window."""
+        return self.mean_noise(self.find_paid_scale(self.price * (0.25 if self.scheme == "bd" else 0.5), neighbours))
+
+    def find_paid_scale(self, paid: float, neighbours: Neighbours) -> float:
+        """Return the scale of counts that cost so much ε, or ρ."""
+        return self.find_part_scale(self.change(neighbours), neighbours, paid / self.price)
+
+    def find_test_scale(self, paid: float, neighbours: Neighbours) -> float:
+        """Return the scale of a test that costs so much: of one number, whatever changes it."""
+        change = self.change(neighbours)
+        return change / paid if self.noise == "laplace" else gaussian_scale(paid, change) / math.sqrt(2)
 
     def begin_schedule(self) -> Distribution | Absorption:
         """Return who gets which part of ε, as nothing is published yet."""
-        return (Distribution if self.scheme == "bd" else Absorption)(self.epsilon, self.window)
+        return (Distribution if self.scheme == "bd" else Absorption)(self.price, self.window)
 
 
 class Schedule:
-    """How ε is shared out over a series: public, because it follows from public decisions.
+    """How ε (or ρ) is shared out over a series: public, because it follows from public decisions.
 
     Parameters
     ----------
     epsilon
-        ε of any window.
+        ε of any window, or ρ: both add up.
     window
         Releases of a window.
     """
@@ -195,20 +216,21 @@ class WEventSeries(CountSeries):
         while self._schedule.done < number:  # releases that were left out
             self._schedule.decide(0.0)
         offered, spent = self._schedule.offer(), 0.0
-        change = self.mechanism.change(snapshot.neighbours)
+        noise_of, neighbours = self.mechanism, snapshot.neighbours
+        wide = noise_of.find_paid_scale(offered or self._schedule.test, neighbours)
         count = self.fit_grid(snapshot).count(snapshot.x_m, snapshot.y_m)
         try:
-            if offered and self._has_changed(count, change / offered, snapshot, noise, pay):
+            if offered and self._has_changed(count, noise_of.mean_noise(wide), snapshot, noise, pay):
                 pay(self._price(offered, snapshot))
                 spent = offered
-                self._published = with_laplace(count, change / offered, noise), change / offered
+                self._published = noise_of.add_noise(count, wide, noise), wide
         except BudgetSpent:
             self._schedule.decide(0.0)
             raise
         self._schedule.decide(spent)
         # Before the first counts there are zeros: the test says that counts are below its threshold on average.
-        published, scale = self._published or (np.zeros(count.size), change / (offered or self._schedule.test))
-        return self.show(snapshot, published, scale=scale, terms=1.0, measured=spent > 0)
+        published, scale = self._published or (np.zeros(count.size), wide)
+        return self.show(snapshot, published, scale=scale, terms=noise_of.terms, measured=spent > 0)
 
     def _has_changed(
         self, count: npt.NDArray[np.int64], threshold: float, snapshot: Snapshot, noise: Noise, pay: Pay
@@ -222,9 +244,9 @@ class WEventSeries(CountSeries):
         pay(self._price(test, snapshot))
         last = 0.0 if self._published is None else self._published[0]
         apart = np.array([np.abs(count - last).sum()], dtype=np.float64)
-        scale = self.mechanism.change(snapshot.neighbours) / test
-        return bool(with_laplace(apart, scale, noise)[0] > threshold * count.size)
+        scale = self.mechanism.find_test_scale(test, snapshot.neighbours)
+        return bool(self.mechanism.add_noise(apart, scale, noise)[0] > threshold * count.size)
 
-    def _price(self, epsilon: float, snapshot: Snapshot) -> Guarantee:
-        promise = self.mechanism.guarantee(snapshot.neighbours, snapshot.counts)
-        return replace(promise, epsilon=epsilon, window=1)
+    def _price(self, paid: float, snapshot: Snapshot) -> Guarantee:
+        promise = replace(self.mechanism.guarantee(snapshot.neighbours, snapshot.counts), window=1)
+        return replace(promise, epsilon=paid) if promise.rho is None else self.mechanism.promise_rho(paid, promise)

@@ -5,18 +5,19 @@ from scipy import stats
 from geodp import plugin
 from geodp.curator.decomposition import Boxes, LatticeTable
 from geodp.curator.mechanisms.kd_tree import choose_medians
+from geodp.public.guarantee import Neighbours
 from tests.curator.mechanisms.crowds import RecordingNoise, crowd, noise, without_first
 
 
-@pytest.mark.parametrize("change", [1.0, 2.0])
-def test_cuts_and_counts_of_a_path_spend_epsilon_together(change: float) -> None:
+@pytest.mark.parametrize(("neighbours", "change"), [(Neighbours.ADD_REMOVE, 1.0), (Neighbours.REPLACE, 2.0)])
+def test_cuts_and_counts_of_a_path_spend_epsilon_together(neighbours: Neighbours, change: float) -> None:
     """Counts by their scales; a cut by how far one worker can move the log odds of two lines (twice, per level)."""
     mechanism, taken = plugin("kd_tree", epsilon=0.8, height=5, median_levels=2), crowd(4000)
     lattice = mechanism._lattice(taken.region, 5)
     sources = []
     for people in (taken, without_first(taken)):
         sources.append(RecordingNoise())
-        mechanism._measure(Boxes.whole(lattice), LatticeTable.count(people, lattice), 5, change, sources[-1])
+        mechanism._measure(Boxes.whole(lattice), LatticeTable.count(people, lattice), 5, neighbours, sources[-1])
     counts = sum(change / float(scale[0]) for scale, _ in sources[0].laplaces)
     first, other = (source.choices[0] for source in sources)
     moved = np.ptp((first - other)[first > -1e8])  # the worst pair of lines for one worker more
