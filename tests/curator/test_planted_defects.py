@@ -35,7 +35,7 @@ from geodp.curator.publications.grouping_smoothing import GroupingSmoothing
 from geodp.curator.publications.prilocation import PriLocation
 from geodp.curator.publications.synthetic_trips import SyntheticTrips
 from geodp.curator.publications.zeros import Zeros
-from geodp.curator.synthesis.densities import count_density
+from geodp.curator.synthesis.densities import count_density, count_points
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, count_trip_ends
 from geodp.curator.synthesis.trip_model import NUMBER
@@ -112,10 +112,10 @@ def _one_end(self: EpsilonParts, part: str, values: Any, sensitivity: float = 1.
 
 
 def _longest_of_the_data(
-    trajectories: Any, region: Any, parts: Any, *, total: float, most_points: int, weights: Any = None
-) -> Any:
+    trajectories: Any, parts: Any, *, total: float, most_points: int, weights: Any = None
+) -> Any:  # fmt: skip
     longest = min(most_points, int(trajectories.counts.max(initial=2)))
-    return count_density(trajectories, region, parts, total=total, most_points=longest, weights=weights)
+    return count_points(trajectories, parts, total=total, most_points=longest, weights=weights)
 
 
 def _width_of_the_data(trajectories: Any, parts: Any, number: float, widest_m: float, weights: Any = None) -> Any:
@@ -352,7 +352,7 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
     "trips: the longest one of the data": (
         "synthetic_trips",
         {},
-        _in_file(trips_file, "count_density", _longest_of_the_data),
+        _in_file(trips_file, "count_points", _longest_of_the_data),
     ),
     "trips: departures as fine as the true number": (
         "synthetic_trips",

@@ -8,7 +8,8 @@ density (iterative proportional fitting, free of charge). Points are denser wher
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +31,7 @@ _ROUNDS = 6
 _LEARNING = 0.5
 _FITTED_TRIPS = 20_000
 """Weights are fitted on so many trips; the cost of more is linear, and nothing is gained."""
+_PILOT_TRIPS, _UNSEEN = 5_000, 0.05
 _OUTSIDE = -50.0
 _TRIES = 4
 _BLOCK = 1_000
@@ -136,6 +138,23 @@ def choose_paths(wanted: WantedTrips, density: Density, region: Region, rng: np.
     return Paths(x_m, y_m)
 
 
+def sharpen_along_lines(wanted: WantedTrips, density: Density, region: Region, rng: np.random.Generator) -> Density:
+    """Return the density on finer cells: where lines between the ends alone lead, drawn towards the noisy counts."""
+    some, flat = wanted.select(slice(0, _PILOT_TRIPS)), density.flatten()
+    order = np.argsort(some.several_legs, kind="stable")
+    straight = int(np.count_nonzero(~some.several_legs))
+    mass = np.zeros(flat.grid.size)
+    for candidates, which in (
+        (_on_ellipses(some.select(order[:straight]), region, rng), order[:straight]),
+        (_over_several_places(some.select(order[straight:]), flat, region, rng), order[straight:]),
+    ):
+        cell = _cells_along(candidates, flat)
+        share = np.exp(candidates.score) + 1e-30
+        share *= (density.worth(some.points[which]) / share.sum(axis=1))[:, None]
+        mass += np.bincount(cell.ravel(), np.repeat(share.ravel(), _PROBES), mass.size)
+    return density.sharpen(replace(flat, share=mass / mass.sum() + _UNSEEN / mass.size))
+
+
 def _on_ellipses(wanted: WantedTrips, region: Region, rng: np.random.Generator) -> _ViaCandidates:
     """Draw places V with |OV| + |VD| = L; where that is possible, none further from an end than the ends are apart.
 
@@ -201,11 +220,11 @@ def draw_over_several_places(
 def _spread_legs(
     wanted: WantedTrips, density: Density, region: Region, rng: np.random.Generator, *, candidates: int
 ) -> tuple[Array, Array, Integers, Array]:
-    """Draw two to six places in a disc of the trip's extent, drawn in until the legs have the length.
+    """Draw two to six places, one as far away as the trip extends, and draw the others in until legs have the length.
 
-    All places are moved towards the chord by the same share: their path becomes shorter evenly, down to the chord, and
-    stays in the region where that is convex. Of the shares there is one with the right length, unless even the places
-    themselves are too near for it. Legs are so many that little has to be drawn in.
+    All others are moved by the same share towards the two lines over the far place: their path becomes shorter evenly,
+    down to those lines, and stays in the region where that is convex. Of the shares there is one with the right length,
+    unless even the places themselves are too near for it. Legs are so many that little has to be drawn in.
     """
     shape, ends = (wanted.points.size, candidates), wanted.ends
     legs = wanted.length_m / np.maximum(wanted.extent_m, 1e-9)
@@ -213,41 +232,73 @@ def _spread_legs(
     low, high = (one + longer * (other - one) for one, other in zip(_LEG_OF_EXTENT, _LEG_OF_LONG_WAYS, strict=True))
     vias = np.rint(legs[:, None] / (low + rng.random(shape) * (high - low))).astype(np.int64) - 1
     vias = np.clip(vias, LEAST_VIAS, np.minimum(MOST_VIAS, wanted.points - 2)[:, None])
-    via_x, via_y = _draw_places(wanted, density, region, rng, candidates=candidates)
+    anchored = _anchor(wanted, density, region, rng, candidates=candidates)
+    via_x, via_y = _draw_places(wanted, anchored, density, region, rng)
     number = np.arange(1, MOST_VIAS + 1)
-    share = np.minimum(number / (vias[:, :, None] + 1), 1.0)  # a path of fewer places repeats its end
-    x_m, by_x = _spread_out(ends.from_x_m, ends.to_x_m, share, via_x)
-    y_m, by_y = _spread_out(ends.from_y_m, ends.to_y_m, share, via_y)
+    turn = 1 + (rng.random(shape) * vias).astype(np.int64)[:, :, None]  # which of the places is the far one
+    before = np.minimum(number / turn, 1.0)
+    behind = np.clip((number - turn) / (vias[:, :, None] + 1 - turn), 0.0, 1.0)  # fewer places repeat the trip's end
+    moving = (number != turn) & (behind < 1)
+    x_m, by_x = _spread_out((ends.from_x_m, anchored.x_m, ends.to_x_m), before, behind, np.where(moving, via_x, np.nan))
+    y_m, by_y = _spread_out((ends.from_y_m, anchored.y_m, ends.to_y_m), before, behind, np.where(moving, via_y, np.nan))
     west, south, east, north = region.box_m
     most = np.minimum(_room(x_m, by_x, west, east), _room(y_m, by_y, south, north))
     drawn_in, short = _draw_in((x_m, y_m), (by_x, by_y), wanted.length_m, most)
     return np.clip(x_m + drawn_in * by_x, west, east), np.clip(y_m + drawn_in * by_y, south, north), vias, short
 
 
-def _draw_places(
+@dataclass(frozen=True, eq=False)
+class _Anchors:
+    """The farthest place of each candidate path, as far from one of its ends as the path is to extend."""
+
+    x_m: Array
+    y_m: Array
+    centre_x_m: Array
+    """Middle between the place and the end that it is far from."""
+    centre_y_m: Array
+
+
+def _anchor(
     wanted: WantedTrips, density: Density, region: Region, rng: np.random.Generator, *, candidates: int
-) -> tuple[Array, Array]:
-    """Draw places in discs of the trips' extents that hold their ends: of a few, one by the density there."""
+) -> _Anchors:
+    """Draw a place at the distance E of a trip's extent from one end, not farther than L - E and E from the other.
+
+    Where L, E and the ends' distance d are a real trip's there is one, since L ≥ 2E - d.
+    """
     ends, shape = wanted.ends, (wanted.points.size, candidates)
+    swap = rng.random(shape) < 0.5
+    begin_x, begin_y, end_x, end_y = (
+        values[:, None] for values in (ends.from_x_m, ends.from_y_m, ends.to_x_m, ends.to_y_m)
+    )
+    one_x, one_y = np.where(swap, end_x, begin_x), np.where(swap, end_y, begin_y)
+    other_x, other_y = np.where(swap, begin_x, end_x), np.where(swap, begin_y, end_y)
     apart_m = np.maximum(ends.apart_m, 1e-9)
-    radius = np.maximum(wanted.extent_m, apart_m) / 2
-    side = rng.uniform(-1.0, 1.0, shape) * np.sqrt(np.maximum(radius**2 - (apart_m / 2) ** 2, 0.0))[:, None]
-    centre_x = (ends.from_x_m + ends.to_x_m)[:, None] / 2 - side * ((ends.to_y_m - ends.from_y_m) / apart_m)[:, None]
-    centre_y = (ends.from_y_m + ends.to_y_m)[:, None] / 2 + side * ((ends.to_x_m - ends.from_x_m) / apart_m)[:, None]
-    # Half of the paths go to and fro across the disc (long ones must), the others anyhow.
-    turn = np.where(rng.random(shape) < 0.5, np.pi, 0.0)[:, :, None] * np.arange(MOST_VIAS)
-    spread = np.where(turn[:, :, 1:2] > 0, 0.4, 1.0) * np.pi
-    angle = rng.uniform(0, 2 * np.pi, (*shape, 1)) + turn
-    # Evenly in the disc; near its rim where legs must be long for six places to make the length.
-    legs = wanted.length_m / np.maximum(wanted.extent_m, 1e-9)
-    power = (0.5 * np.minimum(1.0, _EASY_LEGS / legs) ** 3)[:, None, None]
-    best_x, best_y = np.empty((2, *shape, MOST_VIAS))
-    lot = np.zeros((*shape, MOST_VIAS))
+    extent_m = np.maximum(wanted.extent_m, apart_m)
+    left_m = np.maximum(np.minimum(extent_m, wanted.length_m - extent_m), 0.0)
+    widest = np.arccos(np.clip((extent_m**2 + apart_m**2 - left_m**2) / (2 * extent_m * apart_m), -1.0, 1.0))
+    ahead = np.arctan2(other_y - one_y, other_x - one_x)
+    x_m, y_m = _choose_places(
+        lambda: _go(one_x, one_y, extent_m[:, None], ahead + rng.uniform(-1, 1, shape) * widest[:, None]),
+        density,
+        region,
+        rng,
+    )
+    return _Anchors(x_m, y_m, (one_x + x_m) / 2, (one_y + y_m) / 2)
+
+
+def _go(x_m: Array, y_m: Array, far_m: Array, angle: Array) -> tuple[Array, Array]:
+    return np.asarray(x_m + far_m * np.cos(angle)), np.asarray(y_m + far_m * np.sin(angle))
+
+
+def _choose_places(
+    draw: Callable[[], tuple[Array, Array]], density: Density, region: Region, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Draw places several times, and choose one each by the density there."""
     weight = density.share + FLOOR / density.grid.size
-    for _ in range(_OPTIONS):
-        at = angle + rng.uniform(-1, 1, (*shape, MOST_VIAS)) * spread
-        far = radius[:, None, None] * rng.random((*shape, MOST_VIAS)) ** power
-        x_m, y_m = region.clamp(centre_x[:, :, None] + far * np.cos(at), centre_y[:, :, None] + far * np.sin(at))
+    best_x, best_y = region.clamp(*draw())
+    lot = weight[density.grid.locate(best_x, best_y)] / rng.standard_exponential(best_x.shape)
+    for _ in range(_OPTIONS - 1):
+        x_m, y_m = region.clamp(*draw())
         # The greatest of weights over exponential variables is a draw in proportion to the weights.
         found = weight[density.grid.locate(x_m, y_m)] / rng.standard_exponential(x_m.shape)
         better = found > lot
@@ -255,12 +306,35 @@ def _draw_places(
     return best_x, best_y
 
 
-def _spread_out(begin: Array, end: Array, share: Array, via: Array) -> tuple[Array, Array]:
-    """Return corners on the chord (ends included), and the way from each to its place beside the chord."""
-    chord = begin[:, None, None] + share * (end - begin)[:, None, None]
-    nothing = np.zeros((*share.shape[:2], 1))
-    corners = np.concatenate([nothing + begin[:, None, None], chord, nothing + end[:, None, None]], axis=2)
-    return corners, np.concatenate([nothing, np.where(share < 1, via - chord, 0.0), nothing], axis=2)
+def _draw_places(
+    wanted: WantedTrips, anchored: _Anchors, density: Density, region: Region, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Draw places in discs of the trips' extents, between the far place and the end that it is far from."""
+    shape = anchored.x_m.shape
+    radius = np.maximum(wanted.extent_m, wanted.ends.apart_m)[:, None, None] / 2
+    # Half of the paths go to and fro across the disc (long ones must), the others anyhow.
+    turn = np.where(rng.random(shape) < 0.5, np.pi, 0.0)[:, :, None] * np.arange(MOST_VIAS)
+    spread = np.where(turn[:, :, 1:2] > 0, 0.4, 1.0) * np.pi
+    angle = rng.uniform(0, 2 * np.pi, (*shape, 1)) + turn
+    # Evenly in the disc; near its rim where legs must be long for six places to make the length.
+    legs = wanted.length_m / np.maximum(wanted.extent_m, 1e-9)
+    power = (0.5 * np.minimum(1.0, _EASY_LEGS / legs) ** 3)[:, None, None]
+
+    def draw() -> tuple[Array, Array]:
+        at = angle + rng.uniform(-1, 1, (*shape, MOST_VIAS)) * spread
+        far = radius * rng.random((*shape, MOST_VIAS)) ** power
+        return _go(anchored.centre_x_m[:, :, None], anchored.centre_y_m[:, :, None], far, at)
+
+    return _choose_places(draw, density, region, rng)
+
+
+def _spread_out(along: tuple[Array, Array, Array], before: Array, behind: Array, via: Array) -> tuple[Array, Array]:
+    """Return corners on the two lines over the far place (ends included), and the way from each to its own place."""
+    begin, far, end = along[0][:, None, None], along[1][:, :, None], along[2][:, None, None]
+    base = begin + before * (far - begin) + behind * (end - far)
+    nothing = np.zeros((*far.shape[:2], 1))
+    corners = np.concatenate([nothing + begin, base, nothing + end], axis=2)
+    return corners, np.concatenate([nothing, np.nan_to_num(via - base), nothing], axis=2)
 
 
 def _room(corner: Array, by: Array, low: float, high: float) -> Array:

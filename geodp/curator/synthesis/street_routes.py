@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.curator.synthesis.densities import FLOOR, Density
-from geodp.curator.synthesis.grids import Integers, refine_grid
+from geodp.curator.synthesis.grids import Integers
 from geodp.curator.synthesis.paths import WantedTrips, draw_on_ellipse, draw_over_several_places
 from geodp.curator.synthesis.points_on_paths import place_points
 from geodp.curator.synthesis.trip_ends import choose_columns
@@ -42,7 +42,6 @@ _DENSITY_STRENGTH, _TURN_STRENGTH = 6.0, 0.5
 _BLOCK = 3_000
 _FITTED_TRIPS = 4_000
 _PILOT_TRIPS, _PILOT_ROOTS = 5_000, 192
-_LEAST_SIDE = 40
 _UNSEEN = 0.05
 _ROUNDS, _LEARNING = 8, 0.5
 _CUT_CLASSES = 8
@@ -185,7 +184,7 @@ def choose_routes(
     size = wanted.points.size
     pilot = np.arange(min(size, _PILOT_TRIPS))
     some = wanted.select(pilot)
-    flat = _even_density(density)
+    flat = density.flatten()
     trees = grow_trees_on(network, flat, rng, roots=_PILOT_ROOTS)
     nothing = np.zeros(flat.grid.size)
     asked = _Asked(some, begin[pilot], end[pilot], np.ones(pilot.size))
@@ -249,13 +248,6 @@ def _find_turns(
     seen[first[:-1][counts > 0]] = True
     node = np.where(backwards, network.tail[street], network.head[street])
     return parts.find_turns(np.append(0, np.cumsum(seen))[first], parts.label[node[seen]])
-
-
-def _even_density(density: Density) -> Density:
-    """Return a density that says nothing, on cells that are at least as fine as streets are."""
-    times = max(1, -(-_LEAST_SIDE // max(density.grid.rows, density.grid.columns)))
-    grid = refine_grid(density.grid, times)
-    return replace(density, grid=grid, share=np.full(grid.size, 1 / grid.size))
 
 
 def _density_along(paths: StreetPaths, points: Integers, density: Density) -> Density:

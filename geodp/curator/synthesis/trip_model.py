@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.curator.synthesis.densities import DENSITY, POINTS, Density, count_density
+from geodp.curator.synthesis.densities import DENSITY, POINTS, Density, count_density, count_points
 from geodp.curator.synthesis.epsilon_parts import EpsilonParts, round_down
-from geodp.curator.synthesis.paths import WantedTrips, choose_paths
+from geodp.curator.synthesis.grids import Integers
+from geodp.curator.synthesis.noisy_histograms import NoisyHistogram
+from geodp.curator.synthesis.paths import WantedTrips, choose_paths, sharpen_along_lines
 from geodp.curator.synthesis.points_on_paths import TravelPaths, move_inside, place_points, synthetic_trajectories
 from geodp.curator.synthesis.street_routes import choose_routes
 from geodp.curator.synthesis.trip_ends import COARSE_ENDS, FINE_ENDS, TRIPS, TripEnds, count_trip_ends
@@ -34,34 +36,36 @@ from geodp.tables.trajectories.table import Trajectories
 
 NUMBER = "number of trips"
 SHARES = {
-    DENSITY: 0.38,
+    DENSITY: 0.325,
     EXTENTS: 0.05,
-    TRIPS: 0.20,
-    FINE_ENDS: 0.09,
-    COARSE_ENDS: 0.08,
-    SHAPES: 0.09,
+    TRIPS: 0.27,
+    FINE_ENDS: 0.085,
+    COARSE_ENDS: 0.075,
+    SHAPES: 0.085,
     NUMBER: 0.02,
     SPACING: 0.025,
     POINTS: 0.02,
     DEPARTURES: 0.03,
     PACES: 0.015,
 }
-"""Parts of ε where noise is narrow: found by sweeps over generated trips; densities gain most from more."""
+"""Parts of ε where noise is narrow: found by sweeps over generated trips; densities and trips gain most from more."""
 SHARES_IN_WIDE_NOISE = {
-    DENSITY: 0.22,
-    TRIPS: 0.19,
+    DENSITY: 0.23,
+    TRIPS: 0.22,
     FINE_ENDS: 0.02,
     COARSE_ENDS: 0.15,
-    SHAPES: 0.14,
+    SHAPES: 0.10,
     EXTENTS: 0.02,
-    NUMBER: 0.02,
-    SPACING: 0.04,
+    NUMBER: 0.015,
+    SPACING: 0.03,
     POINTS: 0.01,
-    DEPARTURES: 0.17,
-    PACES: 0.02,
+    DEPARTURES: 0.19,
+    PACES: 0.015,
 }
 """Parts of ε where noise is wide: what few numbers tell (hours, lengths) must stand out before anything else can."""
 _NARROW, _WIDE = 1.0, 10.0
+_WIDE_NOISE_OF_POINTS = 0.01
+"""Scale of noise over the number of trips from which numbers of points follow from spacing alone."""
 
 
 def shares_in_noise(scale: float, turns: float = 0.0) -> dict[str, float]:
@@ -84,6 +88,7 @@ class TripModel:
     shapes: Shapes
     extents: Extents
     spacing: Spacing
+    of_points: NoisyHistogram
     density: Density
     ends: TripEnds
     timing: Timing
@@ -101,16 +106,28 @@ class TripModel:
         apart_m, longest = ends.apart_m, np.empty(size)
         longest[np.argsort(apart_m)] = length_m[np.argsort(wanted_m)]
         length_m = np.maximum(longest, apart_m)
-        points = self.spacing.points(length_m, rng)
+        points = self._draw_points(length_m, rng)
         wanted = WantedTrips(ends, length_m, self.extents.draw(length_m, apart_m, rng), points)
         paths: TravelPaths
+        density = self.density
         if self.streets is None:
-            paths = choose_paths(wanted, self.density, self.region, rng)
+            density = sharpen_along_lines(wanted, density, self.region, rng)
+            paths = choose_paths(wanted, density, self.region, rng)
         else:
-            paths = choose_routes(wanted, self.density, self.region, self.streets, rng, turns=self.turns)
-        first, x_m, y_m = place_points(paths, points, self.density)
+            paths = choose_routes(wanted, density, self.region, self.streets, rng, turns=self.turns)
+        first, x_m, y_m = place_points(paths, points, density)
         x_m, y_m = move_inside(self.region, first, x_m, y_m, rng)
         return synthetic_trajectories(first, self.timing.times(first, rng), x_m, y_m)
+
+    def _draw_points(self, length_m: Array, rng: np.random.Generator) -> Integers:
+        """Draw numbers of points for paths of given lengths: as spacing says, and as numbers are spread."""
+        points = self.spacing.points(length_m, rng)
+        if self.of_points.scale >= _WIDE_NOISE_OF_POINTS * self.number:
+            return points
+        # The trip with the k-th most points by its spacing gets the k-th greatest number.
+        number = np.clip(np.floor(self.of_points.draw(points.size, rng)), 2, self.spacing.most_points)
+        points[np.lexsort((rng.random(points.size), points))] = np.sort(number)
+        return points
 
 
 def fit_trip_model(
@@ -132,12 +149,15 @@ def fit_trip_model(
         counted = np.array([round_down(weights, parts.scale(NUMBER)).sum()])
     number = max(1, round(float(parts.add_noise(NUMBER, counted)[0])))
     widest_m = max(region.width_m, region.height_m)
+    of_points = count_points(trajectories, parts, total=number, most_points=most_points, weights=weights)
+    shapes = count_shapes(trajectories, parts, number, widest_m, weights)
     return TripModel(
         number=number,
-        shapes=count_shapes(trajectories, parts, number, widest_m, weights),
-        extents=count_extents(trajectories, parts, weights),
+        shapes=shapes,
+        extents=count_extents(trajectories, parts, shapes.detouring, widest_m, weights),
         spacing=count_spacing(trajectories, parts, widest_m, most_points, total=number, weights=weights),
-        density=count_density(trajectories, region, parts, total=number, most_points=most_points, weights=weights),
+        of_points=of_points,
+        density=count_density(trajectories, region, parts, total=number, of_points=of_points, weights=weights),
         ends=count_trip_ends(trajectories, region, parts, number, weights),
         timing=count_timing(trajectories, trajectories.counts, parts, total=number, period_s=period_s, weights=weights),
         region=region,

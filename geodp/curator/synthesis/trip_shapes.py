@@ -27,10 +27,12 @@ _DETOUR_EDGES = np.array(
 )
 """Share of a path's length that is not the way from its first to its last point as the crow flies."""
 EXTENTS = "detours and extents"
-_ROAMING_EDGES = np.array([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
-"""Detours (as above) of trips that pass several places."""
-_FOLD_EDGES = np.linspace(0.0, 1.0, 13)
-"""(length - extent) over (length - distance of the ends): 0 for a way straight on, above ½ for one to and fro."""
+_DETOUR_FROM = 0.2
+"""Detour (as above) of trips that pass several places: what is longer than 1.25 times the distance of its ends."""
+_LEAST_REACH, _MOST_REACH = 1 / 20, 2.5
+"""Greatest extents that ends and a length allow, over the longer side of the region, that bins tell apart."""
+_EXTENT_EDGES = np.linspace(0.0, 1.0, 13)
+"""Extents over the greatest ones that ends and a length allow: 1 for a way out and back, the less the more it turns."""
 _LONGEST, _LONGEST_IN_WIDE_NOISE, _WIDE_NOISE = 4.0, 3.0, 0.01
 _SHORTEST, _SHORTEST_IN_WIDE_NOISE = 1 / 75, 1 / 20
 """Least and greatest lengths that bins tell apart, over the longer side of the region; fewer where noise is wide."""
@@ -54,6 +56,11 @@ class Shapes:
     length_edges_m: Array
     counts: Array
     """Row per length, column per detour; not negative."""
+
+    @property
+    def detouring(self) -> float:
+        """Noisy number of trips that pass several places."""
+        return float(self.counts[:, _DETOUR_EDGES[:-1] >= _DETOUR_FROM].sum())
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw lengths of paths, and distances between their ends (m)."""
@@ -91,33 +98,42 @@ def count_shapes(
 
 @dataclass(frozen=True, eq=False)
 class Extents:
-    """Noisy numbers of trips by detour (rows) and by fold (columns); not negative."""
+    """Noisy numbers of trips by the greatest extent possible (rows) and by the share of it that they have (columns).
 
+    A path of length L between ends d apart extends over (L + d)/2 at most. That tells extents better than detours do:
+    among detours alike the long trips turn more often.
+    """
+
+    edges_m: Array
     counts: Array
+    """Not negative."""
 
     def draw(self, length_m: Array, apart_m: Array, rng: np.random.Generator) -> Array:
         """Draw the extents of paths of given lengths between given ends (m)."""
-        detour = 1 - apart_m / np.maximum(length_m, 1e-9)
-        row_of = bin_of(detour, _ROAMING_EDGES)
-        fold = np.empty(length_m.size)
+        most_m = (length_m + apart_m) / 2
+        row_of = bin_of(most_m, self.edges_m)
+        share = np.empty(length_m.size)
         for row, counts in enumerate(self.counts):
             mine = np.flatnonzero(row_of == row)
             usable = counts if counts.sum() > 0 else self.counts.sum(axis=0) + 1e-9
             column = np.repeat(np.arange(counts.size), draw_whole_counts(usable, mine.size, rng))
             rng.shuffle(column)
-            fold[mine] = _FOLD_EDGES[column] + rng.random(mine.size) * np.diff(_FOLD_EDGES)[column]
-        return np.asarray(length_m - fold * (length_m - apart_m))
+            share[mine] = _EXTENT_EDGES[column] + rng.random(mine.size) * np.diff(_EXTENT_EDGES)[column]
+        return np.asarray(np.maximum(share * most_m, apart_m))
 
 
-def count_extents(trajectories: Trajectories, parts: EpsilonParts, weights: Array | None = None) -> Extents:
-    """Count each trip that detours once, by its detour and its extent."""
-    detour = measure_detours(trajectories)
-    which = np.flatnonzero(detour > _ROAMING_EDGES[0])
-    some, length_m = trajectories.select(which), trajectories.lengths_m[which]
-    spare_m = np.maximum(detour[which] * length_m, 1e-9)
-    fold = np.clip((length_m - measure_extents(some)) / spare_m, 0.0, 1.0)
-    rows, columns = Axis(detour[which], _ROAMING_EDGES, "share"), Axis(fold, _FOLD_EDGES, "share")
-    return Extents(count_shrunk(EXTENTS, rows, columns, parts, weights=None if weights is None else weights[which]))
+def count_extents(
+    trajectories: Trajectories, parts: EpsilonParts, total: float, widest_m: float, weights: Array | None = None
+) -> Extents:
+    """Count each trip that detours once, by its extent; `total` is a noisy number of such trips."""
+    which = np.flatnonzero(measure_detours(trajectories) > _DETOUR_FROM)
+    some = trajectories.select(which)
+    most_m = (some.lengths_m + measure_apart(some)) / 2
+    share = np.clip(measure_extents(some) / np.maximum(most_m, 1e-9), 0.0, 1.0)
+    edges = grow_edges(_LEAST_REACH * widest_m, _MOST_REACH * widest_m, 1.35)
+    rows, columns = Axis(most_m, edges, "positive"), Axis(share, _EXTENT_EDGES, "share")
+    weights = None if weights is None else weights[which]
+    return Extents(edges, count_shrunk(EXTENTS, rows, columns, parts, total=max(total, 1.0), weights=weights))
 
 
 def count_shrunk(

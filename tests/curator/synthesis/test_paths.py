@@ -72,7 +72,6 @@ def test_without_noise_trips_that_roam_keep_their_lengths() -> None:
     assert length_jsd(real, made, TOWN) == pytest.approx(0.0, abs=0.01)
 
 
-@pytest.mark.xfail(strict=True, reason="in a small town extents are a tenth short: few of the paths tried reach them")
 def test_without_noise_trips_that_roam_keep_their_extents() -> None:
     real = generate_trips(ROAMING, TOWN, np.random.default_rng(3))
     method = SyntheticTrips(epsilon=1000.0, unit="trajectory")
