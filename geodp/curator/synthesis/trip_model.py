@@ -36,11 +36,11 @@ from geodp.tables.trajectories.table import Trajectories
 
 NUMBER = "number of trips"
 SHARES = {
-    DENSITY: 0.325,
+    DENSITY: 0.305,
     EXTENTS: 0.05,
-    TRIPS: 0.27,
-    FINE_ENDS: 0.085,
-    COARSE_ENDS: 0.075,
+    TRIPS: 0.26,
+    FINE_ENDS: 0.08,
+    COARSE_ENDS: 0.11,
     SHAPES: 0.085,
     NUMBER: 0.02,
     SPACING: 0.025,
