@@ -175,7 +175,7 @@ def build_flow_map(product: FlowsProduct, table: FlowTable, names: Sequence[str]
         class_="controls screen",
     )
     svg = _build_svg(ground, [*base, *marks], label=f"The {len(lines)} largest flows")
-    caption = f"The {len(lines)} largest flows between {table.level}s, all days: the larger, the wider and darker. Point at one."
+    caption = f"The {len(lines)} largest flows between {table.level}s, all days: wide and dark is large. Point at one."
     return build_element("figure", controls, svg, build_element("p", class_="told", role="status"),
                          build_element("figcaption", caption), class_="live flows")  # fmt: skip
 
