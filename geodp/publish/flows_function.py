@@ -236,7 +236,7 @@ def flows(
             listed = Path(zones) if isinstance(zones, str | os.PathLike) else _write_zones(zones, folder)
         request = FlowsRequest(
             source=source,
-            zones=OF_TOWERS if zones == OF_TOWERS else f"{listed}:{zone}",
+            zones=OF_TOWERS if isinstance(zones, str) and zones == OF_TOWERS else f"{listed}:{zone}",
             towers=None if towers is None else Path(towers),
             out=folder / "report" if out is None else Path(out),
             first=str(first),

@@ -174,7 +174,7 @@ def build_flow_map(product: FlowsProduct, table: FlowTable, names: Sequence[str]
         build_element("output", f"{len(lines)} flows"),
         class_="controls screen",
     )
-    svg = _build_svg(ground, [*base, *marks], label=f"The {len(lines)} largest flows")
+    svg = _build_svg(ground, [*base, *marks], label=f"The {len(lines)} largest flows", below=0.0)
     caption = f"The {len(lines)} largest flows between {table.level}s, all days: wide and dark is large. Point at one."
     return build_element("figure", controls, svg, build_element("p", class_="told", role="status"),
                          build_element("figcaption", caption), class_="live flows")  # fmt: skip
@@ -189,8 +189,8 @@ def _find_start(sizes: Sequence[float]) -> int:
     return min(max(round(100 * math.log(max(least, low) / low) / math.log(high / low)), 0), 100)
 
 
-def _build_svg(ground: Ground, parts: Sequence[Part], *, label: str) -> Html:
-    box = f"0 0 {ground.width:g} {ground.height + 34:.0f}"
+def _build_svg(ground: Ground, parts: Sequence[Part], *, label: str, below: float = 34.0) -> Html:
+    box = f"0 0 {ground.width:g} {ground.height + below:.0f}"
     return build_element("svg", join_html(parts), viewBox=box, role="img", aria_label=label)
 
 
