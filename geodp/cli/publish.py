@@ -451,6 +451,31 @@ def compare(
     say(made.text())
 
 
+@app.command("by-area")
+def by_area(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder of geodp publish flows.")],
+    zones: Annotated[str, typer.Option(metavar="FILE:COLUMN", help="Other public zones, and their column of names.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write (.csv or .parquet).")],
+    force: Annotated[bool, typer.Option("--force", help="Replace an older table.")] = False,
+    _json: Json = False,
+) -> None:
+    """Share out the footfall of a report (of cells of towers) among other zones, by area: free, as compare is."""
+    from geodp.errors import OutputError
+    from geodp.flows.zones import parse_zones, read_zones
+    from geodp.publish.flows_by_area import move_footfall, write_footfall
+    from geodp.publish.outputs import require_suffix
+
+    require_suffix(out)
+    if out.exists() and not force:
+        raise OutputError(f"{out} exists already. Use --force to replace it, or another --out.")
+    table, said = move_footfall(folder, read_zones(*parse_zones(zones)))
+    write_footfall(out, table, said)
+    stamp = "Releasable, as the report is." if said["releasable"] else "SIMULATED, not releasable."
+    print_json({"releasable": said["releasable"], "rows": len(table), "file": str(out)})
+    say(f"{stamp} Of cells that lie in several zones, each gets people by its share of the area; sd is noise alone.")
+    say(f"wrote {out}")
+
+
 @app.command("adopt-ledger")
 def adopt_ledger(
     file: Annotated[Path, typer.Argument(metavar="LEDGER", help="A ledger of version 0.1 that is complete.")],

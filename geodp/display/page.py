@@ -194,17 +194,20 @@ class Page:
         mark: Mark,
         colours: Sequence[str] | None = None,
         steps: bool = False,
+        filled: bool = False,
         title: str | None = None,
         **about: Unpack[About],
     ) -> None:
         """Draw the outlines of shapely polygons; as it happens, each from `from_s` until `until_s` (-1: to the end).
 
-        With `steps` they are filled and show their numbers: parts of one thing, in their order.
+        With `steps` they are filled and show their numbers: parts of one thing, in their order. With `filled` they are
+        things of a colour each, the last ones on top.
         """
         index = self._choose_things(len(shapes), "areas", about)
         every = [mark.colour] * len(shapes) if colours is None else list(colours)
         looks = {
             "steps": steps,
+            **({"filled": True} if filled else {}),
             "step_m": self.step_m,
             "colours": [every[place] for place in index],
             "shapes": [rings(shapes[place], self.step_m) for place in index],

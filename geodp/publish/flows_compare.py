@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,7 +80,7 @@ def compare_flows(first: Path, second: Path) -> FlowsComparison:
     DataError
         If one is no report, is not as it was published, or their zones or rules differ.
     """
-    stated = [_read_statement(folder) for folder in (first, second)]
+    stated = [read_statement(folder) for folder in (first, second)]
     public = [one["public_inputs"] for one in stated]
     for name in _PUBLIC:
         if public[0][name] != public[1][name]:
@@ -134,14 +134,22 @@ def _join(tables: list[pd.DataFrame], keys: list[str], days: list[int]) -> pd.Da
     return both
 
 
-def _read_statement(folder: Path) -> dict[str, Any]:
-    """Return what a report states, if its files are still those it was published with."""
+def read_statement(folder: Path, used: Sequence[str] = ("footfall.parquet", "od.parquet")) -> dict[str, Any]:
+    """Return what a report states, if its files are still those it was published with.
+
+    Parameters
+    ----------
+    folder
+        The report.
+    used
+        The files that are read.
+    """
     try:
         found: dict[str, Any] = json.loads((folder / "guarantee.json").read_text(encoding="utf-8"))
         files, _ = found["files"], found["public_inputs"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{folder}: holds no report of `geodp publish flows` ({error}).") from None
-    for name in ("footfall.parquet", "od.parquet"):
+    for name in used:
         if not (folder / name).is_file() or digest(folder / name) != files.get(name):
             raise DataError(f"{folder / name}: is not the file that was published.")
     return found

@@ -6,6 +6,7 @@ Both are drawings inside the page, of released numbers alone; a script of ours r
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +25,8 @@ from geodp.publish.flows_pictures import Ground
 Mask = npt.NDArray[np.bool_]
 SCRIPT = "flows.js"
 MOST_FLOWS = 300
+_SHOWN_FIRST = 40
+"""About so many flows are drawn when the page opens, and on paper."""
 _SHADES = 36
 _STEPS = 6
 
@@ -151,32 +154,43 @@ def build_flow_map(product: FlowsProduct, table: FlowTable, names: Sequence[str]
     give = round(Z95 * table.sd)
     for line in lines:
         told = f"{names[line.origin]} → {names[line.destination]}: {line.value:,.0f} ± {give:,.0f} people"
-        stroke: dict[str, Any] = {"fill": "none", "stroke": "#7b3294"}
         marks.append(build_element(
             "g",
-            build_element("path", d=line.path, stroke_opacity="0", stroke_width="9", **stroke),  # easy to point at
-            build_element("path", d=line.path, stroke_opacity="0.55", stroke_width=f"{line.width:.2f}", **stroke),
-            build_element("circle", cx=f"{line.end[0]:.1f}", cy=f"{line.end[1]:.1f}", r=f"{line.dot:.1f}",
-                          fill="#7b3294"),
+            build_element("path", d=line.path, fill="none", stroke="#fff", stroke_opacity="0", stroke_width="8"),
+            build_element("path", d=line.path, fill=line.colour, stroke="#fff", stroke_width="0.5"),
             class_="flow", data_size=f"{line.value:.0f}", data_name=told,
         ))  # fmt: skip
     controls = build_element(
         "div",
         build_element("label", "Smallest flow "),
-        build_element("input", type="range", min="0", max="100", value="0", aria_label="Smallest flow that is drawn"),
+        build_element(
+            "input",
+            type="range",
+            min="0",
+            max="100",
+            value=str(_find_start([line.value for line in lines])),
+            aria_label="Smallest flow that is drawn",
+        ),
         build_element("output", f"{len(lines)} flows"),
         class_="controls screen",
     )
-    svg = _build_svg(ground, [*base, *marks], label=f"The {len(lines)} largest flows")
-    caption = (
-        f"The {len(lines)} largest flows between {table.level}s, all days; a dot is where they lead. Point at one."
-    )
+    svg = _build_svg(ground, [*base, *marks], label=f"The {len(lines)} largest flows", below=0.0)
+    caption = f"The {len(lines)} largest flows between {table.level}s, all days: wide and dark is large. Point at one."
     return build_element("figure", controls, svg, build_element("p", class_="told", role="status"),
                          build_element("figcaption", caption), class_="live flows")  # fmt: skip
 
 
-def _build_svg(ground: Ground, parts: Sequence[Part], *, label: str) -> Html:
-    box = f"0 0 {ground.width:g} {ground.height + 34:.0f}"
+def _find_start(sizes: Sequence[float]) -> int:
+    """Return where the slider stands at first: it goes from the smallest to the largest flow by their ratio."""
+    low, high = max(min(sizes), 1.0), max(*sizes, 1.0, min(sizes))
+    if len(sizes) <= _SHOWN_FIRST or high <= low:
+        return 0
+    least = sorted(sizes, reverse=True)[_SHOWN_FIRST - 1]
+    return min(max(round(100 * math.log(max(least, low) / low) / math.log(high / low)), 0), 100)
+
+
+def _build_svg(ground: Ground, parts: Sequence[Part], *, label: str, below: float = 34.0) -> Html:
+    box = f"0 0 {ground.width:g} {ground.height + below:.0f}"
     return build_element("svg", join_html(parts), viewBox=box, role="img", aria_label=label)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from geodp.display.arrows import bend_arrows, shade_arrows
 from geodp.display.colours import RELEASED
 from geodp.display.drawing import Band, Fact, Mark, Moment
 from geodp.display.layers import Layer
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from geodp.display.folium_map import OfflineMap
     from geodp.publish.flows_statement import FlowsStatement
 
-MOST_LINES = 300
-_FLOWS = {"largest": "#7b3294", "large": "#a66ab8", "smaller": "#ccaad6"}
+_FLOWS = {"largest": 40, "large": 100, "smaller": 200}
+"""How many arrows each layer holds; the largest alone are shown at first."""
+_WIDEST = 0.012
+"""Width of the largest flow's arrow, of the width of the region."""
 _STEPS = (0.02, 0.08, 0.2, 0.35, 0.55, 0.8)
 _UNIT = "people/km²"
 
@@ -84,7 +87,7 @@ class _FlowsPage(Page):
         super()._add(*drawing, **{**more, "public": self.public and more.get("public", True)})
 
 
-def _layer(name: str, at: int) -> Layer:
+def _layer(name: str, at: int, *, shown: bool = True) -> Layer:
     """Return a layer of this map."""
 
     class FlowsLayer(RegionLayer):
@@ -92,7 +95,7 @@ def _layer(name: str, at: int) -> Layer:
         public: ClassVar[bool] = True
         level: ClassVar[int] = at
 
-    return FlowsLayer()
+    return FlowsLayer(shown=shown)
 
 
 def _draw_footfall(page: Page, product: FlowsProduct) -> None:
@@ -139,11 +142,17 @@ def _draw_flows(page: Page, product: FlowsProduct) -> None:
     inside = np.flatnonzero(
         np.isfinite(x[table.origin]) & np.isfinite(x[table.destination]) & (table.origin != table.destination)
     )
-    order = inside[np.argsort(-table.value[inside], kind="stable")][:MOST_LINES]
+    order = inside[np.argsort(-table.value[inside], kind="stable")]
+    centres = np.column_stack([x, y])
+    widest_m = _WIDEST * product.zones.region.width_m
+    arrows = bend_arrows(centres[table.origin[order]], centres[table.destination[order]], table.value[order], widest_m)
+    colours = np.array(shade_arrows(table.value[order]), dtype=np.object_)
     places = product.zones.all_names if table.level == "zone" else product.zones.all_districts
     names = np.array(places, dtype=np.object_)
-    thirds = np.array_split(order, 3) if order.size >= 3 else [order]
-    for rows, name in zip(thirds, _FLOWS, strict=False):
+    ends = np.cumsum([0, *_FLOWS.values()])
+    for name, first, last in zip(_FLOWS, ends[:-1], ends[1:], strict=True):
+        which = np.arange(order.size)[first:last][::-1]  # the largest on top
+        rows = order[which]
         if not rows.size:
             continue
         o, d = table.origin[rows], table.destination[rows]
@@ -154,9 +163,18 @@ def _draw_flows(page: Page, product: FlowsProduct) -> None:
             Fact("Give or take (95 %)", np.full(rows.size, Z95 * table.sd)),
         ]
         low, high = float(table.value[rows].min()), float(table.value[rows].max())
-        mark = Mark(f"{low:,.0f} to {high:,.0f} people", _FLOWS[name], "line")
-        layer = _layer(f"Flows, {name}", 50)
-        page.lines(layer, (x[o], y[o]), (x[d], y[d]), mark=mark, name="Flow", facts=facts, what="flows")
+        mark = Mark(f"{low:,.0f} to {high:,.0f} people", str(colours[which[which.size // 2]]), "line")
+        layer = _layer(f"Flows, {name}", 50, shown=first == 0)
+        page.outlines(
+            layer,
+            list(arrows[which]),
+            mark=mark,
+            colours=colours[which].tolist(),
+            filled=True,
+            name="Flow",
+            facts=facts,
+            what="flows",
+        )
 
 
 def _shapes_m(product: FlowsProduct) -> tuple[Array, npt.NDArray[Any]]:

@@ -10,6 +10,7 @@ from html import escape
 import numpy as np
 import shapely
 
+from geodp.display.arrows import bend_arrows, shade_arrows
 from geodp.display.colours import RELEASED, along
 from geodp.flows.release import Z95, FlowTable
 from geodp.flows.zones import ZoneMap
@@ -17,6 +18,8 @@ from geodp.geometry import Array
 
 _FONT = 'font-family="system-ui,sans-serif" font-size="12" fill="#1d2430"'
 _MOST_POINTS = 60_000
+_WIDEST = 6.0
+"""Width of the largest flow's arrow on paper."""
 
 
 def draw_bars(names: Sequence[str], value: Array, sd: Array, *, measure: str) -> bytes:
@@ -65,15 +68,13 @@ def draw_bars(names: Sequence[str], value: Array, sd: Array, *, measure: str) ->
 
 @dataclass(frozen=True)
 class FlowLine:
-    """One flow as it is drawn: from where to where, how many, its curve, and the dot where it leads."""
+    """One flow as it is drawn: from where to where, how many, its arrow, and that one's colour."""
 
     origin: int
     destination: int
     value: float
     path: str
-    width: float
-    end: tuple[float, float]
-    dot: float
+    colour: str
 
 
 class Ground:
@@ -134,25 +135,13 @@ class Ground:
         o, d = table.origin, table.destination
         known = np.flatnonzero(np.isfinite(x_m[o]) & np.isfinite(x_m[d]) & (o != d))
         rows = known[np.argsort(-table.value[known], kind="stable")][:most][::-1]
-        top = float(np.max(table.value[rows], initial=1.0))
-        found = []
-        for row in rows.tolist():
-            begin, end, share = int(o[row]), int(d[row]), float(table.value[row]) / top
-            (x0, y0), (x1, y1) = self.place(x_m[begin], y_m[begin]), self.place(x_m[end], y_m[end])
-            bend_x, bend_y = (x0 + x1) / 2 + (y1 - y0) * 0.12, (y0 + y1) / 2 - (x1 - x0) * 0.12
-            curve = f"M{x0:.1f} {y0:.1f}Q{bend_x:.1f} {bend_y:.1f} {x1:.1f} {y1:.1f}"
-            found.append(
-                FlowLine(
-                    origin=begin,
-                    destination=end,
-                    value=float(table.value[row]),
-                    path=curve,
-                    width=0.5 + 5 * share**2,
-                    end=(x1, y1),
-                    dot=1.2 + 2 * share,
-                )
-            )
-        return found
+        value, centres = table.value[rows], np.column_stack([x_m, y_m])
+        arrows = bend_arrows(centres[o[rows]], centres[d[rows]], value, _WIDEST / self._scale)
+        drawn = zip(o[rows].tolist(), d[rows].tolist(), value.tolist(), arrows, shade_arrows(value), strict=True)
+        return [
+            FlowLine(begin, end, many, path=self._trace(arrow), colour=colour)
+            for begin, end, many, arrow, colour in drawn
+        ]
 
 
 def draw_zones(zones: ZoneMap, value: Array, top: float) -> bytes:

@@ -1,5 +1,5 @@
 // Areas with an outline each, such as the regions of offers; as it happens, each while it is open. Areas that are steps
-// of one thing are filled, each in its own colour, with its number.
+// of one thing are filled, each in its own colour, with its number; arrows are filled and have none.
 (function (geodp) {
   "use strict";
 
@@ -31,6 +31,15 @@
         if (!this.isThere(i, clock)) continue;
         const pointed = i === this.pointed;
         ctx.fillStyle = this.stage.ink(this.data.colours[i]);
+        if (this.data.filled) {
+          ctx.globalAlpha = pointed ? 1 : 0.85;
+          ctx.fill(this.paths[i], "evenodd");
+          ctx.strokeStyle = pointed ? "#000000" : "#ffffff";
+          ctx.lineWidth = (pointed ? 1.6 : 0.8) / view.scale;
+          ctx.setLineDash([]);
+          ctx.stroke(this.paths[i]);
+          continue;
+        }
         ctx.strokeStyle = this.data.steps ? "#5b3d00" : this.stage.ink(this.data.colours[i]);
         if (this.data.steps || pointed) {
           ctx.globalAlpha = this.data.steps ? (pointed ? 0.8 : 0.55) : 0.18;
@@ -68,7 +77,7 @@
       scratch.lineWidth = 2 * REACH * pixel;
       for (let i = this.paths.length - 1; i >= 0; i--) {
         if (!this.isThere(i, clock)) continue;
-        const found = this.data.steps
+        const found = this.data.steps || this.data.filled
           ? scratch.isPointInPath(this.paths[i], world.x, world.y, "evenodd")
           : scratch.isPointInStroke(this.paths[i], world.x, world.y);
         if (!found) continue;

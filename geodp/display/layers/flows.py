@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from geodp.display.colours import RELEASED, TRAVELLING
+from geodp.display.arrows import SHADES, bend_arrows, shade_arrows
+from geodp.display.colours import RELEASED
 from geodp.display.drawing import Band, Fact, Mark, Moment
 from geodp.display.layers import PublicationLayer
 
@@ -86,7 +87,7 @@ class FlowLinesLayer(PublicationLayer):
     level: ClassVar[int] = 52
     published: ClassVar[str] = "flows"
 
-    max_flows: int = Field(default=150, gt=0, le=5000)
+    max_flows: int = Field(default=60, gt=0, le=5000)
     """Maximum number of flows drawn, the largest ones."""
 
     def draw(self, run: RunFolder, page: Page) -> None:
@@ -101,15 +102,16 @@ class FlowLinesLayer(PublicationLayer):
             return
         if len(rows) > self.max_flows:
             page.note(f"{self.max_flows:,} of {len(rows):,} published flows, the largest")
-        rows = rows.nlargest(self.max_flows, "value")
+        rows = rows.nlargest(self.max_flows, "value").iloc[::-1]  # the largest on top
         value = rows["value"].to_numpy(np.float64)
-        wide_m = _WIDEST * run.scenario.area.width_m * np.sqrt(value / value.max())
-        ends = [_middles(shapes, rows[column]) for column in ("name", "destination")]
+        begin, end = (_middles(shapes, rows[column]) for column in ("name", "destination"))
         title = _name(self.title, item)
         page.outlines(
             self,
-            [_point(begin, end, width_m) for begin, end, width_m in zip(*ends, wide_m.tolist(), strict=True)],
-            mark=Mark("flow, from the broad end to the point", TRAVELLING, "line", len(rows)),
+            list(bend_arrows(begin, end, value, _WIDEST * run.scenario.area.width_m)),
+            mark=Mark("flow, the larger the wider and darker", SHADES[1], "line", len(rows)),
+            colours=shade_arrows(value),
+            filled=True,
             title=title,
             name="Flow",
             facts=[
@@ -153,12 +155,3 @@ def _middles(shapes: dict[str, Any], names: pd.Series) -> npt.NDArray[np.float64
     import shapely
 
     return np.asarray(shapely.get_coordinates(shapely.centroid([shapes[name] for name in names])))
-
-
-def _point(start: npt.NDArray[np.float64], end: npt.NDArray[np.float64], width_m: float) -> Any:
-    """Return a wedge from one place to another, moved aside so that the way back has room."""
-    import shapely
-
-    along = (end - start) / max(float(np.hypot(*(end - start))), 1e-9)
-    aside = np.array([along[1], -along[0]])
-    return shapely.Polygon([start + aside * width_m, end + aside * width_m / 2, start])
