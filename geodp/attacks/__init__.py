@@ -51,6 +51,8 @@ class SeenOffers:
         Chance of success that the server planned (NaN: it had none).
     winners
         Pseudonyms of those who took it (none: nobody did).
+    asked_share
+        Share of the people inside whom the server could ask, as far as it knows (None: all of them).
     """
 
     task: npt.NDArray[np.int64]
@@ -61,6 +63,7 @@ class SeenOffers:
     reward: Array
     success: Array
     winners: Sequence[Sequence[str]]
+    asked_share: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,8 @@ class AttackView:
     offers
         The server's view of tasks (None: there is none).
     laws
-        Public laws by name: `acceptance`, the model of willingness that the server assumes.
+        Public laws by name: `acceptance`, the model of willingness that the server assumes; `answers`, the same with
+        what phones mute; `protocol`, what limits a malicious server; `rule`, what is done to counts.
     background
         What the attack declares to know beforehand, and nothing else.
     start_s

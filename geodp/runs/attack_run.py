@@ -26,7 +26,15 @@ from geodp.public.guessing_bounds import auc_bound, planar_hit_bound
 from geodp.public.levels import draw_groups
 from geodp.public.release import Cells, Points
 from geodp.runs.attack_scores import add_law
-from geodp.runs.background import Truth, public_laws, require_readable, see_offers, see_trips, traces_of_trips
+from geodp.runs.background import (
+    Truth,
+    owners_of_names,
+    public_laws,
+    require_readable,
+    see_offers,
+    see_trips,
+    traces_of_trips,
+)
 from geodp.runs.findings import (
     FoundScore,
     area_under_curve,
@@ -423,8 +431,9 @@ class _RunGame:
         truth = self.truth
         if not answer.size or answer.x_m is None or answer.y_m is None:
             return [self._make_score("error_m", "reports", None, note="not scored: nobody could be guessed at")]
-        known = np.isin(answer.target, truth.names)
-        row = np.searchsorted(truth.names, answer.target[known])
+        owner = owners_of_names(run, answer.target)
+        known = np.isin(owner, truth.names)
+        row = np.searchsorted(truth.names, owner[known])
         x, y = self._find_places(row, answer.release[known])
         error = np.hypot(answer.x_m[known] - x, answer.y_m[known] - y)
         west, south, east, north = run.region.box_m

@@ -42,12 +42,15 @@ FATES: dict[str, str] = {
     Reason.SHORT_OF_TARGET: "nobody accepted, in a region that was planned short of the target",
     Reason.ACCEPTORS_GONE: "those who accepted took other tasks before they were picked",
     Reason.TOO_FEW: "fewer workers accepted than the task needs",
+    Reason.CALLED_OFF: "called off by who had asked for it, after somebody had accepted",
     Reason.OUT_OF_PATIENCE: "patience ran out before anybody took it",
     Reason.BEYOND_REACH: "no offer: the target needs a circle wider than anyone travels",
     Reason.NO_RADIUS: "no offer: no circle, however wide, reaches the target",
     Reason.PURSE_EMPTY: "no offer: the reward had run out",
     Reason.NO_RELEASE: "no offer: there was no release to plan from",
     Reason.BAD_RADIUS: "no offer: the solver gave no usable radius",
+    Reason.CROWDED: "no offer: too many tasks in its square kilometre and hour",
+    Reason.FEW_PEOPLE: "no offer: too few people within reach for a circle that hides each of them",
     Reason.RUN_ENDED: "undecided when the run ended (not counted in rates)",
 }
 _FILES = (

@@ -174,6 +174,12 @@ def pseudonyms(streams: Streams, workers: Ids) -> npt.NDArray[np.str_]:
     return np.array([f"w{number:014x}" for number in numbers.tolist()], dtype="U15")
 
 
+def names_for_task(streams: Streams, workers: Ids, task: int) -> npt.NDArray[np.str_]:
+    """Return names under which the server knows workers for one task only: nothing links them to other tasks."""
+    numbers = (streams.uniform("server.pseudonym.task", workers, np.full(len(workers), task)) * 2**53).astype(np.int64)
+    return np.array([f"t{number:014x}" for number in numbers.tolist()], dtype="U15")
+
+
 def ask(
     answers: Answers,
     meant: Meant,
