@@ -38,6 +38,15 @@ class SeenTrips:
 
 
 @dataclass(frozen=True, eq=False)
+class SeenCounts:
+    """Published counts of numbered places (venues), as anybody may have them; what hides all of them is of one size."""
+
+    kind: str
+    count: Array
+    rule: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class SeenOffers:
     """What the server decided and was told about tasks: one row per task, the last offer of each.
 
@@ -80,6 +89,8 @@ class AttackView:
         What phones answered about their cells, one per release (None where they did not); () where nobody did.
     publications
         Sets of trips that were published.
+    counts
+        Counts of numbered places that were published.
     offers
         The server's view of tasks (None: there is none).
     laws
@@ -102,6 +113,7 @@ class AttackView:
     releases: Sequence[Cells | Points]
     reports: Sequence[CellReports | None] = ()
     publications: Sequence[SeenTrips] = ()
+    counts: Sequence[SeenCounts] = ()
     offers: SeenOffers | None = None
     laws: Mapping[str, Any] = field(default_factory=dict)
     background: Background = field(default_factory=Background)

@@ -43,6 +43,8 @@ class Reason(StrEnum):
     TOO_FAR = "beyond_max_travel"
     BUSY = "busy"
     LOW_REWARD = "reward_below_minimum"
+    MUTED = "muted_by_lot"
+    SPENT = "considered_enough_tasks"
     # acceptance
     PICKED = "picked"
     NOT_PICKED = "not_picked"

@@ -418,6 +418,14 @@ class RunFolder:
         return list(self._json("findings.json")["findings"]) if self.has("findings.json") else []
 
     @property
+    def protocol_ends(self) -> dict[str, Any] | None:
+        """Both ends of ε of the server's whole view for those who took no task, as written with the run.
+
+        lower, upper (None: there is none), promised, samples.
+        """
+        return self._json("findings.json").get("protocol") if self.has("findings.json") else None
+
+    @property
     def positions(self) -> pd.DataFrame:
         """Where a sample of workers was at each release: release, worker, who, x_m, y_m (truth)."""
         return self.table("truth/reports.parquet")

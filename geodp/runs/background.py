@@ -28,6 +28,8 @@ class Truth:
     """Where a sample of people truly was at each release of a run: [person, release], people in order of names."""
 
     run: RunFolder
+    crowd: int | None = None
+    """So many people at most: those of the first pseudonyms, which are random (None: all)."""
 
     @cached_property
     def _table(self) -> tuple[Names, Array, Array]:
@@ -36,7 +38,10 @@ class Truth:
                 f"{self.run.path}: where people truly were at each release was not kept, so this attack cannot be "
                 "scored. Runs keep it that have `attacks` in their scenario, or are small."
             )
-        frame = self.run.positions.sort_values(["who", "release"], kind="stable")
+        frame = self.run.positions
+        if self.crowd is not None:
+            frame = frame[frame["who"].isin(np.sort(frame["who"].unique())[: self.crowd])]
+        frame = frame.sort_values(["who", "release"], kind="stable")
         who = frame["who"].to_numpy(dtype=np.str_)
         names, counts = np.unique(who, return_counts=True)
         releases = len(self.run.releases)

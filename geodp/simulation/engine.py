@@ -30,6 +30,7 @@ from geodp.geometry import Array, Region
 from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.cell_reports import CellReports
+from geodp.public.acceptance import Acceptance
 from geodp.public.events import Kind, Note, Reason
 from geodp.public.guarantee import Neighbours
 from geodp.public.levels import draw_groups
@@ -40,8 +41,8 @@ from geodp.registry import Plugin
 from geodp.scenario.costs import counts_rho
 from geodp.scenario.schema import Scenario
 from geodp.scenario.sections import Budget
-from geodp.server.rewards import RewardBudget
 from geodp.server.offer_rules import OfferRules
+from geodp.server.rewards import RewardBudget
 from geodp.server.server import Server
 from geodp.simulation.answers import Accepted, Answers, AskedWorkers, ask, names_for_task, pseudonyms
 from geodp.simulation.board import Board

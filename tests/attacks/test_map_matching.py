@@ -25,7 +25,8 @@ def blocks() -> StreetNetwork:
     x, y = node % (SIDE + 1), node // (SIDE + 1)
     east, north = node[x < SIDE], node[y < SIDE]
     tail, head = np.concatenate([east, north]), np.concatenate([east + 1, north + SIDE + 1])
-    return network_of_segments(x * BLOCK_M, y * BLOCK_M, tail, head)
+    places = ((axis * BLOCK_M).astype(np.float64) for axis in (x, y))
+    return network_of_segments(*places, tail, head)
 
 
 def walk(people: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -36,7 +37,7 @@ def walk(people: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]
         for step in range(TIMES):
             if np.all(np.mod(at, BLOCK_M) == 0):
                 ways = [w for w in ((1, 0), (-1, 0), (0, 1), (0, -1)) if tuple(w) != tuple(-way)]
-                ways = [w for w in ways if np.all((at + np.multiply(w, BLOCK_M) >= 0))]
+                ways = [w for w in ways if np.all(at + np.multiply(w, BLOCK_M) >= 0)]
                 ways = [w for w in ways if np.all(at + np.multiply(w, BLOCK_M) <= SIDE * BLOCK_M)]
                 way = np.array(ways[rng.integers(len(ways))], dtype=float)
             at = at + way * 50.0
@@ -93,7 +94,6 @@ def test_streets_help_where_noise_is_narrower_than_blocks() -> None:
         found[per_m] = (np.hypot(x - true_x, y - true_y).mean(), error)
         with pytest.raises(DataError, match="needs the street map"):
             attack.guess(AttackView(REGION, releases))
-    print(found)
     assert found[50.0][1] < 0.6 * found[50.0][0]
     assert found[50.0][1] < 40.0
     assert found[200.0][1] > 2 * found[50.0][1]

@@ -76,7 +76,9 @@ def test_the_area_under_the_curve_counts_ties_as_halves() -> None:
 
 @pytest.mark.parametrize("knows", [["others"], ["traces"], ["past"]])
 def test_membership_is_found_beside_chance_and_bound(grid_run: RunFolder, knows: list[str]) -> None:
-    (found,) = attack_run(grid_run, membership(knows=knows, people=25))
+    found, *certified = attack_run(grid_run, membership(knows=knows, people=25))
+    assert [one.score for one in certified] == ([] if knows == ["others"] else ["epsilon"])
+    assert all(one.value is not None and one.bound and one.value <= one.bound for one in certified)
     assert found.key == "membership_auc"
     assert found.chance == 0.5
     assert found.bound == pytest.approx(auc_bound(0.75))  # 3 releases at 0.25

@@ -13,9 +13,9 @@ from geodp.public.events import Reason
 from geodp.public.guarantee import Guarantee
 from geodp.public.messages import Circle, Offer, Task
 from geodp.public.release import GridCells
+from geodp.registry import plugin
 from geodp.run_folder.folder import RunFolder
 from geodp.runs.attack_run import attack_run
-from geodp.registry import plugin
 from geodp.runs.run import run
 from geodp.server.offer_rules import OfferRules
 from tests.small import small
@@ -77,7 +77,7 @@ RULES: dict[str, Any] = {"workers.source.count": 400, "tasks.demand.per_hour": 2
 def test_what_the_rules_of_a_scenario_cost_and_hide(tmp_path: Path) -> None:
     free = run(small(RULES), tmp_path / "free", draw_map=False, summarise=False)
     grown = run(small(RULES | {"protocol.least_people": 60}), tmp_path / "grown", draw_map=False, summarise=False)
-    assert grown.metrics["travel_distance_m"] > free.metrics["travel_distance_m"]
+    assert (grown.metrics["travel_distance_m"] or 0) > (free.metrics["travel_distance_m"] or 0)
     crowd = run(small(RULES | {"protocol.per_km2_hour": 1}), tmp_path / "crowd", draw_map=False, summarise=False)
     refused = RunFolder(tmp_path / "crowd").tasks["reason"] == Reason.CROWDED
     assert refused.mean() == pytest.approx(crowd.metrics["unreachable_share"], abs=0.05)
