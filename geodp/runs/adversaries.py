@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from geodp.attacks import Attack
 from geodp.errors import GeodpError, UsageError
@@ -12,12 +13,12 @@ from geodp.pages.quantity import quantity
 from geodp.public.release import Cells, Points
 from geodp.registry import plugin
 from geodp.run_folder.folder import write_json
-from geodp.runs.attack_run import attack_run
+from geodp.runs.attack_run import play_attack
 from geodp.runs.attack_scores import finds_more
 from geodp.runs.findings import FoundScore
 from geodp.runs.risk import strength
 from geodp.storage.markdown import as_code, as_words
-from geodp.storage.stamp import SIMULATED
+from geodp.storage.stamp import SIMULATED, write_simulated
 
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
@@ -33,13 +34,16 @@ _PROTOCOL_SAMPLES = 4_000
 def write_findings(run: RunFolder) -> None:
     """Let the adversaries of a run try, and write what they found, and both ends of the protocol's ε."""
     rows: list[dict[str, Any]] = []
+    places: list[pd.DataFrame] = []
     for attack in run.scenario.attacks:
-        rows += [one.as_dict() | {"asked": True} for one in _try(run, attack)]
+        rows += [one.as_dict() | {"asked": True} for one in _try(run, attack, places=places)]
     if not run.scenario.attacks:
         crowd = max(_FEW, _USUAL_POSITIONS // max(len(run.releases), 1))
         for attack in usual_adversaries(run):
-            found = _try(run, attack, redraws=_USUAL_REDRAWS, crowd=crowd)
+            found = _try(run, attack, redraws=_USUAL_REDRAWS, crowd=crowd, places=places)
             rows += [one.as_dict() | {"asked": False} for one in found]
+    if places:
+        write_simulated(pd.concat(places, ignore_index=True), run.path / "truth" / "found_places.parquet")
     ends = _both_ends(run)
     if rows or ends is not None:
         write_json(run.path / "findings.json", {**SIMULATED, "findings": rows, "protocol": ends})
@@ -65,12 +69,14 @@ def _both_ends(run: RunFolder) -> dict[str, Any] | None:
     }
 
 
-def _try(run: RunFolder, attack: Attack, *, redraws: int = 8, crowd: int | None = None) -> list[FoundScore]:
+def _try(
+    run: RunFolder, attack: Attack, *, redraws: int = 8, crowd: int | None = None, places: list[pd.DataFrame]
+) -> list[FoundScore]:
     """Return what an attack found; where it could not try, the reason stands instead."""
     if run.scenario.attacks and not finds_more(attack):
         return _of_guesses(run, attack)
     try:
-        return attack_run(run, attack, seed=run.scenario.seed, redraws=redraws, crowd=crowd)
+        scores, found = play_attack(run, attack, seed=run.scenario.seed, redraws=redraws, crowd=crowd)
     except (UsageError, GeodpError) as error:
         reason = str(error).removeprefix(f"{run.path}: ").split("\n", 1)[0]
         return [
@@ -84,6 +90,8 @@ def _try(run: RunFolder, attack: Attack, *, redraws: int = 8, crowd: int | None 
                 note=f"not scored: {reason}",
             )
         ]
+    places += [] if found is None else [found]
+    return scores
 
 
 def _of_guesses(run: RunFolder, attack: Attack) -> list[FoundScore]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from geodp.frames.guesses import score_guesses
 from geodp.geometry import Array
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.guarantee import Neighbours
-from geodp.public.guessing_bounds import auc_bound, planar_hit_bound
+from geodp.public.guessing_bounds import auc_bound, gaussian_auc_bound, planar_hit_bound
 from geodp.public.levels import draw_groups
 from geodp.public.release import Cells, Points
 from geodp.runs.attack_scores import add_law
@@ -50,6 +50,8 @@ from geodp.runs.findings import (
 from geodp.world.mobility.companions import Companions
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from geodp.run_folder.folder import RunFolder
     from geodp.run_folder.published import PublishedRun
 
@@ -83,15 +85,26 @@ def attack_run(
     UsageError
         If the run does not have what the attack reads, or cannot give its background.
     """
+    return play_attack(run, attack, seed=seed, redraws=redraws, crowd=crowd)[0]
+
+
+def play_attack(
+    run: RunFolder, attack: Attack, *, seed: int = 0, redraws: int = REDRAWS, crowd: int | None = None
+) -> tuple[list[FoundScore], pd.DataFrame | None]:
+    """Do what `attack_run` does; return also where people were thought to be, and were (None: it is about no place)."""
+    import pandas as pd
+
     require_readable(attack, run)
     game = _RunGame(run, attack, np.random.default_rng([20, seed]), redraws, crowd)
     if isinstance(attack, Membership):
-        return game.play_membership()
-    if isinstance(attack, SyntheticMembership):
-        return game.play_synthetic_membership()
-    if isinstance(attack, Sybil):
-        return game.play_sybil()
-    return game.play_once()
+        scores = game.play_membership()
+    elif isinstance(attack, SyntheticMembership):
+        scores = game.play_synthetic_membership()
+    elif isinstance(attack, Sybil):
+        scores = game.play_sybil()
+    else:
+        scores = game.play_once()
+    return scores, pd.concat(game.places, ignore_index=True) if game.places else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +114,8 @@ class _RunGame:
     rng: np.random.Generator
     redraws: int
     crowd: int | None = None
+    places: list[pd.DataFrame] = field(default_factory=list)
+    """Where people were thought to be, and were (truth)."""
 
     @cached_property
     def truth(self) -> Truth:
@@ -245,7 +260,14 @@ class _RunGame:
         charged = self.run.central_charges
         delta = float(charged["delta"].sum()) if "delta" in charged and len(charged) else 0.0
         spent = ledger_spend(self.run, metric=False)
-        return auc_bound(spent, delta) if spent > 0 else None
+        bound = auc_bound(spent, delta) if spent > 0 else None
+        rhos = [promise.rho for promise in promises]
+        if bound is None or any(rho is None for rho in rhos):
+            return bound
+        mu = math.sqrt(
+            2 * sum(rho for rho in rhos if rho is not None)
+        )  # of Gaussian noise, whatever the adversary does
+        return min(bound, gaussian_auc_bound(mu))
 
     def _release_anew(self, inside: Any, numbers: Any) -> list[Cells | Points]:
         """Let the run's mechanism release from those who are in, at the moments of some releases."""
@@ -561,10 +583,19 @@ class _RunGame:
         known = np.isin(owner, truth.names)
         row = np.searchsorted(truth.names, owner[known])
         x, y = self._find_places(row, answer.release[known])
-        error = np.hypot(answer.x_m[known] - x, answer.y_m[known] - y)
+        guess_x, guess_y = answer.x_m[known], answer.y_m[known]
+        self._keep_places(owner[known], guess_x, guess_y, x, y)
+        error = np.hypot(guess_x - x, guess_y - y)
         west, south, east, north = run.region.box_m
         blind = np.hypot((west + east) / 2 - x, (south + north) / 2 - y)
         return self._place_scores(error, blind, len(truth.names))
+
+    def _keep_places(self, who: Any, guess_x_m: Array, guess_y_m: Array, x_m: Array, y_m: Array) -> None:
+        import pandas as pd
+
+        if not self.places:  # the guess from all there is comes first
+            columns = {"who": who, "x_m": guess_x_m, "y_m": guess_y_m, "true_x_m": x_m, "true_y_m": y_m}
+            self.places.append(pd.DataFrame({"attack": self.attack.kind, **columns}))
 
     def _find_places(self, row: Any, release: Any) -> tuple[Array, Array]:
         """Return what guesses are held against: where she mostly was at the hours that are meant."""

@@ -29,8 +29,8 @@ from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.privacy.noise import SimulatedNoise
-from geodp.public.cell_reports import CellReports
 from geodp.public.acceptance import Acceptance
+from geodp.public.cell_reports import CellReports
 from geodp.public.events import Kind, Note, Reason
 from geodp.public.guarantee import Neighbours
 from geodp.public.levels import draw_groups
