@@ -38,6 +38,15 @@ class SeenTrips:
 
 
 @dataclass(frozen=True, eq=False)
+class SeenCounts:
+    """Published counts of numbered places (venues), as anybody may have them; what hides all of them is of one size."""
+
+    kind: str
+    count: Array
+    rule: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class SeenOffers:
     """What the server decided and was told about tasks: one row per task, the last offer of each.
 
@@ -51,6 +60,8 @@ class SeenOffers:
         Chance of success that the server planned (NaN: it had none).
     winners
         Pseudonyms of those who took it (none: nobody did).
+    asked_share
+        Share of the people inside whom the server could ask, as far as it knows (None: all of them).
     """
 
     task: npt.NDArray[np.int64]
@@ -61,6 +72,7 @@ class SeenOffers:
     reward: Array
     success: Array
     winners: Sequence[Sequence[str]]
+    asked_share: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -77,10 +89,13 @@ class AttackView:
         What phones answered about their cells, one per release (None where they did not); () where nobody did.
     publications
         Sets of trips that were published.
+    counts
+        Counts of numbered places that were published.
     offers
         The server's view of tasks (None: there is none).
     laws
-        Public laws by name: `acceptance`, the model of willingness that the server assumes.
+        Public laws by name: `acceptance`, the model of willingness that the server assumes; `answers`, the same with
+        what phones mute; `protocol`, what limits a malicious server; `rule`, what is done to counts.
     background
         What the attack declares to know beforehand, and nothing else.
     start_s
@@ -98,6 +113,7 @@ class AttackView:
     releases: Sequence[Cells | Points]
     reports: Sequence[CellReports | None] = ()
     publications: Sequence[SeenTrips] = ()
+    counts: Sequence[SeenCounts] = ()
     offers: SeenOffers | None = None
     laws: Mapping[str, Any] = field(default_factory=dict)
     background: Background = field(default_factory=Background)

@@ -132,6 +132,8 @@ class Membership(Attack):
         """Return the evidence about each candidate."""
         traces = view.background.traces
         counts = [(number, release) for number, release in enumerate(view.releases) if isinstance(release, Cells)]
+        if traces is not None and traces.size and view.counts:
+            return self._judge_places(view, traces)
         if traces is None or not traces.size or not counts:
             return Findings.about_members(np.empty(0, dtype=np.str_), np.empty(0))
         targets = traces.people
@@ -152,6 +154,19 @@ class Membership(Attack):
         strangers = _matrix(earlier, len(named), y.size)
         people = max(sum(float(release.count.sum()) for _, release in counts) / len(counts), 1.0)
         return Findings.about_members(targets, score_knowing_past(candidates, y, variance, strangers, people))
+
+    def _judge_places(self, view: AttackView, traces: Traces) -> Findings:
+        """Judge by counts of numbered places; the size of the noise changes no order, so it may stay unknown."""
+        seen, targets, person = view.counts[0], traces.people, traces.rows()
+        law = CountLaw("laplace", 1.0) if seen.rule is None else CountLaw.of_rule(seen.rule)
+        others = view.background.others
+        if others is not None:
+            released = seen.count[traces.place]
+            return Findings.about_members(targets, score_knowing_others(released, others, law, person, len(targets)))
+        if self.knows != (TRACES,):
+            raise DataError("counts of venues have no earlier period: know others or traces.")
+        matrix = _matrix((person, traces.place), len(targets), seen.count.size)
+        return Findings.about_members(targets, solve_memberships(matrix, seen.count, law.variance(seen.count)))
 
     @staticmethod
     def _judge_by_others(view: AttackView, traces: Traces, targets: Names, counts: list[tuple[int, Cells]]) -> Findings:

@@ -29,12 +29,18 @@ class Rules:
         Expected number of people in a circle, at least (by the released map).
     per_km2_hour
         Tasks per km² and hour at most (None: any number).
+    pay_called_off
+        Whether who accepts is paid though the task is called off.
+    new_names
+        Whether whoever accepts has a new pseudonym for each task: then the server cannot tell whom it found.
     """
 
     answers: int | None = None
     mute: float = 0.0
     least_people: float = 0.0
     per_km2_hour: float | None = None
+    pay_called_off: bool = True
+    new_names: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,9 +78,11 @@ def post_until_named(
     """Post a task at every place of a lattice, pass after pass, until the target takes one.
 
     Everybody inside who is not muted and not exhausted answers by chance; one of those who accept is named at random,
-    and paid whether the task is called off or not.
+    and paid where the rules say so. Under new names the server takes one of all who were named for the target, at
+    random.
     """
-    posts, paid = 0, 0
+    posts, paid, pays = 0, 0, int(rules.pay_called_off)
+    nameless: list[tuple[int, float]] = []
     at_x, at_y = lattice(side_m, spacing_m)
     answered = np.zeros(x_m.size, dtype=np.int64)
     density = x_m.size / side_m**2
@@ -86,7 +94,7 @@ def post_until_named(
     for _ in range(passes):
         for place in rng.permutation(at_x.size):
             if posts >= allowed:
-                return Outcome(named=False, posts=posts, paid=paid, error_m=side_m)
+                return _pick_nameless(nameless, target, posts, paid, side_m=side_m, rng=rng)
             posts += 1
             far = np.hypot(x_m - at_x[place], y_m - at_y[place])
             asked = np.flatnonzero(far <= radius_m)
@@ -98,10 +106,23 @@ def post_until_named(
             willing = heard[rng.random(heard.size) < chance]
             if not willing.size:
                 continue
-            paid += 1
+            paid += pays
             winner = int(rng.choice(willing))
-            if winner == target:
+            if rules.new_names:
+                nameless.append((winner, float(far[winner])))
+            elif winner == target:
                 return Outcome(named=True, posts=posts, paid=paid, error_m=float(far[winner]))
+    return _pick_nameless(nameless, target, posts, paid, side_m=side_m, rng=rng)
+
+
+def _pick_nameless(
+    nameless: list[tuple[int, float]], target: int, posts: int, paid: int, *, side_m: float, rng: np.random.Generator
+) -> Outcome:
+    """Return an attempt that ended without a name: one of those who came is taken for the target, if anybody came."""
+    if nameless:
+        winner, error_m = nameless[int(rng.integers(len(nameless)))]
+        if winner == target:
+            return Outcome(named=True, posts=posts, paid=paid, error_m=error_m)
     return Outcome(named=False, posts=posts, paid=paid, error_m=side_m)
 
 
@@ -109,9 +130,9 @@ class Sybil(Attack):
     """Post tasks for the least reward on a lattice of small circles until a certain person takes one, and is found.
 
     An active attack by the server itself: it is played against people who are spread evenly, as many per km² as the
-    releases say, and who answer by the public model of willingness. Its rules (`answers`, `mute`, `least_people`,
-    `per_km2_hour`) are those that limit it: at most so many answers of a phone, muted tasks, no small circles, no crowd
-    of tasks; a new pseudonym per task hides whom it found.
+    releases say, and who answer by the public model of willingness. What limits it is what the scenario's `protocol`
+    says: at most so many answers of a phone, muted tasks, no small circles, no crowd of tasks, pay for what is called
+    off, and a new pseudonym per task, which hides whom it found. Fields of the same names say otherwise.
 
     Reference
     ---------
@@ -133,13 +154,17 @@ class Sybil(Attack):
     side_m: float = Field(default=2000.0, gt=0, le=20_000)
     """Side of the square that is searched, metres."""
     answers: int | None = Field(default=None, ge=1)
-    """Answers of a phone at most (null: any number)."""
-    mute: float = Field(default=0.0, ge=0, lt=1)
-    """Probability with which a phone mutes a task."""
-    least_people: float = Field(default=0.0, ge=0)
-    """People expected in a circle, at least."""
+    """Answers of a phone at most (null: as the protocol says)."""
+    mute: float | None = Field(default=None, ge=0, lt=1)
+    """Probability with which a phone mutes a task (null: as the protocol says)."""
+    least_people: float | None = Field(default=None, ge=0)
+    """People expected in a circle, at least (null: as the protocol says)."""
     per_km2_hour: float | None = Field(default=None, gt=0)
-    """Tasks per km² and hour at most (null: any number)."""
+    """Tasks per km² and hour at most (null: as the protocol says)."""
+    pay_called_off: bool | None = None
+    """Whether who accepts is paid though the task is called off (null: as the protocol says)."""
+    new_names: bool | None = None
+    """Whether every task meets new pseudonyms (null: as the protocol says)."""
     people_per_km2: float | None = Field(default=None, gt=0)
     """How many people there are (null: what the releases say)."""
     reward: float | None = Field(default=None, gt=0)
@@ -151,6 +176,12 @@ class Sybil(Attack):
         names = np.array([f"trial {number}" for number in range(len(outcomes))], dtype=np.str_)
         return Findings.about_members(names, np.array([1.0 if one.named else -1.0 for one in outcomes]))
 
+    def find_rules(self, view: AttackView) -> Rules:
+        """Return the rules of the protocol, or what stands in their place here."""
+        stated = dict(view.laws.get("protocol", {}))
+        own = {name: getattr(self, name) for name in Rules.__dataclass_fields__}
+        return Rules(**stated | {name: value for name, value in own.items() if value is not None})
+
     def play(self, view: AttackView, seed: int = 0) -> list[Outcome]:
         """Play all trials ([]: nothing says how many people there are, or how they answer)."""
         acceptance, density = view.laws.get("acceptance"), self.people_per_km2 or _density_per_km2(view)
@@ -159,7 +190,7 @@ class Sybil(Attack):
         reward = self.reward if self.reward is not None else max(acceptance.minimum_reward or 0.0, 1e-9)
         rng = np.random.default_rng(seed)
         number = max(1, round(density * self.side_m**2 / 1e6))
-        rules = Rules(self.answers, self.mute, self.least_people, self.per_km2_hour)
+        rules = self.find_rules(view)
         outcomes = []
         for _ in range(self.trials):
             x, y = rng.uniform(0, self.side_m, (2, number))

@@ -11,8 +11,10 @@ from geodp.attacks import Attack, AttackView, SeenOffers
 from geodp.attacks.findings import Findings
 from geodp.geometry import Array, Region
 from geodp.public.acceptance import Acceptance
+from geodp.public.release import Cells
 
 _LEAST = 1e-12
+_MAPS = 24
 
 
 def share_ratio(success: Array) -> Array:
@@ -47,6 +49,8 @@ def log_evidence(
     far = np.hypot(offers.x_m[:, None] - x_m, offers.y_m[:, None] - y_m)
     chance = acceptance.probability(offers.reward[:, None], far)
     chance = np.where(far <= offers.radius_m[:, None], chance, 0.0)
+    if offers.asked_share is not None:
+        chance = chance * offers.asked_share[:, None]
     taken = np.array([len(names) > 0 for names in offers.winners], dtype=np.bool_)
     kappa = np.where(taken & (not alone), share_ratio(offers.success), 0.0)
     return np.log(np.maximum(chance, _LEAST)), np.log(np.maximum(1 - chance * (1 - kappa[:, None]), _LEAST))
@@ -95,7 +99,7 @@ class Triangulation(Attack):
 
     def guess(self, view: AttackView) -> Findings:
         """Guess one place per pseudonym."""
-        offers, acceptance = view.offers, view.laws.get("acceptance")
+        offers, acceptance = view.offers, view.laws.get("answers", view.laws.get("acceptance"))
         names = sorted({name for winners in (offers.winners if offers else ()) for name in winners})[: self.people]
         if offers is None or acceptance is None or not names:
             return Findings.about_places(np.empty(0, dtype=np.str_), np.empty(0), np.empty(0))
@@ -107,10 +111,21 @@ class Triangulation(Attack):
                 if name in number:
                     named[number[name], task] = 1.0
         took, declined = log_evidence(offers, x, y, acceptance, alone=self.answers == "all")
-        inside = view.region.contains(x, y).astype(np.float64)
-        belief = posterior(named, took, declined, inside if inside.any() else np.ones(x.size))
+        belief = posterior(named, took, declined, _prior(view, x, y))
         guess_x, guess_y = least_distance(belief, x, y)
         return Findings.about_places(np.array(names), guess_x, guess_y)
+
+
+def _prior(view: AttackView, x_m: Array, y_m: Array) -> Array:
+    """Return where people are according to released maps, or anywhere in the region."""
+    inside = view.region.contains(x_m, y_m).astype(np.float64)
+    maps = [release for release in view.releases if isinstance(release, Cells)]
+    some = maps[:: -(-len(maps) // _MAPS)] if maps else []
+    density = np.sum([np.maximum(release.density(x_m, y_m), 0.0) for release in some], axis=0) * inside
+    for found in (density, inside):
+        if np.any(found > 0):
+            return np.asarray(found)
+    return np.ones(x_m.size)
 
 
 def _grid(region: Region, per_side: int) -> tuple[Array, Array]:

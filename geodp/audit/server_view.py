@@ -267,7 +267,7 @@ def _assumptions(run: RunFolder, *, central: bool) -> str:
     return "; ".join(parts)
 
 
-AVAILABLE = (Reason.UNWILLING, Reason.PICKED, Reason.NOT_PICKED)
+AVAILABLE = (Reason.UNWILLING, Reason.MUTED, Reason.PICKED, Reason.NOT_PICKED)
 """Reasons in the event log of those who could have come; the busy, far and underpaid could not."""
 
 
@@ -290,6 +290,8 @@ class DecidedOffers:
     """π: chance that one more person inside is asked (None: 1 everywhere)."""
     displaced: Array | None = None
     """1/(1 - θ') where she displaces somebody, else 1 (None: 1 everywhere)."""
+    one_place: Array | None = None
+    """Chance that she takes the place of one certain person among those asked: 1/(n + 1) of n, 0 without a cap."""
 
     @classmethod
     def of(cls, run: RunFolder) -> DecidedOffers:
@@ -329,6 +331,7 @@ class DecidedOffers:
             regions=regions,
             asked_share=cap.asked_share,
             displaced=cap.displaced,
+            one_place=cap.one_place,
         )
 
     def find_reached(self, x_m: Array, y_m: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array]:
@@ -351,15 +354,20 @@ class DecidedOffers:
         return np.asarray(nats, dtype=np.float64)
 
     def bound_at(self, places: Sequence[tuple[float, float]]) -> tuple[int, float]:
-        """Return how many offers reach the place that most reach, and -ln(1 - ceiling) of them all, in nats."""
+        """Return how many offers reach the worst place, and -ln(1 - ceiling) of them all, in nats.
+
+        Under a cap she may also take the place of who wins: such a transcript gets less likely by 1 - πθ - 1/(n + 1).
+        """
         if not self.x_m.size:
             return 0, 0.0
         x = np.concatenate([[place[0] for place in places], self.x_m])
         y = np.concatenate([[place[1] for place in places], self.y_m])
         offer, place, _ = self.find_reached(x, y)
         ceiling = self.acceptance.probability(self.reward[offer], np.zeros(offer.size))
+        if self.asked_share is not None and self.one_place is not None:
+            ceiling = np.maximum(ceiling, self.asked_share[offer] * ceiling + self.one_place[offer])
         with np.errstate(divide="ignore"):
-            nats = np.bincount(place, weights=-np.log1p(-ceiling), minlength=x.size)
+            nats = np.bincount(place, weights=-np.log1p(-np.minimum(ceiling, 1.0)), minlength=x.size)
         reached = np.bincount(place, minlength=x.size)
         worst = int(np.argmax(nats))
         return int(reached[worst]), float(nats[worst])
@@ -401,6 +409,7 @@ class _CapEffects:
     share: Array
     asked_share: Array
     displaced: Array
+    one_place: Array
 
 
 def _cap_effects(run: RunFolder, offers: pd.DataFrame, nobody: Array, share: Array) -> _CapEffects:
@@ -413,7 +422,7 @@ def _cap_effects(run: RunFolder, offers: pd.DataFrame, nobody: Array, share: Arr
     asked_share, displaced = np.ones(len(offers)), np.ones(len(offers))
     truth = run.offer_truth.reindex(offers.index)
     if truth.empty or "most_recipients" not in offers:
-        return _CapEffects(nobody, share, asked_share, displaced)
+        return _CapEffects(nobody, share, asked_share, displaced, np.zeros(len(offers)))
     thinned = offers["phones_share"].to_numpy(dtype=np.float64)
     capped = offers["most_recipients"].notna().to_numpy()
     known = (
@@ -427,7 +436,8 @@ def _cap_effects(run: RunFolder, offers: pd.DataFrame, nobody: Array, share: Arr
     idle = truth["idle_workers"].to_numpy(dtype=np.float64)
     full = known & capped & (idle > people)  # else everyone inside is asked, and one more would be, too
     asked_share = np.where(np.isfinite(thinned), thinned, np.where(full, people / (idle + 1), 1.0))
-    return _CapEffects(nobody, share, asked_share, np.where(full, 1 / np.maximum(1 - mean, 1e-12), displaced))
+    displaced = np.where(full, 1 / np.maximum(1 - mean, 1e-12), displaced)
+    return _CapEffects(nobody, share, asked_share, displaced, np.where(full, 1 / (idle + 1), 0.0))
 
 
 def _regions(offers: pd.DataFrame) -> tuple[Array, ...]:

@@ -167,7 +167,7 @@ class PriorError(Metric):
         return {self.kind: mean(some[0].per_person("prior_error_m") if some else [])}
 
 
-_FOUND = ("auc", "error_m", "hit_rate", "right", "unique", "top5", "hours_right", "found")
+_FOUND = ("auc", "error_m", "hit_rate", "right", "unique", "top5", "hours_right", "found", "epsilon")
 _METERS = ("error_m",)
 
 
@@ -199,13 +199,17 @@ class AttackFindings(Metric):
         found: dict[str, Measured] = {}
         taken: dict[str, str] = {}
         for one in run.findings:
-            if not one.get("asked") or (
-                one["score"] in ("error_m", "hit_rate") and f"{one['key']}" in _keys_of_guesses(run)
+            if (
+                not one.get("asked")
+                or one["release"].startswith("after ")
+                or (one["score"] in ("error_m", "hit_rate") and f"{one['key']}" in _keys_of_guesses(run))
             ):
                 continue
             background = "_".join(one["knows"])
             first = taken.setdefault(one["key"], background)
             key = one["key"] if first == background else f"{one['key']}_{background or 'nothing'}"
+            if key in found:  # of several publications the first
+                continue
             found[key] = Measured(one["value"], one["low"], one["high"], has_interval=True)
             found[f"{key}_chance"] = Measured(one["chance"])
             if one["bound"] is not None:

@@ -186,7 +186,7 @@ class ExecutionCost(Effort, TaskMetric):
 
 
 class RewardSpent(Effort, TaskMetric):
-    """Reward promised to chosen workers who set out, summed over tasks.
+    """Reward promised to chosen workers who set out, summed over tasks, and what is paid for tasks called off too late.
 
     An offer that nobody takes costs nothing. Interval: of the sum of as many independent tasks,
     n · mean ± t · sd · √n.

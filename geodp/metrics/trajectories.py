@@ -147,8 +147,9 @@ class Memorisation(PublicationMetric):
     """Whether published trajectories repeat true ones: median distance to the nearest, over that of people held out.
 
     The nearest is looked for in one half of the people; the other half has the distance that trips of strangers have.
-    Near or above 1 is no memorising. `memorised_share` is the share of published trajectories that are nearer than all
-    but 5 % of the strangers' ones: about 0.05 when nothing is memorised.
+    Near or above 1 is no copying, and no proof of anything else: this sees next to nothing of what was learnt by heart
+    (an area under the curve of .55 where the attack `synthetic_membership` has .97). `memorised_share` is the share of
+    published trajectories that are nearer than all but 5 % of the strangers' ones: about 0.05 when nothing is copied.
     """
 
     kind: ClassVar[str] = "memorisation"

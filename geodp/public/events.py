@@ -23,7 +23,7 @@ class Kind(StrEnum):
     COMPLETION = "completion"
     """The task is done; x_m, y_m = the task's place, value = distance travelled."""
     EXPIRY = "expiry"
-    """The task is given up."""
+    """The task is given up; value = what was paid all the same (called off after somebody accepted)."""
     UNREACHABLE = "unreachable"
     """The server makes no offer; value = radius its model asks for (null when none suffices)."""
     CENSORED = "censored"
@@ -43,6 +43,8 @@ class Reason(StrEnum):
     TOO_FAR = "beyond_max_travel"
     BUSY = "busy"
     LOW_REWARD = "reward_below_minimum"
+    MUTED = "muted_by_lot"
+    SPENT = "considered_enough_tasks"
     # acceptance
     PICKED = "picked"
     NOT_PICKED = "not_picked"
@@ -54,6 +56,7 @@ class Reason(StrEnum):
     SHORT_OF_TARGET = "no_acceptance_region_short_of_target"
     ACCEPTORS_GONE = "acceptors_took_other_tasks"
     TOO_FEW = "too_few_acceptances"
+    CALLED_OFF = "called_off_after_acceptance"
     OUT_OF_PATIENCE = "patience_ran_out"
     # unreachable
     BEYOND_REACH = "target_needs_more_than_max_travel"
@@ -61,6 +64,8 @@ class Reason(StrEnum):
     PURSE_EMPTY = "reward_exhausted"
     NO_RELEASE = "no_release_to_plan_from"
     BAD_RADIUS = "solver_gave_no_usable_radius"
+    CROWDED = "too_many_tasks_in_its_square_kilometre"
+    FEW_PEOPLE = "too_few_people_within_reach"
     # censored
     RUN_ENDED = "undecided_at_end"
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp.errors import DataError, OutputError
-from geodp.public.events import Kind
+from geodp.public.events import Kind, Reason
 from geodp.public.guarantee import Unit
 from geodp.public.levels import GROUP, IF_COUNTED
 from geodp.public.release import Cells, DensityEstimate, Points
@@ -418,6 +418,14 @@ class RunFolder:
         return list(self._json("findings.json")["findings"]) if self.has("findings.json") else []
 
     @property
+    def protocol_ends(self) -> dict[str, Any] | None:
+        """Both ends of ε of the server's whole view for those who took no task, as written with the run.
+
+        lower, upper (None: there is none), promised, samples.
+        """
+        return self._json("findings.json").get("protocol") if self.has("findings.json") else None
+
+    @property
     def positions(self) -> pd.DataFrame:
         """Where a sample of workers was at each release: release, worker, who, x_m, y_m (truth)."""
         return self.table("truth/reports.parquet")
@@ -563,8 +571,15 @@ def _tasks(events: pd.DataFrame) -> pd.DataFrame:
         departed_s=left["time_s"].reindex(tasks.index),
         completed_s=arrived["time_s"].reindex(tasks.index),
         travel_m=_per_task(events, Kind.COMPLETION, "mean").reindex(tasks.index),
-        reward=_per_task(events, Kind.DEPARTURE, "sum").reindex(tasks.index),
+        reward=_paid(events).reindex(tasks.index),
     )
+
+
+def _paid(events: pd.DataFrame) -> pd.Series:
+    """Return what was paid for each task: to those who set out, and for what was called off too late."""
+    called_off = events[(events["reason"].astype(str) == Reason.CALLED_OFF) & (events["value"] > 0)]
+    paid = _per_task(events, Kind.DEPARTURE, "sum")
+    return paid.add(_per_task(called_off, Kind.EXPIRY, "sum"), fill_value=0.0)
 
 
 def no_attack_scores() -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from geodp.attacks import Attack
 from geodp.errors import GeodpError, UsageError
@@ -12,12 +13,12 @@ from geodp.pages.quantity import quantity
 from geodp.public.release import Cells, Points
 from geodp.registry import plugin
 from geodp.run_folder.folder import write_json
-from geodp.runs.attack_run import attack_run
+from geodp.runs.attack_run import play_attack
 from geodp.runs.attack_scores import finds_more
 from geodp.runs.findings import FoundScore
 from geodp.runs.risk import strength
 from geodp.storage.markdown import as_code, as_words
-from geodp.storage.stamp import SIMULATED
+from geodp.storage.stamp import SIMULATED, write_simulated
 
 if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
@@ -25,27 +26,57 @@ if TYPE_CHECKING:
 _FEW = 100
 """Targets of an adversary whom nobody asked for."""
 _USUAL_POSITIONS = 120_000
-"""Up to so many positions the usual adversary is let loose unasked."""
+"""Among so many positions (people × releases) she plays at most."""
+_USUAL_REDRAWS = 4
+_PROTOCOL_SAMPLES = 4_000
 
 
 def write_findings(run: RunFolder) -> None:
-    """Let the adversaries of a run try, and write what they found to `findings.json`."""
+    """Let the adversaries of a run try, and write what they found, and both ends of the protocol's ε."""
     rows: list[dict[str, Any]] = []
+    places: list[pd.DataFrame] = []
     for attack in run.scenario.attacks:
-        rows += [one.as_dict() | {"asked": True} for one in _try(run, attack)]
+        rows += [one.as_dict() | {"asked": True} for one in _try(run, attack, places=places)]
     if not run.scenario.attacks:
+        crowd = max(_FEW, _USUAL_POSITIONS // max(len(run.releases), 1))
         for attack in usual_adversaries(run):
-            rows += [one.as_dict() | {"asked": False} for one in _try(run, attack, redraws=4)]
-    if rows:
-        write_json(run.path / "findings.json", {**SIMULATED, "findings": rows})
+            found = _try(run, attack, redraws=_USUAL_REDRAWS, crowd=crowd, places=places)
+            rows += [one.as_dict() | {"asked": False} for one in found]
+    if places:
+        write_simulated(pd.concat(places, ignore_index=True), run.path / "truth" / "found_places.parquet")
+    ends = _both_ends(run)
+    if rows or ends is not None:
+        write_json(run.path / "findings.json", {**SIMULATED, "findings": rows, "protocol": ends})
 
 
-def _try(run: RunFolder, attack: Attack, *, redraws: int = 8) -> list[FoundScore]:
+def _both_ends(run: RunFolder) -> dict[str, Any] | None:
+    """Return both ends of ε of the server's whole view for those who took no task (None: there is no such view)."""
+    from geodp.audit.server_view import estimate_server_view
+
+    if run.scenario.plugins or not run.has("server_view.parquet") or run.scenario.curator is None:
+        return None
+    if not any(isinstance(release, Cells) for release in run.releases):
+        return None
+    try:
+        found = estimate_server_view(run, samples=_PROTOCOL_SAMPLES, seed=run.scenario.seed)
+    except (UsageError, GeodpError):
+        return None  # what cannot be played again has no lower end; `geodp audit --view server` says why
+    return {
+        "lower": found.certified_unnamed,
+        "upper": found.upper_unnamed,
+        "promised": found.upper_promised,
+        "samples": found.samples,
+    }
+
+
+def _try(
+    run: RunFolder, attack: Attack, *, redraws: int = 8, crowd: int | None = None, places: list[pd.DataFrame]
+) -> list[FoundScore]:
     """Return what an attack found; where it could not try, the reason stands instead."""
     if run.scenario.attacks and not finds_more(attack):
         return _of_guesses(run, attack)
     try:
-        return attack_run(run, attack, seed=run.scenario.seed, redraws=redraws)
+        scores, found = play_attack(run, attack, seed=run.scenario.seed, redraws=redraws, crowd=crowd)
     except (UsageError, GeodpError) as error:
         reason = str(error).removeprefix(f"{run.path}: ").split("\n", 1)[0]
         return [
@@ -59,6 +90,8 @@ def _try(run: RunFolder, attack: Attack, *, redraws: int = 8) -> list[FoundScore
                 note=f"not scored: {reason}",
             )
         ]
+    places += [] if found is None else [found]
+    return scores
 
 
 def _of_guesses(run: RunFolder, attack: Attack) -> list[FoundScore]:
@@ -104,13 +137,19 @@ def _of_guesses(run: RunFolder, attack: Attack) -> list[FoundScore]:
 def usual_adversaries(run: RunFolder) -> list[Attack]:
     """Return who is let loose where a scenario names nobody: the strongest on counts, the simplest on reports."""
     found: list[Attack] = []
-    if not run.releases or run.scenario.plugins:
+    if run.scenario.plugins:
         return found
-    positions = run.workers * len(run.releases)
-    if any(isinstance(release, Points) for release in run.releases):
+    topics = frozenset().union(*(item.topics for item in run.publications))
+    if run.scenario.curator is None and run.releases:
         found.append(_build("bayes_location", people=_FEW))
-    elif all(isinstance(release, Cells) for release in run.releases) and positions <= _USUAL_POSITIONS:
-        found.append(_build("membership", knows=["others"], people=max(_FEW, 2)))
+    elif any(isinstance(release, Cells) for release in run.releases) or "counts" in topics:
+        found.append(_build("membership", knows=["others"], people=_FEW))
+    elif run.releases:
+        found.append(_build("bayes_location", people=_FEW))
+    if "trajectories" in topics:
+        found.append(_build("synthetic_membership", people=_FEW))
+    if not found and run.has("server_view.parquet"):
+        found.append(_build("triangulation", people=_FEW))
     return found
 
 
@@ -180,6 +219,7 @@ _WORDS = {
     "top5": "among the first five",
     "hours_right": "hours of tracks right",
     "found": "found by false tasks",
+    "epsilon": "certifies from one run ε ≥",
 }
 
 

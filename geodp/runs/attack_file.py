@@ -18,7 +18,14 @@ from geodp.errors import DataError, UsageError
 from geodp.geometry import Array, Grid, Region
 from geodp.public.guarantee import Guarantee
 from geodp.public.release import GridCells
-from geodp.runs.findings import FoundScore, area_under_curve, average_repeats, score_identities, share_of_people
+from geodp.runs.findings import (
+    FoundScore,
+    area_under_curve,
+    average_repeats,
+    score_identities,
+    share_of_people,
+    spread_of_area,
+)
 from geodp.tables.reader import open_table
 from geodp.tables.usual_columns import candidates
 
@@ -318,7 +325,7 @@ class _FileGame:
         area = area_under_curve(found.score, member)
         if area is None:
             return self._leave_unscored("auc", "all candidates are in, or all are out")
-        spread = _spread_of_area(found.score, member)
+        spread = spread_of_area(found.score, member)
         low, high = max(0.0, area - 1.96 * spread), min(1.0, area + 1.96 * spread)
         return [self._make_score("auc", area, low=low, high=high, chance=0.5, targets=found.size, people=found.size)]
 
@@ -396,16 +403,6 @@ def _step(place_m: Any) -> float:
     gaps = np.diff(np.unique(np.round(place_m, 1)))
     gaps = gaps[gaps > 1.0]
     return float(gaps.min()) if gaps.size else 1000.0
-
-
-def _spread_of_area(score: Any, member: Any) -> float:
-    """Return the standard error of an area under the curve (DeLong, by placements)."""
-    inside, outside = np.sort(score[member]), np.sort(score[~member])
-    above = (np.searchsorted(outside, inside) + np.searchsorted(outside, inside, side="right")) / 2 / outside.size
-    below = (np.searchsorted(inside, outside) + np.searchsorted(inside, outside, side="right")) / 2 / inside.size
-    if min(inside.size, outside.size) < 2:
-        return 0.5
-    return float(np.sqrt(np.var(above, ddof=1) / inside.size + np.var(below, ddof=1) / outside.size))
 
 
 def _as_cells(time_s: float, promise: Guarantee, grid: Grid, count: Array, scale: Array) -> GridCells:

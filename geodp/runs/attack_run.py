@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geodp.attacks import Attack, AttackView, Guesses
+from geodp.attacks import Attack, AttackView, Guesses, SeenCounts
 from geodp.attacks.findings import Findings
 from geodp.attacks.home_work import HomeWork, is_night, is_work
 from geodp.attacks.membership import Membership
 from geodp.attacks.sybil import Sybil
 from geodp.attacks.synthetic_membership import SyntheticMembership
-from geodp.attacks.traces import PAST, STREETS, TRACES, Background, Traces
+from geodp.attacks.traces import OTHERS, PAST, STREETS, TRACES, Background, Traces
+from geodp.audit.one_run import certify_one_run, guess_coins
 from geodp.audit.run_audit import ledger_spend
 from geodp.curator.mechanisms import Snapshot
 from geodp.errors import UsageError
@@ -22,11 +25,19 @@ from geodp.frames.guesses import score_guesses
 from geodp.geometry import Array
 from geodp.privacy.noise import SimulatedNoise
 from geodp.public.guarantee import Neighbours
-from geodp.public.guessing_bounds import auc_bound, planar_hit_bound
+from geodp.public.guessing_bounds import auc_bound, gaussian_auc_bound, planar_hit_bound
 from geodp.public.levels import draw_groups
 from geodp.public.release import Cells, Points
 from geodp.runs.attack_scores import add_law
-from geodp.runs.background import Truth, public_laws, require_readable, see_offers, see_trips, traces_of_trips
+from geodp.runs.background import (
+    Truth,
+    owners_of_names,
+    public_laws,
+    require_readable,
+    see_offers,
+    see_trips,
+    traces_of_trips,
+)
 from geodp.runs.findings import (
     FoundScore,
     area_under_curve,
@@ -34,17 +45,26 @@ from geodp.runs.findings import (
     score_identities,
     score_tracks,
     share_of_people,
+    spread_of_area,
 )
+from geodp.world.mobility.companions import Companions
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from geodp.run_folder.folder import RunFolder
     from geodp.run_folder.published import PublishedRun
 
 REDRAWS = 8
+_DAY_S = 86_400.0
+CANARY_SHARE = 0.5
+"""Of the canaries of one run so many are guessed about, chosen before anything was tried."""
 LEAST_PEOPLE = 2
 
 
-def attack_run(run: RunFolder, attack: Attack, *, seed: int = 0, redraws: int = REDRAWS) -> list[FoundScore]:
+def attack_run(
+    run: RunFolder, attack: Attack, *, seed: int = 0, redraws: int = REDRAWS, crowd: int | None = None
+) -> list[FoundScore]:
     """Play one attack on a run, and score it.
 
     Parameters
@@ -57,33 +77,49 @@ def attack_run(run: RunFolder, attack: Attack, *, seed: int = 0, redraws: int = 
         Of coins, redraws and samples; the run's own seed plays no part.
     redraws
         How often releases are drawn anew, where membership is the question.
+    crowd
+        Play among so many people at most, drawn evenly (None: all of whom the run kept where they were).
 
     Raises
     ------
     UsageError
         If the run does not have what the attack reads, or cannot give its background.
     """
+    return play_attack(run, attack, seed=seed, redraws=redraws, crowd=crowd)[0]
+
+
+def play_attack(
+    run: RunFolder, attack: Attack, *, seed: int = 0, redraws: int = REDRAWS, crowd: int | None = None
+) -> tuple[list[FoundScore], pd.DataFrame | None]:
+    """Do what `attack_run` does; return also where people were thought to be, and were (None: it is about no place)."""
+    import pandas as pd
+
     require_readable(attack, run)
-    game = _RunGame(run, attack, np.random.default_rng([20, seed]), redraws)
+    game = _RunGame(run, attack, np.random.default_rng([20, seed]), redraws, crowd)
     if isinstance(attack, Membership):
-        return game.play_membership()
-    if isinstance(attack, SyntheticMembership):
-        return game.play_synthetic_membership()
-    if isinstance(attack, Sybil):
-        return game.play_sybil()
-    return game.play_once()
+        scores = game.play_membership()
+    elif isinstance(attack, SyntheticMembership):
+        scores = game.play_synthetic_membership()
+    elif isinstance(attack, Sybil):
+        scores = game.play_sybil()
+    else:
+        scores = game.play_once()
+    return scores, pd.concat(game.places, ignore_index=True) if game.places else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _RunGame:
     run: RunFolder
     attack: Attack
     rng: np.random.Generator
     redraws: int
+    crowd: int | None = None
+    places: list[pd.DataFrame] = field(default_factory=list)
+    """Where people were thought to be, and were (truth)."""
 
-    @property
+    @cached_property
     def truth(self) -> Truth:
-        return Truth(self.run)
+        return Truth(self.run, self.crowd)
 
     def _make_score(self, score: str, release: str, value: float | None, **more: Any) -> FoundScore:
         return FoundScore(
@@ -94,9 +130,14 @@ class _RunGame:
 
     def play_membership(self) -> list[FoundScore]:
         """Draw a coin per person, release anew from those who are in, and let the attack tell them apart."""
-        attack, run, truth = self.attack, self.run, self.truth
+        attack, run = self.attack, self.run
+        items = [item for item in run.publications if "counts" in item.topics and "venue" in item.released]
+        if items and not any(isinstance(release, Cells) for release in run.releases):
+            return self._play_venues(items)
         if run.scenario.curator is None:
             raise UsageError(f"{run.path}: without a curator there are no counts in which somebody could be.")
+        by_venue = self._play_venues(items) if items and attack.knows != (PAST,) else []
+        truth = self.truth
         people = len(truth.names)
         if people < LEAST_PEOPLE:
             raise UsageError(f"{run.path}: of one person there is nobody to be told from.")
@@ -106,7 +147,7 @@ class _RunGame:
         if attack.knows == (PAST,) and not len(earlier):
             raise UsageError(f"{run.path}: 'past' needs an earlier period, and there is one release only.")
         most = min(int(getattr(attack, "people", people)), people)
-        samples, advantages = [], []
+        samples, canaries = [], None
         for _ in range(self.redraws):
             inside = self.rng.random(people) < 0.5
             targets = np.sort(self.rng.choice(people, most, replace=False))
@@ -125,8 +166,68 @@ class _RunGame:
             area = area_under_curve(found.score, member)
             if area is not None:
                 samples.append(area)
-                advantages.append(float((found.score[member] > 0).mean() - (found.score[~member] > 0).mean()))
-        return self._member_scores(samples, most, people, "releases", self._auc_bound(earlier))
+                canaries = canaries or (found.score, member)  # the first redraw is the one run
+        spent = ledger_spend(run, metric=False) if self._auc_bound() is not None else None
+        return [
+            *self._member_scores(samples, most, people, "releases", self._auc_bound()),
+            *self._certify(canaries, "releases", spent),
+            *by_venue,
+        ]
+
+    def _certify(self, canaries: tuple[Array, Any] | None, release: str, claimed: float | None) -> list[FoundScore]:
+        """Certify ε from one run, where the adversary sees no coins: with `others` she sees all but one."""
+        if canaries is None or OTHERS in self.attack.knows:
+            return []
+        right, guessed = guess_coins(*canaries, share=CANARY_SHARE)
+        if not guessed:
+            return []
+        low = certify_one_run(right, guessed, alpha=0.05)
+        note = f"at least, by {right} right guesses of {guessed}"
+        return [
+            self._make_score(
+                "epsilon", release, low, bound=claimed, targets=guessed, people=guessed, hits=right, note=note
+            )
+        ]
+
+    def _play_venues(self, items: Sequence[PublishedRun]) -> list[FoundScore]:
+        """Draw a coin per person, publish anew the visits of those who are in, and let the attack tell them apart."""
+        from geodp.curator.counts_publication import CountsPublication
+        from geodp.tables.visits.space_order import space_order
+        from geodp.tables.visits.visit_sets import sets_of
+
+        run, found = self.run, []
+        histories, venues = run.visits, run.venues
+        people = len(histories.people)
+        if people < LEAST_PEOPLE:
+            raise UsageError(f"{run.path}: of one person there is nobody to be told from.")
+        most = min(int(getattr(self.attack, "people", people)), people)
+        order = space_order(*venues.places_m())
+        for item in items:
+            plugin, samples = item.plugin, []
+            if not isinstance(plugin, CountsPublication):
+                continue
+            for _ in range(self.redraws):
+                inside = self.rng.random(people) < 0.5
+                targets = np.sort(self.rng.choice(people, most, replace=False))
+                there = sets_of(histories.choose_people(np.flatnonzero(inside)), venues.size)
+                released = plugin.release(there, SimulatedNoise(self.rng), order)
+                theirs = sets_of(histories.choose_people(targets), venues.size)
+                owner = np.repeat(targets, theirs.size)
+                place = theirs.venue.astype(np.int64)
+                nowhere = np.zeros(place.size)
+                traces = Traces.of(histories.people[owner].astype(np.str_), nowhere, nowhere, nowhere, place=place)
+                rest = (there.counts()[place] - inside[owner]).astype(np.float64)
+                others = rest if self.attack.knows == (OTHERS,) else None
+                seen = SeenCounts(item.kind, released.count, getattr(plugin, "rule", None))
+                said = _findings_of(
+                    self.attack,
+                    AttackView(run.region, [], counts=[seen], background=Background(traces=traces, others=others)),
+                )
+                names = histories.people[inside].astype(np.str_)
+                area = None if said.score is None else area_under_curve(said.score, np.isin(said.target, names))
+                samples += [] if area is None else [area]
+            found += self._member_scores(samples, most, people, item.name, _trip_bound(item))
+        return found
 
     def _member_scores(
         self, samples: list[float], targets: int, people: int, release: str, bound: float | None
@@ -152,14 +253,21 @@ class _RunGame:
             )
         ]
 
-    def _auc_bound(self, _earlier: Any) -> float | None:
+    def _auc_bound(self) -> float | None:
         promises = [release.guarantee for release in self.run.releases]
         if not promises or not all(promise.holds for promise in promises):
             return None
         charged = self.run.central_charges
         delta = float(charged["delta"].sum()) if "delta" in charged and len(charged) else 0.0
         spent = ledger_spend(self.run, metric=False)
-        return auc_bound(spent, delta) if spent > 0 else None
+        bound = auc_bound(spent, delta) if spent > 0 else None
+        rhos = [promise.rho for promise in promises]
+        if bound is None or any(rho is None for rho in rhos):
+            return bound
+        mu = math.sqrt(
+            2 * sum(rho for rho in rhos if rho is not None)
+        )  # of Gaussian noise, whatever the adversary does
+        return min(bound, gaussian_auc_bound(mu))
 
     def _release_anew(self, inside: Any, numbers: Any) -> list[Cells | Points]:
         """Let the run's mechanism release from those who are in, at the moments of some releases."""
@@ -230,6 +338,7 @@ class _RunGame:
             )
         for item in items:
             samples: list[float] = []
+            canaries = None
             most = min(int(getattr(self.attack, "people", people.size)), people.size)
             for _ in range(self.redraws):
                 lot = self.rng.random(people.size)
@@ -253,10 +362,14 @@ class _RunGame:
                 said = _findings_of(self.attack, view)
                 if said.score is None or not said.size:
                     continue
-                area = area_under_curve(said.score, np.isin(said.target, names[inside]))
+                member = np.isin(said.target, names[inside])
+                area = area_under_curve(said.score, member)
                 if area is not None:
                     samples.append(area)
-            found += self._member_scores(samples, most, people.size, item.name, _trip_bound(item))
+                    canaries = canaries or (said.score, member)
+            bound = _trip_bound(item)
+            found += self._member_scores(samples, most, people.size, item.name, bound)
+            found += self._certify(canaries, item.name, None if bound is None else item.per_person.epsilon)
         return found
 
     # --- everything that is asked once ------------------------------------------------------------------------------
@@ -400,19 +513,41 @@ class _RunGame:
     def _play_pairs(self) -> list[FoundScore]:
         run = self.run
         found = _findings_of(self.attack, self._view(Background()))
-        groups = run.table("truth/companions.parquet") if run.has("truth/companions.parquet") else None
-        if groups is None:
-            note = f"not scored: who moves with whom is not kept by this run; {found.size:,} pairs were weighed"
+        mobility = run.scenario.workers.mobility
+        if not isinstance(mobility, Companions):
+            note = f"not scored: nobody is said to move with anybody; {found.size:,} pairs were weighed"
             return [self._make_score("auc", "reports", None, chance=0.5, note=note)]
-        of = dict(zip(groups["who"], groups["party"], strict=True))
+        first = run.positions.drop_duplicates("who")
+        household = mobility.list_households(run.workers)[first["worker"].to_numpy(dtype=np.int64)]
+        of = dict(zip(first["who"].astype(str), household.tolist(), strict=True))
+        if found.score is None or found.who is None:
+            return [self._make_score("auc", "reports", None, chance=0.5, note="not scored: there are no pairs")]
         together = np.array(
-            [
-                of.get(one) == of.get(other, -1)
-                for one, other in zip(found.target, [] if found.who is None else found.who, strict=True)
-            ]
+            [of.get(str(one), -1) == of.get(str(other), -2) for one, other in zip(found.target, found.who, strict=True)]
         )
-        area = None if found.score is None else area_under_curve(found.score, together)
-        return [self._make_score("auc", "reports", area, chance=0.5, targets=found.size, people=found.size)]
+        area, pairs = area_under_curve(found.score, together), int(together.sum())
+        if area is None:
+            note = "not scored: of these people none move together, or all do"
+            return [self._make_score("auc", "reports", None, chance=0.5, note=note)]
+        spread = spread_of_area(found.score, together)
+        best = np.argsort(-found.score, kind="stable")[:pairs]
+        share, low, high, hits = share_of_people(together[best])
+        of_pairs: dict[str, Any] = {"targets": pairs, "people": found.size}
+        return [
+            self._make_score(
+                "auc",
+                "reports",
+                area,
+                low=max(0.0, area - 1.96 * spread),
+                high=min(1.0, area + 1.96 * spread),
+                chance=0.5,
+                note="two who move together have twice the ε of one",
+                **of_pairs,
+            ),
+            self._make_score(
+                "right", "reports", share, low=low, high=high, chance=pairs / found.size, hits=hits, **of_pairs
+            ),
+        ]
 
     def _play_places(self) -> list[FoundScore]:
         run, attack = self.run, self.attack
@@ -420,16 +555,47 @@ class _RunGame:
         answer = attack.guess(self._view(background))
         if isinstance(answer, Guesses):
             return self._score_guesses(answer)
-        truth = self.truth
+        return [*self._score_places(answer), *self._score_by_days(background)]
+
+    def _score_by_days(self, background: Background) -> list[FoundScore]:
+        """Return how many homes are found after some days of reports, and what those cost."""
+        run, found = self.run, []
+        view = self._view(background)
+        days = math.ceil(run.scenario.duration_s / _DAY_S)
+        if not isinstance(self.attack, HomeWork) or days < LEAST_PEOPLE or view.exact:
+            return []
+        for few in sorted({1, 7, 30, 63} & set(range(1, days))):
+            some = [release for release in view.releases if release.time_s < few * _DAY_S]
+            answer = self.attack.guess(replace(view, releases=some))
+            if isinstance(answer, Findings) and answer.size:
+                spent = sum(float(release.guarantee.epsilon) for release in some)
+                label = f"after {few} day{'s' if few > 1 else ''}: {len(some)} reports, ε = {spent:.3g} per metre"
+                scores = [one for one in self._score_places(answer) if one.score == "hit_rate"]
+                found += [replace(one, release=label, note="") for one in scores]
+        return found
+
+    def _score_places(self, answer: Findings) -> list[FoundScore]:
+        """Hold guesses against where people mostly were."""
+        run, truth = self.run, self.truth
         if not answer.size or answer.x_m is None or answer.y_m is None:
             return [self._make_score("error_m", "reports", None, note="not scored: nobody could be guessed at")]
-        known = np.isin(answer.target, truth.names)
-        row = np.searchsorted(truth.names, answer.target[known])
+        owner = owners_of_names(run, answer.target)
+        known = np.isin(owner, truth.names)
+        row = np.searchsorted(truth.names, owner[known])
         x, y = self._find_places(row, answer.release[known])
-        error = np.hypot(answer.x_m[known] - x, answer.y_m[known] - y)
+        guess_x, guess_y = answer.x_m[known], answer.y_m[known]
+        self._keep_places(owner[known], guess_x, guess_y, x, y)
+        error = np.hypot(guess_x - x, guess_y - y)
         west, south, east, north = run.region.box_m
         blind = np.hypot((west + east) / 2 - x, (south + north) / 2 - y)
         return self._place_scores(error, blind, len(truth.names))
+
+    def _keep_places(self, who: Any, guess_x_m: Array, guess_y_m: Array, x_m: Array, y_m: Array) -> None:
+        import pandas as pd
+
+        if not self.places:  # the guess from all there is comes first
+            columns = {"who": who, "x_m": guess_x_m, "y_m": guess_y_m, "true_x_m": x_m, "true_y_m": y_m}
+            self.places.append(pd.DataFrame({"attack": self.attack.kind, **columns}))
 
     def _find_places(self, row: Any, release: Any) -> tuple[Array, Array]:
         """Return what guesses are held against: where she mostly was at the hours that are meant."""
@@ -528,8 +694,6 @@ def _trip_bound(item: PublishedRun) -> float | None:
 
 def _rename(release: Any, renamed: dict[str, str]) -> Any:
     """Return reports under fresh pseudonyms, in their order; whoever was not sampled is left out."""
-    from dataclasses import replace
-
     if not isinstance(release, Points):
         return release
     kept = np.flatnonzero([name in renamed for name in release.who])
@@ -540,8 +704,6 @@ def _rename(release: Any, renamed: dict[str, str]) -> Any:
 
 
 def _from(view: AttackView, first: int) -> AttackView:
-    from dataclasses import replace
-
     return replace(view, releases=list(view.releases)[first:])
 
 

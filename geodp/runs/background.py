@@ -28,6 +28,8 @@ class Truth:
     """Where a sample of people truly was at each release of a run: [person, release], people in order of names."""
 
     run: RunFolder
+    crowd: int | None = None
+    """So many people at most: those of the first pseudonyms, which are random (None: all)."""
 
     @cached_property
     def _table(self) -> tuple[Names, Array, Array]:
@@ -36,7 +38,10 @@ class Truth:
                 f"{self.run.path}: where people truly were at each release was not kept, so this attack cannot be "
                 "scored. Runs keep it that have `attacks` in their scenario, or are small."
             )
-        frame = self.run.positions.sort_values(["who", "release"], kind="stable")
+        frame = self.run.positions
+        if self.crowd is not None:
+            frame = frame[frame["who"].isin(np.sort(frame["who"].unique())[: self.crowd])]
+        frame = frame.sort_values(["who", "release"], kind="stable")
         who = frame["who"].to_numpy(dtype=np.str_)
         names, counts = np.unique(who, return_counts=True)
         releases = len(self.run.releases)
@@ -78,6 +83,9 @@ class Truth:
         )
 
 
+_ASKED = ("most_recipients", "expected_workers")
+
+
 def see_offers(run: RunFolder) -> SeenOffers | None:
     """Return the server's view of tasks (None: no task was offered)."""
     if not run.has("server_view.parquet"):
@@ -88,7 +96,10 @@ def see_offers(run: RunFolder) -> SeenOffers | None:
     if last.empty:
         return None
     columns = ("time_s", "x_m", "y_m", "radius_m", "reward")
+    most, expected = (last[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in _ASKED)
+    share = np.minimum(most / np.maximum(expected, 1.0), 1.0)
     return SeenOffers(
+        asked_share=np.where(np.isfinite(share), share, 1.0),
         task=last.index.to_numpy(dtype=np.int64),
         success=last["planned_success"].to_numpy(dtype=np.float64),
         winners=[tuple(winners[task]) for task in last.index],
@@ -100,11 +111,31 @@ def _join_names(rounds: Any) -> tuple[str, ...]:
     return tuple(str(name) for some in rounds for name in some)
 
 
+def owners_of_names(run: RunFolder, names: Names) -> Names:
+    """Return under which name each person is known beyond one task (truth), where names are new for every task."""
+    if not run.scenario.protocol.new_names:
+        return names
+    from geodp.simulation.answers import names_for_task, pseudonyms
+    from geodp.streams import Streams
+
+    taken, streams = run.tasks[run.tasks["worker"] >= 0], Streams(run.scenario.seed)
+    workers = taken["worker"].to_numpy(dtype=np.int64)
+    lasting = pseudonyms(streams, workers)
+    of = {}
+    for task, worker, name in zip(taken.index, workers, lasting, strict=True):
+        of[str(names_for_task(streams, np.array([worker]), int(task))[0])] = str(name)
+    return np.array([of.get(str(name), "") for name in names], dtype=np.str_)
+
+
 def public_laws(run: RunFolder) -> dict[str, Any]:
     """Return the public laws that an adversary may use."""
     assumed, curator = run.scenario.server.assumed_acceptance, run.scenario.curator
     rule = None if curator is None else getattr(curator.mechanism, "rule", None)
-    found = {"acceptance": assumed, "rule": rule}
+    if assumed is None:
+        assumed = run.scenario.workers.acceptance
+    refusal = run.scenario.protocol.refusal
+    muted = assumed if refusal is None else assumed.mute(refusal.mute)
+    found = {"acceptance": assumed, "answers": muted, "rule": rule, "protocol": run.scenario.protocol.limits}
     return {name: law for name, law in found.items() if law is not None}
 
 

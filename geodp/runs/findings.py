@@ -52,15 +52,19 @@ class FoundScore:
 
     def refutes(self, alpha: float) -> bool:
         """Tell whether what was found exceeds the bound, except with probability alpha under a true promise."""
-        if self.bound is None or self.value is None or self.bound >= 1:
+        if self.bound is None or self.value is None:
             return False
+        if self.score == "epsilon":
+            from geodp.audit.one_run import certify_one_run
+
+            return certify_one_run(self.hits or 0, self.targets, alpha=alpha) > self.bound
         if self.hits is not None:
             from scipy.special import betaincinv
 
             if self.hits == 0:
                 return False
             return float(betaincinv(self.hits, self.targets - self.hits + 1.0, alpha)) > self.bound
-        if len(self.samples) < 2:
+        if len(self.samples) < 2 or self.bound >= 1:
             return False
         from scipy.special import stdtrit
 
@@ -95,6 +99,16 @@ def area_under_curve(score: Array, member: Mask) -> float | None:
         return None
     rank = rankdata(score)
     return float((rank[member].sum() - inside * (inside + 1) / 2) / (inside * outside))
+
+
+def spread_of_area(score: Array, member: Mask) -> float:
+    """Return the standard error of an area under the curve (DeLong, by placements)."""
+    inside, outside = np.sort(score[member]), np.sort(score[~member])
+    above = (np.searchsorted(outside, inside) + np.searchsorted(outside, inside, side="right")) / 2 / outside.size
+    below = (np.searchsorted(inside, outside) + np.searchsorted(inside, outside, side="right")) / 2 / inside.size
+    if min(inside.size, outside.size) < 2:
+        return 0.5
+    return float(np.sqrt(np.var(above, ddof=1) / inside.size + np.var(below, ddof=1) / outside.size))
 
 
 def average_repeats(samples: Sequence[float]) -> Measured:

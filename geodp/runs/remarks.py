@@ -45,6 +45,7 @@ def remarks(run: RunFolder, measured: dict[str, Measured]) -> list[str]:
         *_remark_linking(run, measured),
         *_remark_reidentified(run, measured),
         *_remark_capped(run),
+        *_remark_refusal(run),
         *_regions(run),
         *_size(run, measured),
     ]
@@ -59,6 +60,22 @@ def _without_promise(run: RunFolder) -> Iterator[str]:
                 f"**What {as_code(item.kind)} publishes is not private** ({as_words(item.guarantee.why_not)}): use it "
                 "as a yardstick, never as a method."
             )
+
+
+def _remark_refusal(run: RunFolder) -> Iterator[str]:
+    """Say when phones that mute and consider few cannot give as many acceptances as tasks need."""
+    refusal, scenario = run.scenario.protocol.refusal, run.scenario
+    if refusal is None:
+        return
+    ceiling = getattr(scenario.workers.acceptance, "ceiling", 1.0)
+    each = ceiling * refusal.offers * (1 - refusal.mute)
+    windows = refusal.windows(scenario.duration_s)
+    demand = len(run.tasks) * scenario.tasks.workers_per_task / windows / max(run.workers, 1)
+    if demand > each:
+        yield (
+            f"A person gives at most {quantity(each)} acceptances in a window of randomised refusal, however willing, "
+            f"and {quantity(demand)} are asked for: many tasks must fail. More offers (`protocol.refusal.offers`) help."
+        )
 
 
 def _noise(run: RunFolder) -> Iterator[str]:

@@ -50,6 +50,9 @@ def sentence(score: FoundScore) -> str | None:
         "hours_right": f"Of 100 hours of somebody's track an adversary who {knowing} gets {found} right",
         "found": f"{who} and posts tasks of her own finds {found}",
     }
+    if score.about == "pair":
+        told["auc"] = f"Of 100 pairs who move together, each beside one who does not, an adversary tells {found} apart"
+        told["right"] = f"Of the 100 pairs that an adversary names first, {found} move together"
     return f"{told[score.score]}{chance}." if score.score in told else None
 
 

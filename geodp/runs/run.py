@@ -30,7 +30,7 @@ from geodp.runs.result import RunResult
 from geodp.scenario.file import arms, write_scenario
 from geodp.scenario.schema import Scenario, load_scenario
 from geodp.server.density_from_points import density_from_points
-from geodp.simulation.answers import pseudonyms
+from geodp.simulation.answers import pseudonym_numbers, pseudonyms
 from geodp.simulation.engine import Engine, World, build_world
 from geodp.simulation.event_log import EventLog
 from geodp.simulation.worker_states import WorkerStates
@@ -50,6 +50,8 @@ SCORED_WORKERS = 20_000
 """Maximum number of workers against whose true positions attacks are held, the same at all times."""
 KEPT_POSITIONS = 300_000
 """So many positions (people × releases) are kept even where no attack is named, for `geodp attack`."""
+LEAST_KEPT = 100
+"""So many people's positions are kept in any case."""
 FOR_PEOPLE = ("arms", "map.html", "map-public.html", "report.html", "risk.html", "run.log", "summary.md")
 logger = logging.getLogger("geodp")
 
@@ -226,7 +228,9 @@ def _simulate(scenario: Scenario, world: World, folder: Path, say: Progress, *, 
     for name in ("releases", "truth/counts"):
         (folder / name).mkdir()
     streams = Streams(scenario.seed)
-    positions = _PositionSampler(world.population.size, streams, scenario.release_count())
+    asked = bool(scenario.attacks) or scenario.phones_report
+    kept = SCORED_WORKERS if asked else min(SCORED_WORKERS, KEPT_POSITIONS // max(scenario.release_count(), 1))
+    positions = _PositionSampler(world.population.size, streams, max(kept, LEAST_KEPT))
     releases = _ReleaseWriter(folder, scenario, positions)
     paths = _PathSampler(world, streams)
     log = EventLog(folder / "events.parquet")
@@ -357,8 +361,7 @@ class _ReleaseWriter:
             (self.folder / "estimates").mkdir(exist_ok=True)
             write_release(self.folder / "estimates", self.count, estimate, self.scenario.area.projection)
             self.write(release, estimate.grid.count(x_m, y_m))
-        if isinstance(release, Points) or self.scenario.attacks or self.positions.is_small:
-            self.positions.add(x_m, y_m)
+        self.positions.add(x_m, y_m)
 
 
 class _PositionSampler:
@@ -367,20 +370,15 @@ class _PositionSampler:
     The sample is that of the smallest pseudonyms: the same at all times, and those an attack looks at first.
     """
 
-    def __init__(self, workers: int, streams: Streams, rounds: int = 1) -> None:
-        self.workers, self.streams, self.rounds = workers, streams, rounds
+    def __init__(self, workers: int, streams: Streams, most: int) -> None:
+        self.workers, self.streams, self.most = workers, streams, most
         self.parts: list[pd.DataFrame] = []
-
-    @property
-    def is_small(self) -> bool:
-        """Whether positions are kept for attacks that come later, without being asked to."""
-        return self.workers <= SCORED_WORKERS and self.workers * self.rounds <= KEPT_POSITIONS
 
     @cached_property
     def _sample(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        names = pseudonyms(self.streams, np.arange(self.workers))
-        chosen = np.argsort(names, kind="stable")[:SCORED_WORKERS]
-        return chosen, names[chosen]
+        first = pseudonym_numbers(self.streams, np.arange(self.workers))
+        chosen = np.argsort(first, kind="stable")[: self.most]  # names have one length, so they are in this order
+        return chosen, pseudonyms(self.streams, chosen)
 
     def add(self, x_m: Array, y_m: Array) -> None:
         """Keep the positions behind the next release."""

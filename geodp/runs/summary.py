@@ -42,12 +42,15 @@ FATES: dict[str, str] = {
     Reason.SHORT_OF_TARGET: "nobody accepted, in a region that was planned short of the target",
     Reason.ACCEPTORS_GONE: "those who accepted took other tasks before they were picked",
     Reason.TOO_FEW: "fewer workers accepted than the task needs",
+    Reason.CALLED_OFF: "called off by who had asked for it, after somebody had accepted",
     Reason.OUT_OF_PATIENCE: "patience ran out before anybody took it",
     Reason.BEYOND_REACH: "no offer: the target needs a circle wider than anyone travels",
     Reason.NO_RADIUS: "no offer: no circle, however wide, reaches the target",
     Reason.PURSE_EMPTY: "no offer: the reward had run out",
     Reason.NO_RELEASE: "no offer: there was no release to plan from",
     Reason.BAD_RADIUS: "no offer: the solver gave no usable radius",
+    Reason.CROWDED: "no offer: too many tasks in its square kilometre and hour",
+    Reason.FEW_PEOPLE: "no offer: too few people within reach for a circle that hides each of them",
     Reason.RUN_ENDED: "undecided when the run ended (not counted in rates)",
 }
 _FILES = (
@@ -95,7 +98,7 @@ def run_summary(run: RunFolder) -> str:
         *promise_lines(run),
         *group_lines({"": run}),
         "## What the protocol gives away",
-        _describe_disclosure(measured),
+        _describe_disclosure(measured, bounded=run.scenario.protocol.refusal is not None),
         _bound_protocol(run),
         *_adversaries({"": run}),
         *(["## Take care", "\n".join(f"- {line}" for line in careful)] if careful else []),
@@ -165,13 +168,15 @@ def fates_table(run: RunFolder) -> str:
     return "\n".join(["| what became of a task | tasks | share |", "|---|---:|---:|", *rows]) if rows else ""
 
 
-def _describe_disclosure(measured: dict[str, Measured]) -> str:
+def _describe_disclosure(measured: dict[str, Measured], *, bounded: bool) -> str:
     """Say what taking part tells the server, which no release promises to hide."""
     mean, largest = measured["interaction_leakage_mean"], measured["interaction_leakage_max"].value
     text = (
         "Releases carry the promise above; the protocol carries none. Who takes a task depends on where "
         "people truly are, so **no ε is claimed for all that the server sees**. "
     )
+    if bounded:
+        text = "Who takes a task discloses where she is by consent; of the others this is what outcomes tell. "
     if mean.value is None or largest is None:
         return text + "What outcomes of offers disclosed has no bound in this run."
     return text + (
@@ -183,6 +188,11 @@ def _describe_disclosure(measured: dict[str, Measured]) -> str:
 
 
 def _bound_protocol(run: RunFolder) -> str:
+    """Say what the whole view of the server can tell of those who took no task: what is promised, and both ends."""
+    return "\n\n".join(line for line in (_promised_protocol(run), both_ends(run)) if line)
+
+
+def _promised_protocol(run: RunFolder) -> str:
     """Say what randomised refusal bounds ('' where phones do not refuse by lot)."""
     refusal = run.scenario.protocol.refusal
     if refusal is None:
@@ -195,6 +205,20 @@ def _bound_protocol(run: RunFolder) -> str:
         f"{quantity(refusal.window_s, 's')}, so what outcomes tell of those who took none is bounded whatever people "
         f"do: releases {released:.4g}; protocol {protocol:.4g}; whole view of those who took no task "
         f"**ε = {released + protocol:.4g}** (somebody more or less, or her whole track another)."
+    )
+
+
+def both_ends(run: RunFolder) -> str:
+    """Say both ends of ε of the server's whole view ('' where they were not worked out)."""
+    ends = run.protocol_ends
+    if ends is None:
+        return ""
+    upper = "∞" if ends["upper"] is None else f"{ends['upper']:.4g}"
+    how = "promised" if ends["promised"] else "measured, and not promised"
+    return (
+        f"Those who took no task, in everything that the server saw: **{ends['lower']:.4g} ≤ ε ≤ {upper}**. The lower "
+        f"end is certified by {ends['samples']:,} redrawn worlds on either side (95 %), the upper one is {how}. "
+        "`geodp audit --run DIR --view server` looks closer."
     )
 
 
@@ -259,8 +283,15 @@ def comparison_summary(run: RunFolder) -> str:
         *list_promises(arms),
         *group_lines(arms),
         "## What the protocol gives away",
-        "**No ε is claimed for all that the server sees.** Declining offers disclosed:",
+        "**No ε is claimed for all that the server sees**, but where phones refuse by lot. Declining offers disclosed:"
+        if any(arm.scenario.protocol.refusal is not None for arm in arms.values())
+        else "**No ε is claimed for all that the server sees.** Declining offers disclosed:",
         "\n".join(f"- {line}" for line in list_disclosures(table, list(arms))),
+        "\n".join(
+            f"- {as_code(name)}: {text}"
+            for name, arm in arms.items()
+            if (text := _bound_protocol(arm).replace("\n\n", " "))
+        ),
         *_adversaries(arms),
         *(["## Take care", "\n".join(f"- {line}" for line in careful)] if careful else []),
         "## Numbers",

@@ -107,6 +107,21 @@ def _refusal_fits(scenario: Scenario) -> Iterator[Finding]:
         yield touched, "protocol.refusal", text
 
 
+def _rules_fit(scenario: Scenario) -> Iterator[Finding]:
+    """Refuse rules about circles, and about names, where there are none of either."""
+    rules, assignment = scenario.protocol, scenario.server.assignment
+    touched = ("protocol", "server", "curator")
+    posted = scenario.server.mode == "worker_selected"
+    if rules.least_people is not None and (posted or scenario.curator is None or not assignment.plans_circles):
+        text = f"is about circles that are planned from a curator's map; '{assignment.kind}' plans none here"
+        yield touched, "protocol.least_people", text
+    if rules.per_km2_hour is not None and posted:
+        yield touched, "protocol.per_km2_hour", "limits offers; with server.mode worker_selected none are made"
+    if rules.new_names and scenario.curator is None:
+        text = "needs a curator: where phones report by themselves, the server asks them by the names that it knows"
+        yield touched, "protocol.new_names", text
+
+
 def _region_file(scenario: Scenario) -> Iterator[Finding]:
     if scenario.region.file is None:
         return
@@ -600,6 +615,7 @@ _CHECKS = (
         _plans_for_several,
         _places_told,
         _refusal_fits,
+        _rules_fit,
         _reward,
         _public_count,
     ),

@@ -132,6 +132,8 @@ class Tasks(Model):
     Those who are asked are told the true place. Only where workers are asked by name. null: the server knows it."""
     workers_per_task: int = Field(default=1, ge=1, le=100)
     """Workers whom a task needs at the same time; they share its reward evenly. More than one: `geocast` only."""
+    called_off_share: float = Field(default=0.0, ge=0, lt=1)
+    """Share of accepted tasks that are called off by who asked for them, before anybody sets out."""
 
 
 class DeviceBudget(Model):
@@ -353,6 +355,28 @@ class Protocol(Model):
     refusal: Refusal | None = None
     """Phones mute tasks by lot and consider few (null: they do not). One draw per phone and task, so that offering a
     task again meets the same draw."""
+    pay_called_off: bool = False
+    """Whether who accepted a task is paid even if it is called off: then posting tasks that nobody wants done costs."""
+    least_people: float | None = Field(default=None, gt=0, le=1_000_000)
+    """People expected in every circle, at least, by the released map: smaller circles grow, and a task around which
+    there are too few within reach gets no offer (null: any circle goes)."""
+    per_km2_hour: float | None = Field(default=None, gt=0)
+    """New tasks in each square kilometre and hour at most; the others get no offer (null: any number)."""
+    new_names: bool = False
+    """Whether the server learns of each task a new pseudonym of whoever takes it, so that tasks cannot be linked."""
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Return the public rules that limit a malicious server, by name."""
+        refusal = self.refusal
+        return {
+            "answers": None if refusal is None else refusal.offers,
+            "mute": 0.0 if refusal is None else refusal.mute,
+            "least_people": self.least_people or 0.0,
+            "per_km2_hour": self.per_km2_hour,
+            "pay_called_off": self.pay_called_off,
+            "new_names": self.new_names,
+        }
 
 
 class MapSection(Model):

@@ -47,6 +47,11 @@ class RewardBudget:
         self.promised = max(0.0, self.promised - amount)
         self.carried += amount
 
+    def take_back(self, amount: float) -> None:
+        """Return money that was paid, for a task that was called off."""
+        self.paid = max(0.0, self.paid - amount)
+        self.carried += amount
+
     def pay(self, amount: float) -> None:
         """Turn a promise into a payment."""
         self.promised = max(0.0, self.promised - amount)

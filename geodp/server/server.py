@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from itertools import groupby
@@ -19,6 +20,7 @@ from geodp.server.capped import CappedAssignment
 from geodp.server.density_change import DensityChange
 from geodp.server.feedback import Feedback
 from geodp.server.named_workers import NamedWorkers
+from geodp.server.offer_rules import OfferRules
 from geodp.server.rewards import RewardBudget, find_funded
 
 
@@ -37,6 +39,8 @@ class Server:
     """Whether a curator passes offers on."""
     task_epsilon_per_m: float | None = None
     """ε per metre of the noise on the places of tasks (None: they are exact)."""
+    rules: OfferRules | None = None
+    """What offers must keep to (None: there are no rules)."""
     records: list[dict[str, Any]] = field(default_factory=list)
     _latest: dict[int, dict[str, Any]] = field(default_factory=dict)
     _rounds: dict[int, int] = field(default_factory=dict)
@@ -82,6 +86,8 @@ class Server:
             )
             planned = self.assignment.offers(batch, view)
             _require_offers(self.assignment, batch, planned, purse)
+            if self.rules is not None:
+                planned = self.rules.keep(batch, planned, release, number=number)
             offers += self._promise(purse, batch, planned, number, time_s)
         return offers
 
@@ -121,6 +127,15 @@ class Server:
             self.budget.pay(record["reward"])
             if self._feedback is not None:
                 self._feedback.hear(taken=True)
+
+    def call_off(self, task: int, *, paid: bool) -> float:
+        """Close a task that somebody had accepted; return what is paid for it all the same."""
+        reward = float(self._latest[task]["reward"])
+        self._named.free(self._latest[task]["winners"], -math.inf)
+        if paid:
+            return reward
+        self.budget.take_back(reward)
+        return 0.0
 
     def hear_completion(self, task: int, rounded_s: float) -> None:
         """Learn, coarsely, when a task was done."""

@@ -18,9 +18,11 @@ from geodp.simulation.meant import Found, Ids, Meant, People, with_distance
 from geodp.simulation.randomised_refusal import RandomisedRefusal
 from geodp.streams import Streams
 
-_BUSY, _LOW, _FAR, _UNWILLING, _YES, _NOT_REACHED, _APART, _OUT = range(8)
+_BUSY, _LOW, _FAR, _UNWILLING, _YES, _MUTED, _SPENT, _NOT_REACHED, _APART, _OUT = range(10)
 _PICKED, _NOT_PICKED, _TAKEN = reason_codes([Reason.PICKED, Reason.NOT_PICKED, Reason.TAKEN])
-_CODES = reason_codes([Reason.BUSY, Reason.LOW_REWARD, Reason.TOO_FAR, Reason.UNWILLING, Reason.NONE])
+_CODES = reason_codes([
+    Reason.BUSY, Reason.LOW_REWARD, Reason.TOO_FAR, Reason.UNWILLING, Reason.NONE, Reason.MUTED, Reason.SPENT
+])  # fmt: skip
 
 
 class Accepted(NamedTuple):
@@ -80,9 +82,9 @@ class AskedWorkers:
         """Tell whose answer could have been a yes; the busy, far and underpaid could only say no.
 
         Whoever liked a nearer task on the board could have come to a further one, had she not. Where phones thin out,
-        every phone that the offer means could have: nobody sees which of them took part.
+        every phone that the offer means could have: nobody sees which of them took part, or which muted it by lot.
         """
-        return np.isin(self.answer, (_YES, _UNWILLING, _NOT_REACHED, _APART))
+        return np.isin(self.answer, (_YES, _UNWILLING, _MUTED, _NOT_REACHED, _APART))
 
     def pick_declined(self, rows: slice) -> Ids:
         """Return those who said no, of one task's rows."""
@@ -168,10 +170,21 @@ class Answers:
         )
 
 
+def pseudonym_numbers(streams: Streams, workers: Ids) -> Ids:
+    """Return the numbers that pseudonyms are made of; they are in the same order."""
+    return np.asarray((streams.uniform("server.pseudonym", workers) * 2**53).astype(np.int64))
+
+
 def pseudonyms(streams: Streams, workers: Ids) -> npt.NDArray[np.str_]:
     """Return the names under which the server knows workers: random, and the same for a whole run."""
-    numbers = (streams.uniform("server.pseudonym", workers) * 2**53).astype(np.int64)
+    numbers = pseudonym_numbers(streams, workers)
     return np.array([f"w{number:014x}" for number in numbers.tolist()], dtype="U15")
+
+
+def names_for_task(streams: Streams, workers: Ids, task: int) -> npt.NDArray[np.str_]:
+    """Return names under which the server knows workers for one task only: nothing links them to other tasks."""
+    numbers = (streams.uniform("server.pseudonym.task", workers, np.full(len(workers), task)) * 2**53).astype(np.int64)
+    return np.array([f"t{number:014x}" for number in numbers.tolist()], dtype="U15")
 
 
 def ask(
@@ -242,8 +255,9 @@ def _let_answer(
     answer = answers.answer(task, worker, rewards[index], distance_m, people.busy[worker])
     if answers.refusal is not None:
         reached = np.isin(answer, (_YES, _UNWILLING))
-        silent = reached & ~answers.refusal.let_through(task, worker, reached, people.time_s)
-        answer[silent] = _APART
+        considered = answers.refusal.consider(task, worker, reached, people.time_s)
+        answer[reached & ~considered] = _SPENT
+        answer[considered & answers.refusal.mutes(task, worker)] = _MUTED
         share = share * answers.heard
     luck = np.zeros(worker.size)
     yes = answer == _YES

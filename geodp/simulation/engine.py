@@ -29,6 +29,7 @@ from geodp.errors import DataError
 from geodp.geometry import Array, Region
 from geodp.privacy.ledger import Account, Allowance, Ledger
 from geodp.privacy.noise import SimulatedNoise
+from geodp.public.acceptance import Acceptance
 from geodp.public.cell_reports import CellReports
 from geodp.public.events import Kind, Note, Reason
 from geodp.public.guarantee import Neighbours
@@ -40,9 +41,10 @@ from geodp.registry import Plugin
 from geodp.scenario.costs import counts_rho
 from geodp.scenario.schema import Scenario
 from geodp.scenario.sections import Budget
+from geodp.server.offer_rules import OfferRules
 from geodp.server.rewards import RewardBudget
 from geodp.server.server import Server
-from geodp.simulation.answers import Accepted, Answers, AskedWorkers, ask, pseudonyms
+from geodp.simulation.answers import Accepted, Answers, AskedWorkers, ask, names_for_task, pseudonyms
 from geodp.simulation.board import Board
 from geodp.simulation.disclosure import Disclosure, see_outcomes
 from geodp.simulation.event_log import EventLog
@@ -463,12 +465,28 @@ class Engine:
         if not winners:
             self._nobody(task, self._why_nobody(task, yes.worker.size, int(free.sum())))
             return []
-        self.server.hear(Answer(task.task, tuple(names[winner] for winner in winners), self.env.now))
+        told = self._new_names(task, winners) or tuple(names[winner] for winner in winners)
+        self.server.hear(Answer(task.task, told, self.env.now))
+        if self._is_called_off(task):
+            paid = self.server.call_off(task.task, paid=self.scenario.protocol.pay_called_off)
+            self._give_up(task, Reason.CALLED_OFF, value=paid)
+            return winners
         self._close(task)
         for winner in winners:
             self.workers.busy[winner] = True  # at once: the next task of this batch must not pick her too
             self.env.process(self._trip(task, winner, reward))
         return winners
+
+    def _new_names(self, task: Task, winners: list[int]) -> tuple[str, ...]:
+        """Return names for this task alone (() where workers keep theirs)."""
+        if not self.scenario.protocol.new_names:
+            return ()
+        return tuple(names_for_task(self.streams, np.array(winners), task.task).tolist())
+
+    def _is_called_off(self, task: Task) -> bool:
+        """Tell by lot whether who asked for a task no longer wants it done."""
+        share = self.scenario.tasks.called_off_share
+        return share > 0 and float(self.streams.uniform("world.called_off", [task.task])[0]) < share
 
     def _why_nobody(self, task: Task, accepted: int, free: int) -> Reason:
         """Say why an offer found too few workers; of a region, whether the plan itself had expected that."""
@@ -578,4 +596,13 @@ def _server(scenario: Scenario) -> Server:
         answer_window_s=section.answer_window_s,
         trusted=scenario.curator is not None,
         task_epsilon_per_m=scenario.tasks.place_epsilon_per_m,
+        rules=_rules(scenario, believed),
     )
+
+
+def _rules(scenario: Scenario, believed: Acceptance) -> OfferRules | None:
+    """Return what limits offers (None: nothing does)."""
+    stated = scenario.protocol
+    if stated.least_people is None and stated.per_km2_hour is None:
+        return None
+    return OfferRules(believed, stated.least_people, stated.per_km2_hour)

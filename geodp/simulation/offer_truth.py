@@ -37,6 +37,8 @@ def offer_truth(answers: Answers, meant: Meant, people: People, needed: int = 1)
     rows = np.flatnonzero((meant.round != NEVER) & ~people.busy[meant.worker])
     index, worker, distance = with_distance(meant.index[rows], meant.worker[rows], meant.tasks, people)
     chance = answers.chance(worker, rewards[index], distance)
+    if answers.refusal is not None:
+        chance = np.where(answers.refusal.is_spent(worker, people.time_s), 0.0, chance)
     size = len(meant.offers)
     return OfferTruth(
         task=np.array([task.task for task in meant.tasks], dtype=np.int64),

@@ -41,19 +41,36 @@ class RandomisedRefusal:
         self._known: dict[int, Ids] = {}
         self._window = 0
 
+    def consider(self, task: Ids, worker: Ids, reached: Mask, time_s: float) -> Mask:
+        """Tell which phones consider their row's task; rows are in order of task. Offered again, it counts once."""
+        self._turn_to(time_s)
+        considered = np.zeros(task.size, dtype=np.bool_)
+        for one in np.unique(task).tolist():
+            rows = np.flatnonzero((task == one) & reached)
+            before = self._known.get(one, np.empty(0, dtype=np.int64))
+            known = np.isin(worker[rows], before)
+            new = rows[~known & (self._considered[worker[rows]] < self.offers)]
+            self._considered[worker[new]] += 1
+            self._known[one] = np.concatenate([before, worker[new]])
+            considered[new] = considered[rows[known]] = True
+        return considered
+
+    def mutes(self, task: Ids, worker: Ids) -> Mask:
+        """Tell by lot which phones mute the task of their row: the same lot whenever it is offered."""
+        return np.asarray(self.streams.uniform("protocol.refusal", worker, task) < self.mute)
+
     def let_through(self, task: Ids, worker: Ids, reached: Mask, time_s: float) -> Mask:
-        """Tell which rows' owners see their task; rows are in order of task. A task offered again counts once."""
+        """Tell which rows' owners see their task."""
+        return np.asarray(self.consider(task, worker, reached, time_s) & ~self.mutes(task, worker))
+
+    def is_spent(self, worker: Ids, time_s: float) -> Mask:
+        """Tell which phones say nothing more in the window of a moment."""
+        self._turn_to(time_s)
+        return np.asarray(self._considered[worker] >= self.offers)
+
+    def _turn_to(self, time_s: float) -> None:
+        """Begin a new window where one has ended: what was considered before counts anew, at its expense."""
         window = math.floor(time_s / self.window_s)
         if window != self._window:
             self._window, self._considered[:] = window, 0
-            self._known.clear()  # what was considered before may be considered again, at the expense of this window
-        seen = np.zeros(task.size, dtype=np.bool_)
-        for one in np.unique(task).tolist():
-            rows = np.flatnonzero((task == one) & reached)
-            known = np.isin(worker[rows], self._known.get(one, np.empty(0, dtype=np.int64)))
-            new = rows[~known & (self._considered[worker[rows]] < self.offers)]
-            self._considered[worker[new]] += 1
-            self._known[one] = np.concatenate([self._known.get(one, np.empty(0, dtype=np.int64)), worker[new]])
-            seen[new] = seen[rows[known]] = True
-        lot = self.streams.uniform("protocol.refusal", worker, task)
-        return np.asarray(seen & (lot >= self.mute))
+            self._known.clear()

@@ -17,8 +17,8 @@ from geodp.attacks.slots import SlotTable
 from geodp.attacks.synthetic_membership import Chain, choose_order, score_by_density
 from geodp.attacks.top_n import match_sets
 from geodp.attacks.unicity import TraceIndex
+from geodp.figures.made_week import CELLS, COLUMNS, HOURS, Integers, Week, coarsen, count_people, middles
 from geodp.public.count_laws import CountLaw
-from tests.attacks.week import CELLS, COLUMNS, HOURS, Integers, Week, coarsen, count_people, middles
 
 NAMES = np.array([f"{number:06d}" for number in range(2000)])
 

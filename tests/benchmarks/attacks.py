@@ -16,9 +16,9 @@ from geodp.attacks.slots import SlotTable
 from geodp.attacks.top_n import match_sets
 from geodp.attacks.triangulation import least_distance, log_evidence, posterior
 from geodp.attacks.unicity import TraceIndex, draw_points
+from geodp.figures.made_week import CELLS, HOURS, Week, count_people, middles
 from geodp.public.acceptance.tanh_reward import TanhReward
 from geodp.public.count_laws import CountLaw
-from tests.attacks.week import CELLS, HOURS, Week, count_people, middles
 from tests.benchmarks._figure import Figure
 from tests.benchmarks._measuring import cpu_s
 

@@ -76,7 +76,9 @@ def test_the_area_under_the_curve_counts_ties_as_halves() -> None:
 
 @pytest.mark.parametrize("knows", [["others"], ["traces"], ["past"]])
 def test_membership_is_found_beside_chance_and_bound(grid_run: RunFolder, knows: list[str]) -> None:
-    (found,) = attack_run(grid_run, membership(knows=knows, people=25))
+    found, *certified = attack_run(grid_run, membership(knows=knows, people=25))
+    assert [one.score for one in certified] == ([] if knows == ["others"] else ["epsilon"])
+    assert all(one.value is not None and one.bound and one.value <= one.bound for one in certified)
     assert found.key == "membership_auc"
     assert found.chance == 0.5
     assert found.bound == pytest.approx(auc_bound(0.75))  # 3 releases at 0.25
@@ -263,3 +265,58 @@ def test_the_command_on_a_run_and_on_files(
     frame[frame["user"] == "u1"].to_csv(tmp_path / "one.csv", index=False)
     code, text = call(str(tmp_path / "one.csv"), "--kind", "unicity")
     assert (code, "one person" in text) == (2, True)
+
+
+def test_venue_counts_tell_who_is_in(tmp_path: Path) -> None:
+    """Counts of venues: a rule tells of nearly everybody, noise with a promise stays below its bound."""
+    town = SMALL_TOWN | GRID | {
+        "workers.visit_source": {"kind": "generated_visits", "venues": 40, "mean_visits": 8, "days": 10},
+        "publish": [
+            {"kind": "suppressed_counts", "k": 2},
+            {"kind": "laplace_counts", "epsilon": 1.0, "cap": 10, "accuracy_share": 0},
+        ],
+    }  # fmt: skip
+    run(small(town), tmp_path / "run", draw_map=False, summarise=False)
+    opened = RunFolder(tmp_path / "run")
+    found = {one.release: one for one in attack_run(opened, membership(people=40), redraws=6)}
+    rule, noise = found["0-suppressed_counts"], found["1-laplace_counts"]
+    assert rule.bound is None
+    assert (rule.value or 0) > 0.9
+    assert noise.bound == pytest.approx(auc_bound(1.0))
+    assert (noise.value or 1) < 0.9
+    assert not list_refuted([noise])
+    together = {one.release: one for one in attack_run(opened, membership(people=40, knows=["traces"]), redraws=2)}
+    assert together["0-suppressed_counts"].value is not None
+
+
+def test_homes_are_found_night_by_night_and_drawn(tmp_path: Path) -> None:
+    changes = PHONES | {
+        "workers.mobility": {"kind": "commuter"},
+        "device.mechanism": {"kind": "planar_laplace", "epsilon_per_m": 0.0069315},
+        "device.report_every_s": 14_400,
+        "duration_s": 3 * 86_400,
+        "tasks.demand.per_hour": 1,
+        "start_time": "00:00",
+        "attacks": [{"kind": "home_work"}],
+    }
+    run(small(changes), tmp_path / "run", draw_map=True, summarise=True)
+    opened = RunFolder(tmp_path / "run")
+    labels = [one["release"] for one in opened.findings]
+    assert any(label.startswith("after 1 day: 6 reports, ε = 0.0416") for label in labels)
+    assert "home_work_hit_rate" in opened.metrics
+    places = opened.table("truth/found_places.parquet")
+    assert set(places["attack"]) == {"home_work"}
+    assert len(places) == 60
+    assert "Adversary's guesses" in (tmp_path / "run" / "map.html").read_text(encoding="utf-8")
+
+
+def test_those_who_move_together_are_told_by_their_reports(tmp_path: Path) -> None:
+    changes = PHONES | {
+        "workers.mobility": {"kind": "companions", "sizes": {2: 1.0}, "mobility": {"kind": "commuter"}},
+        "device.mechanism": {"kind": "planar_laplace", "epsilon_per_m": 0.01},
+    }
+    run(small(changes), tmp_path / "run", draw_map=False, summarise=False)
+    area, best = attack_run(RunFolder(tmp_path / "run"), build_attack("companions", None, {}))
+    assert (area.value or 0) > 0.9
+    assert "twice the ε" in area.note
+    assert (best.value or 0) > 10 * (best.chance or 1)

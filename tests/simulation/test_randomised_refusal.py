@@ -104,3 +104,16 @@ def test_muted_phones_take_fewer_tasks_of_the_same_circles(tmp_path: Path) -> No
 def test_what_would_break_the_bound_is_refused(changes: dict[str, object], reason: str) -> None:
     with pytest.raises(ScenarioError, match=reason):
         small({"protocol.refusal": {"epsilon": 1.0}} | changes)
+
+
+def test_muted_and_spent_phones_were_asked_and_say_why_they_did_not_come(tmp_path: Path) -> None:
+    run(small(OPEN | {"protocol.refusal": {"epsilon": 1.0, "offers": 1}}), tmp_path / "run", draw_map=False)
+    opened = RunFolder(tmp_path / "run")
+    refusals = opened.events[opened.events["kind"] == "refusal"]
+    muted = (refusals["reason"] == "muted_by_lot").sum()
+    heard = refusals["reason"].isin(["unwilling"]).sum() + (opened.events["kind"] == "acceptance").sum()
+    assert (refusals["reason"] == "considered_enough_tasks").sum() > 0
+    assert abs(muted - math.exp(-1) * (muted + heard)) < 5 * math.sqrt(0.24 * (muted + heard))  # 1e-6 to err
+    text = (tmp_path / "run" / "summary.md").read_text(encoding="utf-8")
+    assert "≤ ε ≤" in text
+    assert "the upper one is promised" in text

@@ -158,6 +158,7 @@ class GuessesLayer(Layer):
         """Draw true places and guesses of the moment in the middle of the run."""
         scores = run.attacks
         if scores.empty:
+            self._draw_places(run, page)
             return
         guesses = _strongest(scores)
         moments = np.unique(guesses["release"])
@@ -182,6 +183,27 @@ class GuessesLayer(Layer):
             ],
             from_s=shown["time_s"].to_numpy(),
             until_s=shown["time_s"].to_numpy(),
+            what="guesses",
+        )
+
+    def _draw_places(self, run: RunFolder, page: Page) -> None:
+        """Draw what was found from everything together, of the first attack on places: homes, places of work."""
+        if not run.has("truth/found_places.parquet"):
+            return
+        found = run.table("truth/found_places.parquet")
+        shown = found[found["attack"] == found["attack"].iloc[0]].sort_values("who").head(self.max_people)
+        x, y, true_x, true_y = (shown[name].to_numpy() for name in ("x_m", "y_m", "true_x_m", "true_y_m"))
+        page.note(f"guesses about {len(shown):,} people, from all there is")
+        page.lines(
+            self,
+            (true_x, true_y),
+            (x, y),
+            mark=Mark("from the true place to the guess", GUESS, "line"),
+            name="Guess",
+            facts=[
+                Fact("Attack", shown["attack"].to_list(), form="words"),
+                Fact("Off by", np.hypot(x - true_x, y - true_y), unit="m"),
+            ],
             what="guesses",
         )
 

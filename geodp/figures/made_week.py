@@ -1,4 +1,4 @@
-"""World W of the tests of attacks: a week of made-up people with homes, work and habits on 10 × 5 cells of a kilometre.
+"""A made-up week of people with homes, work and habits on 10 × 5 cells of a kilometre: world W of attacks.
 
 Popularity p ∝ 1/rank; home ∝ √p, work and 3 favourites ∝ p. From 22 to 7: home .95, else any ∝ p; weekdays from 9 to
 17: work .90, favourite .05, any .05; else home .5, favourite .4, any .1. Hour 0 is Monday 0:00.
