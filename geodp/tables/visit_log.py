@@ -73,17 +73,28 @@ class VisitLog:
     def choose(self, people: Integers) -> VisitLog:
         """Return the visits of some of the people, by their place among those with a visit."""
         kept = np.isin(self.owner, people)
-        columns = (column[kept] for column in (self.person, self.time_s, self.place, self.x_m, self.y_m))
-        return VisitLog(*columns, monday_s=self.monday_s)
+        return self._take(kept)
+
+    def _take(self, rows: npt.NDArray[np.bool_] | Integers) -> VisitLog:
+        return VisitLog(
+            person=self.person[rows],
+            time_s=self.time_s[rows],
+            place=self.place[rows],
+            x_m=self.x_m[rows],
+            y_m=self.y_m[rows],
+            monday_s=self.monday_s,
+        )
+
+    def sort(self) -> VisitLog:
+        """Return the visits person by person, each in order of time; of equal times the order given counts."""
+        return self._take(np.lexsort((self.time_s, self.person)))
 
 
 def order_visits(
     person: Integers, time_s: Array, place: Integers, x_m: Array, y_m: Array, *, monday_s: float = 345_600.0
 ) -> VisitLog:
     """Return visits in order; of equal times the order given counts."""
-    order = np.lexsort((time_s, person))
-    columns = (column[order] for column in (person, time_s, place, x_m, y_m))
-    return VisitLog(*columns, monday_s=monday_s)
+    return VisitLog(person=person, time_s=time_s, place=place, x_m=x_m, y_m=y_m, monday_s=monday_s).sort()
 
 
 def read_log(batches: Iterable[pa.RecordBatch], *, zone: str = "UTC") -> tuple[VisitLog, Region]:
