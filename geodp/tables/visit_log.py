@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 Integers = npt.NDArray[np.int64]
 STAY_M, STAY_S = 200.0, 1200.0
 """Who is still within so many metres after so many seconds has stayed; stays in such a square are at one place."""
-_APART_S = 1e7
+_APART_S = 10_000_000
+_LATEST_S = 1e11
+"""Beyond this (3,000 years) a number is no time; whole seconds up to it add up exactly for any number of people."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +99,9 @@ def order_visits(
     return VisitLog(person=person, time_s=time_s, place=place, x_m=x_m, y_m=y_m, monday_s=monday_s).sort()
 
 
-def read_log(batches: Iterable[pa.RecordBatch], *, zone: str = "UTC") -> tuple[VisitLog, Region]:
+def read_log(
+    batches: Iterable[pa.RecordBatch], *, zone: str = "UTC", region: Region | None = None
+) -> tuple[VisitLog, Region]:
     """Read a loader's batches as one log, and the box around its places.
 
     Visits are taken as they stand. Of trajectories the stays are: 20 minutes within 200 m, silences included; stays in
@@ -109,6 +113,8 @@ def read_log(batches: Iterable[pa.RecordBatch], *, zone: str = "UTC") -> tuple[V
         Tables with the columns of visits or trajectories.
     zone
         Time zone by whose clocks people live: times are moved by what it is ahead of UTC.
+    region
+        The public region around whose middle places are laid out in metres; None: it follows from the data.
     """
     users, venues = Numbering(), Numbering()
     parts: list[tuple[npt.NDArray[Any], ...]] = []
@@ -124,11 +130,11 @@ def read_log(batches: Iterable[pa.RecordBatch], *, zone: str = "UTC") -> tuple[V
     none: tuple[npt.NDArray[Any], ...] = (*np.empty((2, 0), dtype=np.int64), *np.empty((3, 0)))
     user, place, time_s, lon, lat = (np.concatenate(column) for column in zip(*(parts or [none]), strict=True))
     parts.clear()
-    usable = np.isfinite(time_s) & np.isfinite(lon) & np.isfinite(lat)
+    usable = (np.abs(time_s) <= _LATEST_S) & np.isfinite(lon) & np.isfinite(lat)
     if not usable.any():
-        return VisitLog(none[0], none[2], none[1], none[3], none[4]), Region(-1.0, -1.0, 1.0, 1.0)
+        return VisitLog(none[0], none[2], none[1], none[3], none[4]), region or Region(-1.0, -1.0, 1.0, 1.0)
     user, place, time_s, lon, lat = (column[usable] for column in (user, place, time_s, lon, lat))
-    region = _usual_box(lon, lat)
+    region = region or _usual_box(lon, lat)
     x_m, y_m = region.projection.to_m(lon=lon, lat=lat)
     time_s = time_s + _ahead_s(time_s, zone)
     log = order_visits(user, time_s, place, x_m, y_m)
@@ -138,16 +144,17 @@ def read_log(batches: Iterable[pa.RecordBatch], *, zone: str = "UTC") -> tuple[V
 def find_stays(fixes: VisitLog, *, stay_m: float = STAY_M, stay_s: float = STAY_S) -> VisitLog:
     """Return where people stayed, of fixes in order: still near half of `stay_s` later, and after all of it.
 
-    Who was not heard of meanwhile and is then found near the place has stayed there.
+    Who was not heard of meanwhile and is then found near the place has stayed there. Nobody's stays, to the last digit,
+    depend on anybody else's fixes.
     """
     if not fixes.size:
         return fixes
-    begin_s = float(fixes.time_s.min())
-    clock = fixes.time_s - begin_s + fixes.owner * (float(np.ptp(fixes.time_s)) + _APART_S)
+    second = np.floor(fixes.time_s).astype(np.int64)
+    clock = second - second.min() + fixes.owner * (int(np.ptp(second)) + _APART_S)
     end_of = fixes.first[fixes.owner + 1]
     begin = np.arange(fixes.size)
     for share in (0.5, 1.0):
-        later = np.searchsorted(clock, clock[begin] + share * stay_s)
+        later = np.searchsorted(clock, clock[begin] + round(share * stay_s))
         there = later < end_of[begin]
         begin, later = begin[there], later[there]
         near = np.hypot(fixes.x_m[later] - fixes.x_m[begin], fixes.y_m[later] - fixes.y_m[begin]) <= stay_m
@@ -157,17 +164,17 @@ def find_stays(fixes: VisitLog, *, stay_m: float = STAY_M, stay_s: float = STAY_
     starts = inside & ~np.append(False, inside[:-1] & ~np.diff(fixes.owner).astype(bool))
     stay = np.cumsum(starts) - 1
     of = stay[inside]
-    count = np.bincount(of)
+    count = np.bincount(of)  # sums run over one person's fixes only, in their order
     x_m, y_m = np.bincount(of, fixes.x_m[inside]) / count, np.bincount(of, fixes.y_m[inside]) / count
-    # A square by its two whole numbers; its place lies amid the stays in it.
-    square = np.column_stack([np.floor(x_m / stay_m), np.floor(y_m / stay_m)]).astype(np.int64)
-    _, place = np.unique(square, axis=0, return_inverse=True)
-    place = place.ravel()
-    number = np.bincount(place)
-    middle_x, middle_y = np.bincount(place, x_m) / number, np.bincount(place, y_m) / number
     row = np.flatnonzero(starts)
+    # A square by its two whole numbers; for each person her place in it lies amid her own stays there.
+    square = np.column_stack([np.floor(x_m / stay_m), np.floor(y_m / stay_m)]).astype(np.int64)
+    place = np.unique(square, axis=0, return_inverse=True)[1].ravel()
+    own = np.unique(np.column_stack([fixes.person[row], place]), axis=0, return_inverse=True)[1].ravel()
+    number = np.bincount(own)
+    middle_x, middle_y = np.bincount(own, x_m) / number, np.bincount(own, y_m) / number
     return order_visits(
-        fixes.person[row], fixes.time_s[row], place, middle_x[place], middle_y[place], monday_s=fixes.monday_s
+        fixes.person[row], fixes.time_s[row], place, middle_x[own], middle_y[own], monday_s=fixes.monday_s
     )
 
 

@@ -17,12 +17,15 @@ from geodp.geometry import Array
 from geodp.world.weekly_diaries import HOME, OUT, Diaries
 
 Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.floating]
 _LEAST_M, _STEPS = 1.0, 512
 _TRIES = 6
 """Places looked at, each about as far away as drawn, in directions at random: popular ones are chosen more often."""
 _STRICT = 4.0
 """How strongly a place counts less the more its distance differs from the one drawn."""
 _SAME_M = 25.0
+_THOUGHTS = 3
+"""Places of hers that somebody who is out already thinks of before she goes on to the nearest."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,11 @@ class Town:
 
         return cKDTree(np.column_stack([self.x_m, self.y_m]))
 
-    def nearest(self, x_m: Array, y_m: Array) -> Integers:
+    def nearest(self, x_m: Floats, y_m: Floats) -> Integers:
         """Return the place nearest to each of the given ones."""
         return np.asarray(self._tree.query(np.column_stack([x_m, y_m]))[1], dtype=np.int64)
 
-    def explore(self, x_m: Array, y_m: Array, away_m: Array, rng: np.random.Generator) -> Integers:
+    def explore(self, x_m: Floats, y_m: Floats, away_m: Array, rng: np.random.Generator) -> Integers:
         """Draw a place about so far away from each of the given ones, and not there."""
         angle = rng.uniform(0.0, 2 * np.pi, (_TRIES, x_m.size))
         found = self.nearest((x_m + away_m * np.cos(angle)).ravel(), (y_m + away_m * np.sin(angle)).ravel())
@@ -122,7 +125,7 @@ def choose_places(
         before = row - 1
         chained = diary.kind[before] == OUT
         here = np.where(chained, place[before], -1)
-        back = visited[begin[who] + (rng.random(count) * nth).astype(np.int64)] if nth else here
+        back = _return(visited, begin[who], nth, here, town, rng) if nth else here
         explores = (rng.random(count) < rho * np.maximum(found[who], 1.0) ** -gamma) | (nth == 0) | (back == here)
         new = np.flatnonzero(explores)
         if new.size:
@@ -137,7 +140,25 @@ def choose_places(
     return place
 
 
-def find_bases(diary: Diaries, home: tuple[Array, Array], work: tuple[Array, Array]) -> tuple[Array, Array]:
+def _return(
+    visited: Integers, begin: Integers, nth: int, here: Integers, town: Town, rng: np.random.Generator
+) -> Integers:
+    """Draw a place among each one's visits so far; of those on an outing, the nearest of a few that she thinks of."""
+    back = visited[begin + (rng.random(begin.size) * nth).astype(np.int64)]
+    on = np.flatnonzero(here >= 0)
+    at = here[on]
+    nearest, least_m = back[on], np.full(on.size, np.inf)
+    for number in range(_THOUGHTS):
+        draw = (rng.random(on.size) * nth).astype(np.int64)
+        other = back[on] if number == 0 else visited[begin[on] + draw]
+        away_m = np.hypot(town.x_m[other] - town.x_m[at], town.y_m[other] - town.y_m[at])
+        better = (away_m < least_m) & (other != at)
+        nearest, least_m = np.where(better, other, nearest), np.where(better, away_m, least_m)
+    back[on] = nearest
+    return back
+
+
+def find_bases(diary: Diaries, home: tuple[Floats, Floats], work: tuple[Floats, Floats]) -> tuple[Array, Array]:
     """Return the coordinates of every row's home or workplace; those of home where one is out."""
     person, at_home = diary.person, (diary.kind == HOME) | (diary.kind == OUT)
     x_m, y_m = (np.where(at_home, own[person], other[person]) for own, other in zip(home, work, strict=True))

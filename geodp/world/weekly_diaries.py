@@ -15,8 +15,6 @@ HOME, WORK, OUT = 0, 1, 2
 DAY_S, HOUR_S = 86_400.0, 3_600.0
 _WORKDAYS = 5
 _MOST_STOPS = 8
-_BETWEEN_S = 300.0
-"""Time meant for the way from one place of an outing to the next."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def write_diaries(
     who, at, when_s, lasts_s, ends = outing
     who_day = who * day.size + at
     # Back from an outing one goes to work in working hours, else home.
-    over_s = when_s[ends] + lasts_s[ends] + _BETWEEN_S
+    over_s = when_s[ends] + lasts_s[ends]
     back = who_day[ends]
     working = commutes.ravel()[back] & (over_s > leaves_s.ravel()[back]) & (over_s < returns_s.ravel()[back])
     worker, workday = np.nonzero(commutes)
@@ -131,7 +129,7 @@ def _draw_outings(
     lasts_s = np.exp(rng.normal(np.log(week.stay_s), week.stay_spread, outing.size))
     lasts_s = np.clip(lasts_s, 30.0, 8 * HOUR_S)
     last = np.cumsum(stops) - 1
-    before_s = np.cumsum(lasts_s + _BETWEEN_S) - (lasts_s + _BETWEEN_S)
+    before_s = np.cumsum(lasts_s) - lasts_s
     before_s -= np.repeat(before_s[last - stops + 1], stops)
     begin_s = begins_s[who_day % begins_s.size] + hour * HOUR_S
     return (
