@@ -146,17 +146,25 @@ def describe(
     file: Source,
     kind: Format = None,
     settings: LoaderFields = None,
+    laws: Annotated[bool, typer.Option("--laws", help="Measure the laws of movement, too (reads all rows).")] = False,
+    zone: Annotated[str, typer.Option(metavar="ZONE", help="With --laws: whose clocks count.")] = "UTC",
     json_file: JsonFile = None,
     _plugins: Plugins = None,
 ) -> None:
     """Say what a file holds: rows, users, venues, times, box, rows per user, and what is left out. Private numbers."""
     from geodp.datasets.describe import describe as describe_file
-    from geodp.datasets.describe import text_of
+    from geodp.datasets.describe import describe_laws, laws_text, text_of
 
     loader = _loader(file, kind, settings)
     with _show_reading():
         values = describe_file(file, loader)
+        if laws:
+            values["laws_of_movement"] = describe_laws(file, loader, zone=zone)
+    found = values.pop("laws_of_movement", None)
     say(text_of(values))
+    if found is not None:
+        say("", laws_text(found))
+        values["laws_of_movement"] = found
     write_json(json_file, values)
     suggest(
         f"geodp check-data {file}   says what a release would leave out; geodp datasets convert   makes tables of it"

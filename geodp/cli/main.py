@@ -11,7 +11,19 @@ from typing import Annotated, Any
 
 import typer
 
-from geodp.cli import attack, audit_command, datasets, figures, plugin_list, publish, runs, scenarios, shipped, sweeps
+from geodp.cli import (
+    attack,
+    audit_command,
+    datasets,
+    figures,
+    fit,
+    plugin_list,
+    publish,
+    runs,
+    scenarios,
+    shipped,
+    sweeps,
+)
 from geodp.cli.console import ANYWHERE, JSON, add_json_file, flags, print_json, warn
 from geodp.errors import BrokenPlugin, GeodpError, OldName, ScenarioError
 
@@ -36,6 +48,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "figures": figures.figures,
     "audit": audit_command.audit,
     "attack": attack.attack,
+    "fit": fit.fit,
     "schema": scenarios.schema,
 }
 for name, command in COMMANDS.items():

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geodp.errors import DataError
 from geodp.tables.formats import estimate_rows
 from geodp.tables.loaders import TRAJECTORIES, VISITS, Loader
+from geodp.tables.movement_laws import LAWS, count_hours, measure_laws
 from geodp.tables.progress import READING, count_rows
 from geodp.tables.published_formats import loaders
 from geodp.tables.reader import Numbering
+from geodp.tables.visit_log import read_log
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,6 +91,45 @@ def describe(source: Path, loader: Loader) -> dict[str, Any]:
     dropped = loaded.dropped
     left_out = {"rows_in_file": dropped.rows, "left_out": dropped.reasons, "notes": dropped.notes}
     return {"stamp": STAMP, "file": source.name, "format": loader.kind, **facts.values(), **left_out}
+
+
+def describe_laws(source: Path, loader: Loader, *, zone: str = "UTC") -> dict[str, Any]:
+    """Return the laws of movement that a file obeys: every summary, and visits by hour of the day.
+
+    Parameters
+    ----------
+    source
+        The file.
+    loader
+        Reads it; it is read into memory as numbers.
+    zone
+        Time zone by whose clocks its people live.
+    """
+    loaded = loader.load(source)
+    log, _ = read_log(count_rows(READING, loaded, lambda batch: int(batch.num_rows), lambda: estimate_rows(source)),
+                      zone=zone)  # fmt: skip
+    if not log.size:
+        raise DataError(
+            f"{source.name}: laws of movement need rows with a time and a place (lon, lat), and there are none."
+        )
+    return {
+        "stamp": STAMP,
+        "measured_on": "visits" if loader.loads == "visits" else "stays",
+        "people": log.people,
+        "visits": log.size,
+        "laws": measure_laws(log),
+        "visits_by_hour": count_hours(log).tolist(),
+    }
+
+
+def laws_text(values: dict[str, Any]) -> str:
+    """Say the laws on the screen."""
+    lines = [f"laws of movement, of {values['visits']:,} {values['measured_on']} of {values['people']:,} people"]
+    for key, value in values["laws"].items():
+        law = LAWS[key]
+        shown = "undefined" if value is None else f"{value:.4g}{f' {law.unit}' if law.unit else ''}"
+        lines.append(f"  {law.label}: {shown}")
+    return "\n".join([*lines, f"  visits by hour of the day: {' '.join(map(str, values['visits_by_hour']))}"])
 
 
 def text_of(values: dict[str, Any]) -> str:

@@ -32,6 +32,7 @@ from geodp.scenario.schema import Scenario
 from geodp.storage.stamp import write_simulated
 from geodp.streams import Streams
 from geodp.tables.visits.catalogue import venue_catalogue
+from geodp.world.visit_sources.from_mobility import FromMobility
 
 if TYPE_CHECKING:
     from geodp.public.streets import StreetNetwork
@@ -52,6 +53,8 @@ def records_of(scenario: Scenario, world: World, streams: Streams) -> Records:
 
         histories = scenario.workers.visit_source or plugin("generated_visits", "visit_source")
         rng = streams.generator("world.histories")
+        if isinstance(histories, FromMobility):
+            return histories.observe(world.motion, rng)
         found: tuple[Histories, Venues] = histories.visits(
             world.population, scenario.area, duration_s=scenario.duration_s, rng=rng
         )

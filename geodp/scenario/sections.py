@@ -108,6 +108,12 @@ class Workers(Model):
     travel_speed_mps: float = bound_field(SO_FAST, default=4.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
     """Speed on the way to a task, metres per second."""
 
+    @model_validator(mode="after")
+    def _visits_follow_movements(self) -> Self:
+        if self.visit_source is not None:
+            self.visit_source.follow(self.mobility)
+        return self
+
 
 class Reward(Model):
     """The money."""

@@ -7,16 +7,19 @@ memory of a place; lengths, and from them times, are computed after rounding, so
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from geodp.geometry import Array, Region
 from geodp.tables.trajectories.table import Integers, Names, Trajectories, nobody
+
+if TYPE_CHECKING:
+    from geodp.tables.visits.histories import Venues
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.floating]
@@ -324,3 +327,42 @@ def _round_between(values: Array, low: float, high: float) -> Places:
         highest = np.nextafter(highest, np.float32(-np.inf))
     places: Places = np.clip(values.astype(np.float32), lowest, highest)
     return places
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Everyone's stays, also before the run: whose, at which public place, why, and from when on."""
+
+    person: Ids
+    venue: Ids
+    """Number of the place in the public list; of home and work the nearest one."""
+    kind: npt.NDArray[np.int8]
+    """What the stay is: home, work, or out."""
+    time_s: Array
+
+    @classmethod
+    def join(cls, parts: Sequence[Told]) -> Told:
+        """Put the stays of several blocks of people into one."""
+        return cls(
+            np.concatenate([part.person for part in parts]),
+            np.concatenate([part.venue for part in parts]),
+            np.concatenate([part.kind for part in parts]),
+            np.concatenate([part.time_s for part in parts]),
+        )
+
+    def follow(self, whom: Ids, behind_s: Array) -> Told:
+        """Return the stays of people who follow others (or themselves), so long behind (stays: in order of people)."""
+        begin = np.searchsorted(self.person, np.arange(whom.size + 1))
+        counts = np.diff(begin)[whom]
+        offset = np.append(0, np.cumsum(counts))
+        row = np.arange(offset[-1]) + np.repeat(begin[whom] - offset[:-1], counts)
+        time_s = self.time_s[row] + np.repeat(behind_s, counts)
+        return Told(np.repeat(np.arange(whom.size), counts), self.venue[row], self.kind[row], time_s)
+
+
+@dataclass(frozen=True)
+class LivedMotion(Motion):
+    """A movement that is a part of whole lives, which it keeps: where people stayed, and the public list of places."""
+
+    told: Told | None = None
+    venues: Venues | None = None

@@ -118,6 +118,25 @@ def test_describe_counts_and_says_that_the_numbers_are_private(
     assert facts["left_out"] == {"the same as an earlier row": 1}
 
 
+def test_describe_measures_laws_of_movement_and_calls_them_private(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"a,v{number % 2},{number * 86400},{2 + 0.01 * (number % 2)},48" for number in range(12)]
+    source = write(tmp_path / "visits.csv", ["user,venue,time_s,lon,lat", *rows])
+    assert run("describe", source, "--laws", "--zone", "Europe/Paris", "--json", tmp_path / "facts.json") == 0
+    text = capsys.readouterr().out
+    assert text.startswith("PRIVATE: exact numbers")
+    assert "jump, median: 0.744" in text  # 0.01 degrees at 48 degrees north
+    found = json.loads((tmp_path / "facts.json").read_text(encoding="utf-8"))["laws_of_movement"]
+    assert found["visits_by_hour"][1] == 12  # midnight in UTC
+    assert (found["laws"]["wait_p50_h"], found["laws"]["entropy_uncorrelated_bits"]) == (24.0, 1.0)
+    assert run("describe", source, "--laws", "--zone", "Mars/Base") == 2
+    assert "no time zone 'Mars/Base'" in capsys.readouterr().err
+    timeless = write(tmp_path / "timeless.csv", ["user,venue,lon,lat", "a,v,2,48"])
+    assert run("describe", timeless, "--laws") == 2
+    assert "need rows with a time and a place" in capsys.readouterr().err
+
+
 def test_describe_reads_what_make_and_convert_write(tmp_path: Path) -> None:
     assert run("make", "--out", tmp_path / "made", "--people", 5, "--visits", 5, "--venues", 20) == 0
     assert run("describe", tmp_path / "made" / "visits.parquet") == 0

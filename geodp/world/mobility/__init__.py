@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +13,15 @@ from geodp.registry import FilePlugin
 from geodp.tables.positions import FirstRows
 from geodp.world.motion import Motion
 from geodp.world.population import Population
+
+
+@dataclass(frozen=True)
+class PlaceList:
+    """What is public about the places where people stay: levels of their hierarchy, categories, and how many."""
+
+    levels: tuple[str, ...]
+    categories: tuple[str, ...]
+    size: int
 
 
 class Mobility(FilePlugin):
@@ -29,6 +39,10 @@ class Mobility(FilePlugin):
 
     def look(self, region: Region) -> FirstRows | None:  # noqa: ARG002 - most movements come from no file
         """Look at the first rows of the data file, refusing what could not be read (None: there is no file)."""
+        return None
+
+    def list_places(self) -> PlaceList | None:
+        """Return what is public about the places that the model keeps visits to (None: it keeps none)."""
         return None
 
     def turns(self, region: Region, duration_s: float) -> float:  # noqa: ARG002 - who stands still has none

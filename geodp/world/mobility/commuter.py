@@ -20,6 +20,7 @@ from geodp.world.population import Population
 DAY_S = 86_400.0
 HOUR_S = 3_600.0
 _FURTHEST_SPREADS = 3.0  # departures further from the peak than this many standard deviations are drawn in
+_WORKDAYS = 5
 _LEAST_STAY_S = HOUR_S  # nobody turns round at the office door
 _OPPORTUNITIES = 3  # a missing workplace is the nearest of this many random start places
 
@@ -30,7 +31,8 @@ class Commuter(Mobility):
     Departures are normal around the peaks (time of day). Those who do not commute stay at home; both may
     make an errand near where they spend the day. Everyone keeps one speed and goes straight; in a region
     with dents legs may cut across what lies outside it. A worker whose source knows no workplace works at
-    the start place of another, the nearest of three drawn at random.
+    the start place of another, the nearest of three drawn at random. With `favourites` errands lead to the same few
+    places again and again, with `weekends` nobody works on two days of seven.
     """
 
     kind: ClassVar[str] = "commuter"
@@ -49,6 +51,13 @@ class Commuter(Mobility):
     """Mean distance of an errand (m)."""
     errand_s: float = Field(default=1800.0, ge=0, le=1e6)
     """Mean time spent at an errand's place (s)."""
+    favourites: int = bound_field("they are kept in memory", default=0, ge=0, le=100)
+    """Errands lead to so many places of one's own, the first ones more often (rank r with weight 1/r); 0: each leads to
+    a place of its own."""
+    weekends: bool = False
+    """Whether people stay away from work on Saturdays and Sundays; errands then start from home."""
+    first_weekday: int = Field(default=0, ge=0, le=6)
+    """With weekends: day of the week on which the run begins, 0 is Monday."""
     min_speed_mps: float = bound_field(SO_FAST, default=3.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
     """Least speed of a worker (m/s)."""
     max_speed_mps: float = bound_field(SO_FAST, default=12.0, ge=LEAST_SPEED_MPS, le=GREATEST_SPEED_MPS)
@@ -72,7 +81,9 @@ class Commuter(Mobility):
 
     def idle_fields(self) -> dict[str, str]:
         """Return the errands and the commute where there are none."""
-        found = {} if self.errand_share else dict.fromkeys(("errand_m", "errand_s"), "with errand_share: 0")
+        errands = ("errand_m", "errand_s", "favourites")
+        found = {} if self.errand_share else dict.fromkeys(errands, "with errand_share: 0")
+        found |= {} if self.weekends else {"first_weekday": "without weekends"}
         peaks = ("morning_peak_h", "evening_peak_h")
         return found if self.commuting_share else found | dict.fromkeys(peaks, "with commuting_share: 0")
 
@@ -109,9 +120,12 @@ class Commuter(Mobility):
         people = self._people(population, block, region, rng)
         table = Knots(people.home_x.size)
         free_s = np.full(people.home_x.size, -np.inf)
+        resting = people.at_home()
         for day in days:
             midnight_s = day * DAY_S - start_s
-            free_s = self._spend_day(people, region, table, midnight_s=midnight_s, free_s=free_s, rng=rng)
+            off = self.weekends and (day + self.first_weekday) % 7 >= _WORKDAYS
+            today = resting if off else people
+            free_s = self._spend_day(today, region, table, midnight_s=midnight_s, free_s=free_s, rng=rng)
         motion = join_blocks([table.columns()]).within(duration_s)
         return np.diff(motion.first), motion.time_s, motion.x_m, motion.y_m
 
@@ -126,7 +140,16 @@ class Commuter(Mobility):
         work_x, work_y = np.where(commutes, work[0], home[0]), np.where(commutes, work[1], home[1])
         speed_mps = rng.uniform(self.min_speed_mps, self.max_speed_mps, home[0].size)
         trip_s = distance_m(*home, work_x, work_y) / speed_mps
-        return _Commuters(*home, work_x, work_y, speed_mps, trip_s)
+        east_m, north_m = self._draw_favourites(home[0].size, rng)
+        return _Commuters(*home, work_x, work_y, speed_mps, trip_s, east_m, north_m)
+
+    def _draw_favourites(self, people: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Draw where everyone's favourite places are, seen from where she spends the day on which she goes there."""
+        if not self.favourites:
+            return np.empty((people, 0)), np.empty((people, 0))
+        angle = rng.uniform(0.0, 2 * math.pi, (people, self.favourites))
+        length_m = rng.exponential(self.errand_m, (people, self.favourites))
+        return length_m * np.cos(angle), length_m * np.sin(angle)
 
     def _spend_day(
         self,
@@ -177,9 +200,15 @@ class Commuter(Mobility):
         """
         count = people.home_x.size
         goes = rng.random(count) < self.errand_share
-        angle = rng.uniform(0.0, 2 * math.pi, count)
-        length_m = rng.exponential(self.errand_m, count)
-        x_m, y_m = people.work_x + length_m * np.cos(angle), people.work_y + length_m * np.sin(angle)
+        if self.favourites:
+            chance = np.cumsum(1.0 / np.arange(1, self.favourites + 1))
+            which = np.searchsorted(chance, rng.random(count) * chance[-1], side="right")
+            rows = np.arange(count)
+            x_m, y_m = people.work_x + people.east_m[rows, which], people.work_y + people.north_m[rows, which]
+        else:
+            angle = rng.uniform(0.0, 2 * math.pi, count)
+            length_m = rng.exponential(self.errand_m, count)
+            x_m, y_m = people.work_x + length_m * np.cos(angle), people.work_y + length_m * np.sin(angle)
         goes &= region.contains(x_m, y_m)
         place = round_places(region, np.where(goes, x_m, people.work_x), np.where(goes, y_m, people.work_y))
         trip_s = distance_m(people.work_x, people.work_y, *place) / people.speed_mps
@@ -192,7 +221,7 @@ class Commuter(Mobility):
 
 @dataclass(frozen=True)
 class _Commuters:
-    """One block of workers."""
+    """One block of workers, and where they spend a day."""
 
     home_x: Places
     home_y: Places
@@ -200,6 +229,16 @@ class _Commuters:
     work_y: Places
     speed_mps: Array
     trip_s: Array
+    east_m: Array
+    """How far east of where she spends the day each favourite place of a worker is (a column each)."""
+    north_m: Array
+
+    def at_home(self) -> _Commuters:
+        """Return the same people on a day without work; their favourite places stay where they are."""
+        east_m = self.east_m + (self.work_x - self.home_x).astype(np.float64)[:, None]
+        north_m = self.north_m + (self.work_y - self.home_y).astype(np.float64)[:, None]
+        home = (self.home_x, self.home_y)
+        return _Commuters(*home, *home, self.speed_mps, np.zeros(self.trip_s.size), east_m, north_m)
 
 
 def _nearest_of_some(population: Population, block: slice, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -16,8 +16,8 @@ from geodp.tables.notices import notice
 from geodp.tables.positions import FirstRows
 from geodp.tables.trajectories.table import Trajectories
 from geodp.world.bounds import MOST_TOGETHER
-from geodp.world.mobility import Mobility
-from geodp.world.motion import Ids, Motion, ReplayedMotion, worker_names
+from geodp.world.mobility import Mobility, PlaceList
+from geodp.world.motion import Ids, LivedMotion, Motion, ReplayedMotion, worker_names
 from geodp.world.population import Population
 
 _ROUNDING = 1e-9
@@ -128,6 +128,10 @@ class Companions(Mobility):
         """Look at the files of the other model."""
         return self.mobility.look(region)
 
+    def list_places(self) -> PlaceList | None:
+        """Return what the other model says about its places."""
+        return self.mobility.list_places()
+
     def turns(self, region: Region, duration_s: float) -> float:
         """Return as many points as the other model needs."""
         return self.mobility.turns(region, duration_s)
@@ -147,6 +151,9 @@ def _follow(motion: Motion, whom: Ids, behind_s: np.ndarray) -> Motion:
     knot = np.arange(first[-1]) + np.repeat(motion.first[whom] - first[:-1], counts)
     time_s = motion.time_s[knot] + np.repeat(behind_s, counts)
     x_m, y_m = motion.x_m[knot], motion.y_m[knot]
+    if isinstance(motion, LivedMotion) and motion.told is not None:
+        told = motion.told.follow(whom, behind_s)
+        return LivedMotion(first, time_s, x_m, y_m, told=told, venues=motion.venues)
     if not isinstance(motion, ReplayedMotion) or motion.trips is None:
         return Motion(first, time_s, x_m, y_m)
     return ReplayedMotion(first, time_s, x_m, y_m, _follow_trips(motion.trips, whom, behind_s))

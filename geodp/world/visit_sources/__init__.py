@@ -11,6 +11,7 @@ from geodp.geometry import Region
 from geodp.registry import FilePlugin
 from geodp.tables.positions import FirstRows
 from geodp.tables.visits.histories import Histories, Venues
+from geodp.world.mobility import Mobility
 from geodp.world.population import Population
 
 
@@ -27,6 +28,9 @@ class VisitSource(FilePlugin):
 
         `time_s` of a visit is in seconds from the start of the run: before it (negative) or within its duration.
         """
+
+    def follow(self, mobility: Mobility) -> None:
+        """Learn how workers move; ValueError where such visits cannot come of it."""
 
     def public_levels(self) -> tuple[str, ...]:
         """Return the levels of the public hierarchy, coarsest first."""

@@ -79,9 +79,9 @@ class GeneratedVisits(VisitSource):
         self, population: Population, region: Region, *, duration_s: float, rng: np.random.Generator
     ) -> tuple[Histories, Venues]:
         """Draw venues, then everyone's visits to them."""
-        venues = self._venues(region, rng)
+        venues = self.lay_out(region, rng)
         x_m, y_m = region.projection.to_m(lon=venues.lon, lat=venues.lat)
-        pull = np.asarray((rng.permutation(self.venues) + 3.0) ** -_TAIL, dtype=np.float64)
+        pull = draw_popularities(self.venues, rng)
         spread = np.exp(rng.normal(-0.245, 0.7, population.size))  # mean 1
         number = np.maximum(1, np.round(self.mean_visits * spread)).astype(np.int64)
         person = np.repeat(np.arange(population.size), number)
@@ -91,7 +91,7 @@ class GeneratedVisits(VisitSource):
         people = np.array([f"worker-{number:05d}" for number in range(population.size)], dtype=np.object_)
         return Histories(people, person[order], venue[order], time_s[order]), venues
 
-    def _venues(self, region: Region, rng: np.random.Generator) -> Venues:
+    def lay_out(self, region: Region, rng: np.random.Generator) -> Venues:
         """Scatter venues around streets around districts around cities; names of areas follow from that alone."""
         city_at = _apart(region, self.cities, rng)
         size_m = min(region.width_m, region.height_m) / np.sqrt(self.cities)
@@ -136,6 +136,11 @@ class GeneratedVisits(VisitSource):
     def public_venues(self) -> int:
         """Return the number given."""
         return self.venues
+
+
+def draw_popularities(venues: int, rng: np.random.Generator, power: float = _TAIL) -> Array:
+    """Return how popular each of so many venues is: it falls with the rank to a power, a long tail."""
+    return np.asarray((rng.permutation(venues) + 3.0) ** -power, dtype=np.float64)
 
 
 def _apart(region: Region, number: int, rng: np.random.Generator) -> Array:

@@ -151,3 +151,34 @@ def test_at_night_nobody_moves() -> None:
 def test_an_evening_before_the_morning_is_refused() -> None:
     with pytest.raises(ValidationError, match=r"evening_peak_h must be later than morning_peak_h \(8\), got 6"):
         plugin("commuter", evening_peak_h=6)
+
+
+def test_errands_lead_to_the_same_few_places_again() -> None:
+    region = box(20_000, 20_000)
+    people = Population(*np.zeros((4, 200)))
+    days: dict[str, Any] = {"errand_share": 1.0, "errand_s": 60.0, "commuting_share": 0.0}
+    for favourites, most in ((2, 2), (0, 12)):
+        motion = commute(people, region, 0, 24 * 12, favourites=favourites, **days)
+        places = np.unique(np.column_stack([np.repeat(np.arange(200), np.diff(motion.first)), motion.x_m]), axis=0)
+        away = places[np.abs(places[:, 1]) > 1.0]
+        number = np.bincount(away[:, 0].astype(int), minlength=200)
+        assert number.max() <= most
+        assert number.mean() > 0.8 * most
+
+
+def test_nobody_works_at_weekends_and_favourites_stay_where_they_are() -> None:
+    region = box(4000, 4000)
+    people = town(region, 300)
+    settings: dict[str, Any] = {"commuting_share": 1.0, "weekends": True, "favourites": 1, "errand_m": 100.0}
+    motion = commute(people, region, 0, 24 * 7, errand_share=1.0, **settings)
+    saturday = motion.at(5 * 24 * HOUR_S + 4 * HOUR_S)
+    np.testing.assert_allclose(saturday, [people.x_m, people.y_m], atol=1e-3)
+    noon = [motion.at((24 * day + 13) * HOUR_S)[0] > 0 for day in (2, 6)]
+    assert noon[0].mean() > 0.9
+    knots = np.repeat(np.arange(300), np.diff(motion.first))
+    at_weekend = motion.time_s > 5 * 24 * HOUR_S + 1
+    for worker in range(5):
+        before, after = (
+            {*motion.x_m[(knots == worker) & (at_weekend == late)].round(1).tolist()} for late in (False, True)
+        )
+        assert after <= {*before}

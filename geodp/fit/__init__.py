@@ -1,0 +1,1 @@
+"""A world fitted to data: what is counted of people, exactly or with noise, and the parameters that follow from it."""
