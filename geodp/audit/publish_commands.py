@@ -196,9 +196,12 @@ def _positions() -> Iterator[PublishCommand]:
     for kind, cls in plugins("mechanism").items():
         if "cells" not in cls.releases or cls().guarantee().unit is Unit.NOTHING:  # type: ignore[attr-defined]
             continue
-        if cls().window_releases() is not None:  # type: ignore[attr-defined]  # a file is one release, and is refused
-            continue
+        promise = cls().guarantee()  # type: ignore[attr-defined]
+        if cls().window_releases() is not None or promise.by_group:  # type: ignore[attr-defined]
+            continue  # refused: a file is one release, and names no groups
         for how, (words, changes) in everyone.items():
+            if promise.unit is Unit.EVENT and "--cap" not in words:
+                continue  # refused: a cap says how many events a person has
             expected = ("--mechanism", kind, *box, *words, "--expected-workers", "50")
             every = (*changes, "unusable", "order", "columns")
             epsilons = _epsilons(cls, 0.5, 1000.0)

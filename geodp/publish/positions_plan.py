@@ -74,6 +74,11 @@ def _prepare(request: Request, inputs: PublicInputs, *, kind: str, expected_work
             f"{kind} promises epsilon in a window of releases, and a file of positions is one release: use a mechanism "
             "of single releases, such as uniform_grid."
         )
+    if mechanism.guarantee().by_group:
+        raise UsageError(
+            f"{kind} promises each group of people an epsilon of its own, and a file of positions does not say who is "
+            "in which group: use a mechanism of one epsilon, such as uniform_grid, or a scenario."
+        )
     bounded, guarantee = _for_cap(mechanism, positions.cap)
     expected = settle_expected_workers(bounded, region, inputs, expected_workers, rows=positions.x_m.size)
     bounded = bounded.resolve(list_facts(region, expected))
@@ -88,7 +93,9 @@ def build(kind: str, epsilon: float | None, settings: Mapping[str, Any]) -> Plug
     cls = find_method("positions", kind, points | cells, noun="mechanism")
     known = next((name for name in ("epsilon", "epsilon_per_m") if name in cls.model_fields), None)
     if known is None and epsilon is not None:
-        raise UsageError(f"{kind} promises nothing and takes no --epsilon.")
+        if cls().guarantee().unit is Unit.NOTHING:
+            raise UsageError(f"{kind} promises nothing and takes no --epsilon.")
+        raise UsageError(f"{kind} takes no --epsilon: fields of its own say it, by --set.")
     other_words = {"level", "radius_m"} <= set(settings)
     if other_words and epsilon is not None:
         raise UsageError(f"--epsilon and --set both state the epsilon of {kind}: give only one.")
@@ -247,11 +254,11 @@ def _for_cap(mechanism: Mechanism, cap: int | None) -> tuple[Mechanism, Guarante
     asked = promise.epsilon
     if promise.rho is not None:  # cap rows at once cost cap² times the ρ of one
         each = epsilon_of_rho(promise.rho / cap**2, promise.delta)
-        return mechanism.model_copy(update={"epsilon": each}), replace(promise, unit=Unit.USER)
+        return mechanism.with_epsilon(each), replace(promise, unit=Unit.USER)
     each = asked / cap
-    while mechanism.model_copy(update={"epsilon": each}).guarantee().for_users(cap).epsilon > asked:
+    while (bounded := mechanism.with_epsilon(each)).guarantee().for_users(cap).epsilon > asked:
         each = math.nextafter(each, 0.0)
-    return mechanism.model_copy(update={"epsilon": each}), replace(promise, unit=Unit.USER)
+    return bounded, replace(promise, unit=Unit.USER)
 
 
 def _accuracy(cells: Cells, positions: UsedPositions) -> Accuracy:

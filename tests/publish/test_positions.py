@@ -169,3 +169,10 @@ def test_unknown_kinds_and_fields_are_named(make: Make) -> None:
 def test_an_expected_number_of_people_means_nothing_to_reports(make: Make) -> None:
     with pytest.raises(UsageError, match="--expected-workers is for counts"):
         publish_positions(make(), expected_workers=10)
+
+
+@pytest.mark.parametrize("kind", ["pdp_exponential", "pdp_sample"])
+def test_a_file_does_not_say_who_is_in_which_group(make: Make, kind: str) -> None:
+    """Without an ε of its own to divide by the cap, such a promise made the command run for ever."""
+    with pytest.raises(UsageError, match=f"{kind} promises each group"):
+        publish_positions(make(settings={}, epsilon=None), mechanism=kind)
