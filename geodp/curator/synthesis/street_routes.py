@@ -45,6 +45,7 @@ _PILOT_TRIPS, _PILOT_ROOTS = 5_000, 192
 _UNSEEN = 0.05
 _ROUNDS, _LEARNING = 8, 0.5
 _CUT_CLASSES = 8
+_LONGER = (0.9, 1.2)
 _WALKERS = 1 << 15
 
 
@@ -197,6 +198,9 @@ def choose_routes(
     usual = None if turns is None else turns.share(_turns_along(tried, some.points, turns.parts))
     town = _Town(trees, density, region, None if turns is None else turns.parts)
     log_weight = _fit_weights(fitted, town, rng, usual)
+    # Ways can be longer than asked for, but not shorter than the quickest one: so much less is asked of all.
+    longer = float(_choose(fitted, town, log_weight, rng).whole_m.sum()) / max(float(fitted.length_m.sum()), 1.0)
+    asked = replace(asked, stretch=asked.stretch / float(np.clip(longer, *_LONGER)))
     parts = [
         _choose(asked.select(np.arange(start, min(start + _BLOCK, size))), town, log_weight, rng)
         for start in range(0, size, _BLOCK)
