@@ -39,12 +39,13 @@ _BENT = 1.2
 """Length of a street over the distance, about."""
 _LENGTH_SPREAD, _EXTENT_SPREAD = 0.04, 0.1
 _DENSITY_STRENGTH, _TURN_STRENGTH = 6.0, 0.5
-_BLOCK = 3_000
-_FITTED_TRIPS = 4_000
+_BLOCK, _EXPANDED = 1_000, 500
+_FITTED_TRIPS = 3_000
 _PILOT_TRIPS, _PILOT_ROOTS = 5_000, 192
 _UNSEEN = 0.05
 _ROUNDS, _LEARNING = 8, 0.5
 _CUT_CLASSES = 8
+_LONGER = (0.9, 1.2)
 _WALKERS = 1 << 15
 
 
@@ -165,6 +166,9 @@ class _RouteCandidates:
     """Trips × candidates: number of roots."""
     score: Array
 
+    def select(self, which: Integers) -> _RouteCandidates:
+        return _RouteCandidates(self.root[which], self.count[which], self.score[which])
+
 
 def choose_routes(
     wanted: WantedTrips,
@@ -185,10 +189,11 @@ def choose_routes(
     pilot = np.arange(min(size, _PILOT_TRIPS))
     some = wanted.select(pilot)
     flat = density.flatten()
-    trees = grow_trees_on(network, flat, rng, roots=_PILOT_ROOTS)
     nothing = np.zeros(flat.grid.size)
     asked = _Asked(some, begin[pilot], end[pilot], np.ones(pilot.size))
-    tried = _choose(asked, _Town(trees, flat, region), _Weights(nothing), rng)
+    rough = grow_trees_on(network, flat, rng, roots=_PILOT_ROOTS)
+    tried = _choose(asked, _Town(rough, flat, region), _Weights(nothing), rng)
+    del rough  # trees are large: one set of them at a time
     cut = _measure_cuts(some, tried, density)
     density = density.sharpen(_density_along(tried, some.points, flat))
     trees = grow_trees_on(network, density, rng)
@@ -197,11 +202,10 @@ def choose_routes(
     usual = None if turns is None else turns.share(_turns_along(tried, some.points, turns.parts))
     town = _Town(trees, density, region, None if turns is None else turns.parts)
     log_weight = _fit_weights(fitted, town, rng, usual)
-    parts = [
-        _choose(asked.select(np.arange(start, min(start + _BLOCK, size))), town, log_weight, rng)
-        for start in range(0, size, _BLOCK)
-    ]
-    return _concatenate(network, parts)
+    # Ways can be longer than asked for, but not shorter than the quickest one: so much less is asked of all.
+    longer = float(_choose(fitted, town, log_weight, rng).whole_m.sum()) / max(float(fitted.length_m.sum()), 1.0)
+    asked = replace(asked, stretch=asked.stretch / float(np.clip(longer, *_LONGER)))
+    return _choose(asked, town, log_weight, rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,6 +377,21 @@ def _trace_block(trees: Trees, root: Integers, node: Integers) -> tuple[Integers
     return np.bincount(walkers, minlength=node.size), nodes[np.argsort(walkers, kind="stable")]
 
 
+def _expand_in_blocks(
+    asked: _Asked, candidates: _RouteCandidates, trees: Trees
+) -> tuple[Integers, Nodes, npt.NDArray[np.bool_]]:
+    """Expand some trips at a time: what is worked out on the way is many times as large as the streets."""
+    hops, street = [np.zeros(1, dtype=np.int64)], [np.empty(0, dtype=np.int32)]
+    backwards = [np.empty(0, dtype=np.bool_)]
+    for begin in range(0, asked.begin.size, _EXPANDED):
+        some = np.arange(begin, min(begin + _EXPANDED, asked.begin.size))
+        first, passed, turned = _expand(asked.select(some), candidates.select(some), trees)
+        hops.append(hops[-1][-1] + first[1:])
+        street.append(passed)
+        backwards.append(turned)
+    return np.concatenate(hops), np.concatenate(street), np.concatenate(backwards)
+
+
 def _expand(asked: _Asked, candidates: _RouteCandidates, trees: Trees) -> tuple[Integers, Nodes, npt.NDArray[np.bool_]]:
     """Return the streets of every candidate way: offsets, streets, and whether they are followed backwards."""
     shape = candidates.count.shape
@@ -447,7 +466,7 @@ class _Traced:
 
 def _trace_candidates(asked: _Asked, town: _Town, rng: np.random.Generator) -> _Traced:
     candidates, network = _propose(asked, town, rng), town.trees.network
-    first, street, backwards = _expand(asked, candidates, town.trees)
+    first, street, backwards = _expand_in_blocks(asked, candidates, town.trees)
     hop_m = network.length_m[street]
     reached = np.append(0.0, np.cumsum(hop_m))
     length_m = reached[first[1:]] - reached[first[:-1]]
@@ -500,6 +519,14 @@ def _fit_weights(asked: _Asked, town: _Town, rng: np.random.Generator, usual: Ar
 
 
 def _choose(asked: _Asked, town: _Town, log_weight: _Weights, rng: np.random.Generator) -> StreetPaths:
+    """Choose one way per trip, a block of trips at a time: candidates are many times as large as what is chosen."""
+    blocks = [np.arange(start, min(start + _BLOCK, asked.begin.size)) for start in range(0, asked.begin.size, _BLOCK)]
+    return _concatenate(
+        town.trees.network, [_choose_block(asked.select(block), town, log_weight, rng) for block in blocks]
+    )
+
+
+def _choose_block(asked: _Asked, town: _Town, log_weight: _Weights, rng: np.random.Generator) -> StreetPaths:
     """Choose one way per trip, and where on its first and last street it begins and ends."""
     traced, trees = _trace_candidates(asked, town, rng), town.trees
     pick = choose_columns(traced.chances(log_weight), rng)

@@ -39,6 +39,7 @@ _SHORTEST, _SHORTEST_IN_WIDE_NOISE = 1 / 75, 1 / 20
 _LEAST_ROWS = 8
 """Bins of lengths at least: a law is fitted to them."""
 _DIRECTIONS = 8
+_FITS = 2
 SPACING = "spacing"
 _SPACING_EDGES_M = grow_edges(2.0, 20_000.0, 1.26)
 DEPARTURES, PACES = "departures", "paces"
@@ -168,6 +169,10 @@ def count_shrunk(
         for side, (axis, edges) in enumerate(((rows, row_edges), (columns, column_edges)))
     )
     counts = shrink(noisy, np.outer(by_row, by_column) / found, scale, found)
+    # Cut at 0, the noise of many cells would add up to mass in rows and columns whose own sums say there is none.
+    for _ in range(_FITS):
+        counts *= (by_row / np.maximum(counts.sum(axis=1), 1e-9))[:, None]
+        counts *= by_column / np.maximum(counts.sum(axis=0), 1e-9)
     counts = _spread_rows(counts, expect(of_rows, rows.edges, found), rows.edges, row_edges)
     return _spread_rows(counts.T, expect(of_columns, columns.edges, found), columns.edges, column_edges).T
 
