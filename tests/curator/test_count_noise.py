@@ -18,6 +18,7 @@ from geodp.geometry import Region
 from geodp.privacy.noise import SimulatedNoise
 from geodp.privacy.zcdp import largest_rho
 from geodp.public.guarantee import Guarantee, Neighbours
+from geodp.registry import PublicFacts
 
 TOWN = Region(10.0, 50.0, 10.08, 50.05)
 KINDS: dict[str, dict[str, Any]] = {
@@ -101,6 +102,14 @@ def test_measured_releases_spend_their_parts(fields: dict[str, Any]) -> None:
     assert parts == pytest.approx(round(parts), rel=1e-6)
     assert 1 <= round(parts) <= 3
     assert fields["sampling"] == "pid" or round(parts) == 3
+
+
+def test_written_out_settings_of_a_series_are_read_again() -> None:
+    facts = PublicFacts(500, 0, 1, 0, TOWN.width_m, TOWN.height_m, releases=8)
+    made = geodp.plugin("kalman_counts", noise="gaussian", epsilon=1.0, delta=1e-5).resolve(facts)
+    assert made.cells.noise == "laplace"  # the series has its own, and the cells say nothing of it
+    assert made.expected_noise() == pytest.approx(math.sqrt(1 / largest_rho(1.0, 1e-5) / math.pi))
+    assert made.guarantee().delta == 1e-5
 
 
 @pytest.mark.parametrize("scheme", ["bd", "ba"])

@@ -90,6 +90,8 @@ class KalmanCounts(CountNoise, ContinualCounts):
     def resolve(self, facts: PublicFacts) -> Self:
         """Write out the cells, and the length of the run."""
         made = super().resolve(facts)
+        if self.noise == "gaussian":  # the cells themselves stay as they were written
+            made = made.model_copy(update={"cells": made.cells.model_copy(update={"noise": "laplace"})})
         if self.sampling == "fixed" or self.run_length is not None:
             return made
         return made.model_copy(update={"run_length": facts.releases})
