@@ -129,6 +129,7 @@ def _of_guesses(run: RunFolder, attack: Attack) -> list[FoundScore]:
             low=hit.low,
             high=hit.high,
             chance=float(blind_hit.mean()),
+            within_m=attack.hit_radius_m,
             **of,
         ),
     ]

@@ -671,6 +671,7 @@ class _RunGame:
                 high=high,
                 chance=chance,
                 hits=hits,
+                within_m=radius,
                 note=self._flat_bound(),
                 **of,
             ),
