@@ -342,6 +342,8 @@ class _RunGame:
         items = [item for item in run.publications if "trajectories" in item.topics]
         trips = run.trajectories
         people = np.unique(trips.person)
+        if self.crowd is not None and people.size > self.crowd:
+            people = np.sort(self.rng.choice(people, self.crowd, replace=False))
         if people.size < 5 * LEAST_PEOPLE:
             raise UsageError(
                 f"{run.path}: {people.size} people with trips are too few: some are in, some are out, "
@@ -355,7 +357,13 @@ class _RunGame:
                 lot = self.rng.random(people.size)
                 inside, aside = people[lot < 0.4], people[lot >= 0.8]
                 judged = people[lot < 0.8][:most]
-                records = Records(run.region, run.scenario.duration_s, None, _no_visits)  # type: ignore[arg-type]
+                records = Records(
+                    run.region,
+                    run.scenario.duration_s,
+                    None,  # type: ignore[arg-type]
+                    _no_visits,
+                    lay_out_streets=None if run.network is None else lambda: run.network,  # type: ignore[return-value]
+                )
                 records.__dict__["_trajectories"] = trips.select(np.isin(trips.person, inside))
                 published = item.plugin.publish(records, SimulatedNoise(self.rng))
                 made = Trajectories.from_frame(published.released, run.region)

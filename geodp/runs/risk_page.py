@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from geodp.pages.html import Html, Part, build_element, join_html
-from geodp.pages.parts import build_answer, build_figure, build_figures, build_footer, build_header, build_page, build_section
+from geodp.pages.parts import (
+    build_answer,
+    build_figure,
+    build_figures,
+    build_footer,
+    build_header,
+    build_page,
+    build_section,
+)
 from geodp.runs.adversaries import findings_of
 from geodp.runs.findings import FoundScore
 from geodp.runs.risk import LAST_LINE, people_picture, score_line, sentence, weakest_first
