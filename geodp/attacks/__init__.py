@@ -244,7 +244,7 @@ class Attack(FilePlugin):
     hit_radius_m: float = Field(default=200.0, gt=0)
     """A guess within this distance of the truth is a hit, metres."""
     seconds: float = Field(default=60.0, gt=0)
-    """Time that it may take; what does not fit is refused before it begins, or sampled."""
+    """Time that redraws of releases may take; those that are left are not made, and the finding says so, seconds."""
 
     @field_validator("knows")
     @classmethod

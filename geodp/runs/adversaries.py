@@ -28,6 +28,8 @@ _FEW = 100
 _USUAL_POSITIONS = 120_000
 """Among so many positions (people × releases) she plays at most."""
 _USUAL_REDRAWS = 4
+_FEW_WITH_TRIPS = 300
+"""Among so many people trips are made anew."""
 _PROTOCOL_SAMPLES = 4_000
 
 
@@ -40,6 +42,7 @@ def write_findings(run: RunFolder) -> None:
     if not run.scenario.attacks:
         crowd = max(_FEW, _USUAL_POSITIONS // max(len(run.releases), 1))
         for attack in usual_adversaries(run):
+            crowd = _FEW_WITH_TRIPS if attack.kind == "synthetic_membership" else crowd
             found = _try(run, attack, redraws=_USUAL_REDRAWS, crowd=crowd, places=places)
             rows += [one.as_dict() | {"asked": False} for one in found]
     if places:
@@ -129,6 +132,7 @@ def _of_guesses(run: RunFolder, attack: Attack) -> list[FoundScore]:
             low=hit.low,
             high=hit.high,
             chance=float(blind_hit.mean()),
+            within_m=attack.hit_radius_m,
             **of,
         ),
     ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from geodp.run_folder.folder import RunFolder
     from geodp.run_folder.published import PublishedRun
 
-REDRAWS = 8
+REDRAWS, LEAST_REDRAWS = 8, 2
 _DAY_S = 86_400.0
 CANARY_SHARE = 0.5
 """Of the canaries of one run so many are guessed about, chosen before anything was tried."""
@@ -126,6 +127,14 @@ class _RunGame:
             self.attack.kind, score, self.attack.about, release, value, knows=tuple(self.attack.knows), **more
         )
 
+    def _count_redraws(self) -> Iterator[int]:
+        """Count the redraws for as long as there is time, and two at least: an interval needs them."""
+        begun = time.process_time()
+        for number in range(self.redraws):
+            if number >= LEAST_REDRAWS and time.process_time() - begun > self.attack.seconds:
+                return
+            yield number
+
     # --- membership -------------------------------------------------------------------------------------------------
 
     def play_membership(self) -> list[FoundScore]:
@@ -148,7 +157,7 @@ class _RunGame:
             raise UsageError(f"{run.path}: 'past' needs an earlier period, and there is one release only.")
         most = min(int(getattr(attack, "people", people)), people)
         samples, canaries = [], None
-        for _ in range(self.redraws):
+        for _ in self._count_redraws():
             inside = self.rng.random(people) < 0.5
             targets = np.sort(self.rng.choice(people, most, replace=False))
             drawn = self._release_anew(inside, now)
@@ -206,7 +215,7 @@ class _RunGame:
             plugin, samples = item.plugin, []
             if not isinstance(plugin, CountsPublication):
                 continue
-            for _ in range(self.redraws):
+            for _ in self._count_redraws():
                 inside = self.rng.random(people) < 0.5
                 targets = np.sort(self.rng.choice(people, most, replace=False))
                 there = sets_of(histories.choose_people(np.flatnonzero(inside)), venues.size)
@@ -236,7 +245,9 @@ class _RunGame:
             note = "not scored: no redraw had people in and people out"
             return [self._make_score("auc", release, None, chance=0.5, note=note)]
         area = average_repeats(samples)
-        note = f"{targets} of {people} people" if targets < people else ""
+        notes = [f"{targets} of {people} people"] if targets < people else []
+        notes += [f"{len(samples)} of {self.redraws} redraws"] if len(samples) < self.redraws else []
+        note = ", ".join(notes)
         return [
             self._make_score(
                 "auc",
@@ -331,6 +342,8 @@ class _RunGame:
         items = [item for item in run.publications if "trajectories" in item.topics]
         trips = run.trajectories
         people = np.unique(trips.person)
+        if self.crowd is not None and people.size > self.crowd:
+            people = np.sort(self.rng.choice(people, self.crowd, replace=False))
         if people.size < 5 * LEAST_PEOPLE:
             raise UsageError(
                 f"{run.path}: {people.size} people with trips are too few: some are in, some are out, "
@@ -340,11 +353,17 @@ class _RunGame:
             samples: list[float] = []
             canaries = None
             most = min(int(getattr(self.attack, "people", people.size)), people.size)
-            for _ in range(self.redraws):
+            for _ in self._count_redraws():
                 lot = self.rng.random(people.size)
                 inside, aside = people[lot < 0.4], people[lot >= 0.8]
                 judged = people[lot < 0.8][:most]
-                records = Records(run.region, run.scenario.duration_s, None, _no_visits)  # type: ignore[arg-type]
+                records = Records(
+                    run.region,
+                    run.scenario.duration_s,
+                    None,  # type: ignore[arg-type]
+                    _no_visits,
+                    lay_out_streets=None if run.network is None else lambda: run.network,  # type: ignore[return-value]
+                )
                 records.__dict__["_trajectories"] = trips.select(np.isin(trips.person, inside))
                 published = item.plugin.publish(records, SimulatedNoise(self.rng))
                 made = Trajectories.from_frame(published.released, run.region)
@@ -660,6 +679,7 @@ class _RunGame:
                 high=high,
                 chance=chance,
                 hits=hits,
+                within_m=radius,
                 note=self._flat_bound(),
                 **of,
             ),

@@ -44,6 +44,8 @@ class FoundScore:
     note: str = ""
     samples: tuple[float, ...] = field(default=(), repr=False)
     hits: int | None = None
+    within_m: float | None = None
+    """What counts as a hit, metres."""
 
     @property
     def key(self) -> str:

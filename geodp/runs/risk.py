@@ -42,9 +42,10 @@ def sentence(score: FoundScore) -> str | None:
     least = "" if score.bound is None else f", at most {out_of_100(score.bound)}"
     chance = "" if score.chance is None else f" (chance {out_of_100(score.chance)}{least})"
     who, found = f"Out of 100 people, an adversary who {knowing}", out_of_100(score.value)
+    near = "near where they were" if score.within_m is None else f"within {quantity(score.within_m, 'm')}"
     told = {
         "auc": f"Of 100 people who are in, each beside one who is not, an adversary who {knowing} tells {found} apart",
-        "hit_rate": f"{who} finds {found} near where they were",
+        "hit_rate": f"{who} finds {found} {near}",
         "right": f"{who} knows {found} again under another name",
         "unique": f"{who} singles out {found} for certain",
         "hours_right": f"Of 100 hours of somebody's track an adversary who {knowing} gets {found} right",
@@ -53,7 +54,10 @@ def sentence(score: FoundScore) -> str | None:
     if score.about == "pair":
         told["auc"] = f"Of 100 pairs who move together, each beside one who does not, an adversary tells {found} apart"
         told["right"] = f"Of the 100 pairs that an adversary names first, {found} move together"
-    return f"{told[score.score]}{chance}." if score.score in told else None
+    if score.score not in told:
+        return None
+    after = f", {score.release.partition(':')[0]}" if score.release.startswith("after ") else ""
+    return f"{told[score.score]}{after}{chance}, by {score.attack.replace('_', ' ')}."
 
 
 def risk_sentences(found: Iterable[FoundScore]) -> list[str]:
@@ -81,7 +85,7 @@ def score_line(score: FoundScore) -> str:
     return "; ".join(parts)
 
 
-def people_picture(share: float, *, bound: float | None = None, per_row: int = 25) -> str:
+def people_picture(share: float, *, bound: float | None = None, per_row: int = 20) -> str:
     """Draw 100 small people, of whom as many are coloured, as SVG; a bound is a line after the last that it allows."""
     coloured, parts, step_x, step_y = round(share * 100), [], 14, 27
     for number in range(100):

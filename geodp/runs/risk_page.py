@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from geodp.pages.html import Html, Part, build_element, join_html
-from geodp.pages.parts import build_answer, build_figure, build_footer, build_header, build_page, build_section
+from geodp.pages.parts import (
+    build_answer,
+    build_figure,
+    build_figures,
+    build_footer,
+    build_header,
+    build_page,
+    build_section,
+)
 from geodp.runs.adversaries import findings_of
 from geodp.runs.findings import FoundScore
 from geodp.runs.risk import LAST_LINE, people_picture, score_line, sentence, weakest_first
@@ -33,7 +41,8 @@ def build_risk_page(run: RunFolder) -> str:
     for name, scores in found.items():
         figures = [_picture(score) for score in scores]
         left_out = [score_line(score) for score in scores if score.value is None]
-        parts: list[Part] = [figure for figure in figures if figure is not None]
+        drawn = [figure for figure in figures if figure is not None]
+        parts: list[Part] = [build_figures(drawn)] if drawn else []
         if not parts:
             parts.append(build_element("p", "No adversary has tried, or none could be scored."))
         parts += [build_element("p", text) for text in left_out]
@@ -55,7 +64,7 @@ def _promise(found: dict[str, list[FoundScore]]) -> str:
     bounded = any(score.bound is not None for scores in found.values() for score in scores)
     if bounded:
         return f"Bounds follow from the promises of the releases, and hold against anybody. {LAST_LINE}"
-    return "None of these releases bounds what an adversary may find. Others may find more; nothing is promised."
+    return f"None of these releases bounds what an adversary may find. {LAST_LINE}"
 
 
 def _picture(score: FoundScore) -> Html | None:
@@ -65,4 +74,4 @@ def _picture(score: FoundScore) -> Html | None:
         return None
     drawing = people_picture(score.value, bound=score.bound)
     caption = join_html([text, f" {score.note}." if score.note else ""])
-    return build_figure(drawing.encode(), alt=text, caption=caption, is_wide=True)
+    return build_figure(drawing.encode(), alt=text, caption=caption)
