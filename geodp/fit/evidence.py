@@ -16,6 +16,7 @@ import numpy.typing as npt
 from geodp.geometry import Array, Grid, Region
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
+from geodp.public.norm_sub import onto_simplex
 from geodp.tables import movement_laws as laws
 from geodp.tables.visit_log import Integers, VisitLog
 
@@ -109,7 +110,7 @@ def count_with_noise(log: VisitLog, region: Region, *, epsilon: float, noise: No
         exact = np.bincount(bins, by, size).astype(np.int64)
         moved = 1.0 if by is None else float(ROWS * _UNIT)
         noisy = laplace_counts(exact, epsilon=epsilon * PARTS[part], sensitivity=moved, noise=noise)
-        return np.maximum(noisy, 0.0) / (1.0 if by is None else _UNIT)
+        return onto_simplex(noisy, max(float(noisy.sum()), 1.0)) / (1.0 if by is None else _UNIT)
 
     follows = log.follows
     moves = follows & (np.diff(log.place, prepend=-1) != 0)
