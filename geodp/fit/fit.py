@@ -28,9 +28,8 @@ from geodp.fit.epr_fit import (
     name_told,
     simulate,
     start_values,
-    summarise,
 )
-from geodp.fit.evidence import PARTS, ROWS, Evidence, count_with_noise, read_exact
+from geodp.fit.evidence import PARTS, ROWS, Evidence, count_with_noise, read_exact, summarise
 from geodp.fit.regret import Regret, measure_regret
 from geodp.geometry import Array, Region
 from geodp.privacy.noise import Noise
