@@ -148,6 +148,9 @@ def describe(
     settings: LoaderFields = None,
     laws: Annotated[bool, typer.Option("--laws", help="Measure the laws of movement, too (reads all rows).")] = False,
     zone: Annotated[str, typer.Option(metavar="ZONE", help="With --laws: whose clocks count.")] = "UTC",
+    venues: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --laws: where venues are (venue, lon, lat).")
+    ] = None,
     json_file: JsonFile = None,
     _plugins: Plugins = None,
 ) -> None:
@@ -159,7 +162,7 @@ def describe(
     with _show_reading():
         values = describe_file(file, loader)
         if laws:
-            values["laws_of_movement"] = describe_laws(file, loader, zone=zone)
+            values["laws_of_movement"] = describe_laws(file, loader, zone=zone, venues=venues)
     found = values.pop("laws_of_movement", None)
     say(text_of(values))
     if found is not None:

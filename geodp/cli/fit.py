@@ -32,6 +32,10 @@ def fit(
     ] = None,
     places: Annotated[int, typer.Option(min=2, help="Without --venues: how many places are drawn.")] = 5_000,
     rounds: Annotated[int, typer.Option(min=0, max=50, help="How often parameters are improved by trying worlds.")] = 6,
+    regret: Annotated[
+        int,
+        typer.Option(metavar="SEEDS", min=0, help="Measure decision regret with so many runs per option (3 is usual)."),
+    ] = 0,
     zone: Annotated[str, typer.Option(metavar="ZONE", help="Time zone by whose clocks people live.")] = "UTC",
     kind: Annotated[
         str | None,
@@ -53,6 +57,8 @@ def fit(
     _plugins: Plugins = None,
 ) -> None:
     """Fit a world to visits or trajectories, exactly or with noise, and write a scenario that uses it."""
+    from dataclasses import asdict
+
     from geodp.cli.progress import show_progress
     from geodp.errors import DataError
     from geodp.fit.fit import FitOptions, laws_table
@@ -62,7 +68,9 @@ def fit(
 
     if not data.exists():
         raise DataError(f"{data}: no such file or folder. Nothing was written.")
-    options = FitOptions(model, out, kind, overrides(settings), zone, venues=venues, places=places, rounds=rounds)
+    options = FitOptions(
+        model, out, kind, overrides(settings), zone, venues=venues, places=places, regret=regret, rounds=rounds
+    )
     request = Request(
         source=data,
         out=options.places_file,
@@ -83,10 +91,12 @@ def fit(
         "mode": mode,
         "values": found.values,
         "laws": {name: dict(each) for name, each in found.laws.items()},
+        "regret": [asdict(each) for each in found.regrets],
         "written": [str(path) for path in found.files],
     }
     write_json(json_file, values)
     print_json(values)
     say(found.published.text, "", laws_table(found.laws), "")
+    say(*(each.line() for each in found.regrets))
     say(*(f"wrote {path}" for path in found.files[:2]), *found.published.warnings)
     suggest(f"geodp run {out} --out runs/{out.stem}   runs the fitted world")

@@ -18,6 +18,7 @@ from geodp.tables.progress import READING, count_rows
 from geodp.tables.published_formats import loaders
 from geodp.tables.reader import Numbering
 from geodp.tables.visit_log import read_log
+from geodp.tables.visits.venue_file import read_venue_list
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,7 +94,7 @@ def describe(source: Path, loader: Loader) -> dict[str, Any]:
     return {"stamp": STAMP, "file": source.name, "format": loader.kind, **facts.values(), **left_out}
 
 
-def describe_laws(source: Path, loader: Loader, *, zone: str = "UTC") -> dict[str, Any]:
+def describe_laws(source: Path, loader: Loader, *, zone: str = "UTC", venues: Path | None = None) -> dict[str, Any]:
     """Return the laws of movement that a file obeys: every summary, and visits by hour of the day.
 
     Parameters
@@ -104,13 +105,17 @@ def describe_laws(source: Path, loader: Loader, *, zone: str = "UTC") -> dict[st
         Reads it; it is read into memory as numbers.
     zone
         Time zone by whose clocks its people live.
+    venues
+        List of venues (venue, lon, lat) that says where they are, where the rows do not.
     """
+    listed = None if venues is None else read_venue_list(venues)
     loaded = loader.load(source)
-    log, _ = read_log(count_rows(READING, loaded, lambda batch: int(batch.num_rows), lambda: estimate_rows(source)),
-                      zone=zone)  # fmt: skip
+    rows = count_rows(READING, loaded, lambda batch: int(batch.num_rows), lambda: estimate_rows(source))
+    log, _ = read_log(rows, zone=zone, listed=listed)
     if not log.size:
         raise DataError(
-            f"{source.name}: laws of movement need rows with a time and a place (lon, lat), and there are none."
+            f"{source.name}: laws of movement need rows with a time and a place, and there are none. Name the list of "
+            "venues that says where they are: --venues FILE."
         )
     return {
         "stamp": STAMP,

@@ -15,7 +15,6 @@ import numpy as np
 from geodp.fit.evidence import Evidence
 from geodp.geometry import Array, Region
 from geodp.registry import plugin
-from geodp.tables.movement_laws import measure_laws
 from geodp.tables.visit_log import VisitLog, order_visits
 from geodp.world.motion import LivedMotion
 from geodp.world.population import Population
@@ -154,7 +153,7 @@ def fit_values(
 def _look(values: Values, evidence: Evidence, town: FittedTown, seed: int) -> Array:
     """Return by how much the world of some values misses each target: logarithms of ratios, in widths."""
     people = min(TRIED_PEOPLE, town.homes[0].size)
-    found = summarise(simulate(values, evidence, town, people=people, seed=seed))
+    found = evidence.measure(simulate(values, evidence, town, people=people, seed=seed))
     off = []
     for key in TARGETS:
         wanted, got = evidence.targets.get(key), found.get(key)
@@ -165,15 +164,6 @@ def _look(values: Values, evidence: Evidence, town: FittedTown, seed: int) -> Ar
         else:
             off.append(_SOFT * math.asinh(math.log(got / wanted) / _WIDTH / _SOFT))
     return np.array(off)
-
-
-def summarise(log: VisitLog) -> dict[str, float]:
-    """Return the laws of a log, and how many visits people have."""
-    found = {key: value for key, value in measure_laws(log).items() if value is not None}
-    if log.people:
-        quantiles = np.quantile(np.diff(log.first), (0.1, 0.5, 0.9))
-        found |= dict(zip(("visits_p10", "visits_p50", "visits_p90"), map(float, quantiles), strict=True))
-    return found
 
 
 def simulate(values: Values, evidence: Evidence, town: FittedTown, *, people: int, seed: int) -> VisitLog:

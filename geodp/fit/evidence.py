@@ -7,7 +7,7 @@ together promise ε for the whole record of one person.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from geodp.geometry import Array, Grid, Region
 from geodp.privacy.noise import Noise
 from geodp.privacy.primitives import laplace_counts
+from geodp.public.norm_sub import onto_simplex
 from geodp.tables import movement_laws as laws
 from geodp.tables.visit_log import Integers, VisitLog
 
@@ -43,7 +44,7 @@ _EDGES: dict[str, Array] = {
     "jumps": np.concatenate([[1.0, 30.0], np.geomspace(100.0, 60_000.0, 13), [1e6]]),
     "waits": np.concatenate([[1.0], np.geomspace(60.0, 60 * 86_400.0, 15), [1e9]]),
     "visits": np.geomspace(1.0, 20_000.0, 14),
-    "spans": np.geomspace(1.0, 4_000.0, 11),
+    "spans": np.geomspace(1.0, 4_000.0, 21),
     "distinct": np.geomspace(1.0, 5_000.0, 14),
     "gyration": np.concatenate([[1.0], np.geomspace(100.0, 60_000.0, 13), [1e6]]),
     "first_place": np.linspace(0.0, 1.0, 13),
@@ -72,19 +73,34 @@ class Evidence:
     """Weight of every cell as one to live in."""
     people: int
     """How many people there are, about."""
+    measure: Callable[[VisitLog], dict[str, float]]
+    """Measures the targets of another log in the same way."""
 
 
 def read_exact(log: VisitLog, region: Region) -> Evidence:
     """Read everything off the data as it is: private."""
-    found = laws.measure_laws(log)
-    number = np.diff(log.first).astype(np.float64)
-    low, middle, high = np.quantile(number, (0.1, 0.5, 0.9))
-    targets = {key: value for key, value in found.items() if value is not None}
-    targets |= {"visits_p10": low, "visits_p50": middle, "visits_p90": high}
     grid = Grid.divide(region, _FINE, _FINE)
     places, homes = _count_cells(log, grid)
     span = float(np.median(np.maximum(_spans_days(log), 1.0)))
-    return Evidence(targets, laws.count_hours(log).astype(np.float64), span, grid, places, homes, log.people)
+    return Evidence(
+        targets=summarise(log),
+        hours=laws.count_hours(log).astype(np.float64),
+        span_days=span,
+        grid=grid,
+        places=places,
+        homes=homes,
+        people=log.people,
+        measure=summarise,
+    )
+
+
+def summarise(log: VisitLog) -> dict[str, float]:
+    """Return the laws of a log, and how many visits people have."""
+    found = {key: value for key, value in laws.measure_laws(log).items() if value is not None}
+    if log.people:
+        quantiles = np.quantile(np.diff(log.first), (0.1, 0.5, 0.9))
+        found |= dict(zip(("visits_p10", "visits_p50", "visits_p90"), map(float, quantiles), strict=True))
+    return found
 
 
 def count_with_noise(log: VisitLog, region: Region, *, epsilon: float, noise: Noise) -> Evidence:
@@ -102,48 +118,89 @@ def count_with_noise(log: VisitLog, region: Region, *, epsilon: float, noise: No
         Where noise comes from.
     """
     grid = Grid.divide(region, _COARSE, _COARSE)
-    weight = _weigh_rows(log)
-
-    def count(part: str, values: npt.NDArray[np.float64] | Integers, by: Integers | None = None) -> Array:
-        bins, size = _find_bins(part, values)
-        exact = np.bincount(bins, by, size).astype(np.int64)
-        moved = 1.0 if by is None else float(ROWS * _UNIT)
-        noisy = laplace_counts(exact, epsilon=epsilon * PARTS[part], sensitivity=moved, noise=noise)
-        return np.maximum(noisy, 0.0) / (1.0 if by is None else _UNIT)
-
-    follows = log.follows
-    moves = follows & (np.diff(log.place, prepend=-1) != 0)
-    step_m = np.append(0.0, np.hypot(np.diff(log.x_m), np.diff(log.y_m)))[: log.size]
-    wait_s = np.diff(log.time_s, prepend=0.0)
-    known = log.choose(np.flatnonzero(np.diff(log.first) >= laws.LEAST_VISITS))
-    jumps = count("jumps", step_m[moves], weight[moves])
-    waits = count("waits", np.maximum(wait_s[follows], 1.0), weight[follows])
-    hours = count("hours", np.floor(np.mod(log.time_s - log.monday_s, 86_400.0) / 3_600.0), weight)
-    days = count("days", (laws.weekdays(log) >= 5).astype(np.int64), weight)
-    visits, spans = count("visits", np.diff(log.first).astype(np.float64)), count("spans", _spans_days(log))
-    distinct, gyration = count("distinct", laws.distinct_places(known)), count("gyration", laws.gyrations_m(known))
-    first = count("first_place", _first_shares(known))
-    entropy, order = count("entropy", laws.place_entropies(known)), count("order", laws.real_entropies(known))
+    exact = _count_histograms(log)
+    counts = {
+        part: _add_noise(values, epsilon=epsilon * PARTS[part], sensitivity=moved, noise=noise) / moved
+        for part, (values, moved) in exact.items()
+    }
     cells, homes = _count_cells(log, grid, whole=True)
     per_person = float(_UNIT)
     cells = laplace_counts(
         cells.astype(np.int64), epsilon=epsilon * PARTS["places"], sensitivity=per_person, noise=noise
     )
     homes = laplace_counts(homes.astype(np.int64), epsilon=epsilon * PARTS["homes"], sensitivity=1.0, noise=noise)
-    jump, wait = (_quantiles(part, counts) for part, counts in (("jumps", jumps), ("waits", waits)))
-    radius, number = _quantiles("gyration", gyration), _quantiles("visits", visits)
-    share = np.cumsum(jumps) / max(jumps.sum(), 1e-9)
-    targets = {
+    return Evidence(
+        targets=_read_targets(counts),
+        hours=counts["hours"],
+        span_days=max(_quantiles("spans", counts["spans"])[1], 1.0),
+        grid=grid,
+        places=_keep_standing_out(cells, per_person / (epsilon * PARTS["places"])),
+        homes=_keep_standing_out(homes, 1.0 / (epsilon * PARTS["homes"])),
+        people=max(round(float(counts["visits"].sum())), 10),
+        measure=measure_by_histograms,
+    )
+
+
+def measure_by_histograms(log: VisitLog) -> dict[str, float]:
+    """Return the targets of a log as histograms without noise tell them: bins and bounds are the same for both."""
+    return _read_targets({part: values / moved for part, (values, moved) in _count_histograms(log).items()})
+
+
+def _add_noise(values: Integers, *, epsilon: float, sensitivity: float, noise: Noise) -> Array:
+    noisy = laplace_counts(values, epsilon=epsilon, sensitivity=sensitivity, noise=noise)
+    return onto_simplex(noisy, max(float(noisy.sum()), sensitivity))
+
+
+def _count_histograms(log: VisitLog) -> dict[str, tuple[Integers, float]]:
+    """Return every histogram of how people move, and by how much one person changes it at most."""
+    weight = _weigh_rows(log)
+    follows = log.follows
+    moves = follows & (np.diff(log.place, prepend=-1) != 0)
+    step_m = np.append(0.0, np.hypot(np.diff(log.x_m), np.diff(log.y_m)))[-log.size :] if log.size else log.x_m
+    wait_s = np.maximum(np.diff(log.time_s, prepend=0.0), 1.0)
+    hour = np.floor(np.mod(log.time_s - log.monday_s, 86_400.0) / 3_600.0)
+    known = log.choose(np.flatnonzero(np.diff(log.first) >= laws.LEAST_VISITS))
+    of_rows = {
+        "jumps": (step_m[moves], weight[moves]),
+        "waits": (wait_s[follows], weight[follows]),
+        "hours": (hour, weight),
+        "days": ((laws.weekdays(log) >= 5).astype(np.float64), weight),
+    }
+    of_people = {
+        "visits": np.diff(log.first).astype(np.float64),
+        "spans": _spans_days(log),
+        "distinct": laws.distinct_places(known).astype(np.float64),
+        "gyration": laws.gyrations_m(known),
+        "first_place": _first_shares(known),
+        "entropy": laws.place_entropies(known),
+        "order": laws.real_entropies(known),
+    }
+    found: dict[str, tuple[Integers, float]] = {}
+    for part, (values, by) in of_rows.items():
+        bins, size = _find_bins(part, values)
+        found[part] = np.bincount(bins, by, size).astype(np.int64), float(ROWS * _UNIT)
+    for part, values in of_people.items():
+        bins, size = _find_bins(part, values)
+        found[part] = np.bincount(bins, minlength=size).astype(np.int64), 1.0
+    return found
+
+
+def _read_targets(counts: Mapping[str, Array]) -> dict[str, float]:
+    """Return the targets that histograms tell."""
+    jump, wait = _quantiles("jumps", counts["jumps"]), _quantiles("waits", counts["waits"])
+    radius, number = _quantiles("gyration", counts["gyration"]), _quantiles("visits", counts["visits"])
+    jumps, days = counts["jumps"], counts["days"]
+    return {
         "jump_p10_km": jump[0] / 1000,
         "jump_p50_km": jump[1] / 1000,
         "jump_p90_km": jump[2] / 1000,
-        "jumps_below_100_m": float(share[1]),
+        "jumps_below_100_m": float(jumps[:2].sum() / max(jumps.sum(), 1e-9)),
         "gyration_p50_km": radius[1] / 1000,
         "gyration_spread": radius[2] / radius[0],
-        "top_place_share": _mean("first_place", first),
-        "entropy_random_bits": _mean_log2("distinct", distinct),
-        "entropy_uncorrelated_bits": _mean("entropy", entropy),
-        "entropy_real_bits": _mean("order", order),
+        "top_place_share": _mean("first_place", counts["first_place"]),
+        "entropy_random_bits": _mean_log2("distinct", counts["distinct"]),
+        "entropy_uncorrelated_bits": _mean("entropy", counts["entropy"]),
+        "entropy_real_bits": _mean("order", counts["order"]),
         "weekend_share": float(days[1] / max(days.sum(), 1e-9)),
         "wait_p10_h": wait[0] / 3600,
         "wait_p50_h": wait[1] / 3600,
@@ -152,15 +209,6 @@ def count_with_noise(log: VisitLog, region: Region, *, epsilon: float, noise: No
         "visits_p50": number[1],
         "visits_p90": number[2],
     }
-    return Evidence(
-        targets=targets,
-        hours=hours,
-        span_days=max(_quantiles("spans", spans)[1], 1.0),
-        grid=grid,
-        places=_keep_standing_out(cells, per_person / (epsilon * PARTS["places"])),
-        homes=_keep_standing_out(homes, 1.0 / (epsilon * PARTS["homes"])),
-        people=max(round(float(visits.sum())), 10),
-    )
 
 
 def _weigh_rows(log: VisitLog) -> Integers:

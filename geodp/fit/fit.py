@@ -28,9 +28,9 @@ from geodp.fit.epr_fit import (
     name_told,
     simulate,
     start_values,
-    summarise,
 )
-from geodp.fit.evidence import PARTS, ROWS, Evidence, count_with_noise, read_exact
+from geodp.fit.evidence import PARTS, ROWS, Evidence, count_with_noise, read_exact, summarise
+from geodp.fit.regret import Regret, measure_regret
 from geodp.geometry import Array, Region
 from geodp.privacy.noise import Noise
 from geodp.public.guarantee import Guarantee, Neighbours, Trust, Unit
@@ -43,7 +43,7 @@ from geodp.tables.movement_laws import LAWS
 from geodp.tables.progress import tell_progress
 from geodp.tables.published_formats import loader_for
 from geodp.tables.visit_log import VisitLog, order_visits, read_log
-from geodp.tables.visits.venue_file import read_venues
+from geodp.tables.visits.venue_file import read_venue_list, read_venues
 
 MODELS = ("epr",)
 _EXACT = "its parameters are exact numbers of the data"
@@ -69,6 +69,8 @@ class FitOptions:
     """Public list of places (None: places are drawn from the evidence)."""
     places: int = 5_000
     """Number of places that are drawn."""
+    regret: int = 0
+    """Runs of every option by which decision regret is measured (0: it is not; simulate only)."""
     rounds: int = ROUNDS
     """How often parameters are improved by worlds that are tried."""
 
@@ -92,6 +94,7 @@ class FitResult:
     values: Values
     laws: Mapping[str, Mapping[str, float | None]]
     """Laws of the data (when simulating), the targets, and those of the fitted world and of an unfitted one."""
+    regrets: tuple[Regret, ...] = ()
 
 
 def fit(request: Request, options: FitOptions) -> FitResult:
@@ -111,6 +114,8 @@ def fit(request: Request, options: FitOptions) -> FitResult:
     for path in (options.out, options.homes_file):
         if path.exists() and not request.force:
             raise OutputError(f"{path} exists already. Use --force to replace it, or another --out.")
+    if options.regret and request.releasing:
+        raise UsageError("--regret compares with exact data: it goes with --mode simulate.")
     plans: list[EprPlan] = []
 
     def prepare(request: Request, inputs: PublicInputs) -> EprPlan:
@@ -124,7 +129,7 @@ def fit(request: Request, options: FitOptions) -> FitResult:
     write_homes(options.homes_file, plan.region, plan.world.town.homes)
     write_text_whole(options.out, _write_scenario(plan, request, options, done))
     files = (options.out, options.homes_file, *done.files)
-    return FitResult(done, files, plan.world.values, plan.world.laws)
+    return FitResult(done, files, plan.world.values, plan.world.laws, plan.measure_regret())
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +140,8 @@ class FittedWorld:
     town: FittedTown
     values: Values
     laws: dict[str, Mapping[str, float | None]]
+    sample: VisitLog
+    """Visits of some of its people."""
 
 
 class EprPlan(PublishPlan):
@@ -163,11 +170,15 @@ class EprPlan(PublishPlan):
         loader = loader_for(request.source, options.format, dict(options.reading), option="--set")
         stated = None if request.region is None else inputs.region(request, lambda: Region(-1.0, -1.0, 1.0, 1.0))
         loaded = loader.load(request.source, total=request.releasing)
-        log, region = read_log(loaded, zone=options.zone, region=stated)
+        listed = None if options.venues is None else read_venue_list(options.venues)
+        log, region = read_log(loaded, zone=options.zone, region=stated, listed=listed)
         if stated is None:
             region = inputs.region(request, lambda: region)
         if not log.size and not request.releasing:
-            raise DataError(f"{request.source.name}: a fit needs rows with a time and a place, and there are none.")
+            raise DataError(
+                f"{request.source.name}: a fit needs rows with a time and a place, and there are none. "
+                "Name the public list of venues that says where they are: --venues FILE."
+            )
         return cls(log, region, request, options)
 
     def rehearse(self, noise: Noise) -> None:
@@ -204,14 +215,18 @@ class EprPlan(PublishPlan):
                 tell=lambda share: tell_progress("fitting", share),
             )
             people = min(_JUDGED, homes[0].size)
-            judged = {
-                name: summarise(simulate(each, evidence, town, people=people, seed=_JUDGE_SEED))
-                for name, each in (("unfitted", start_values(evidence)), ("fitted", values))
-            }
-        laws: dict[str, Mapping[str, float | None]] = {"wanted": dict(evidence.targets), **judged}
+            before, after = (
+                simulate(each, evidence, town, people=people, seed=_JUDGE_SEED)
+                for each in (start_values(evidence), values)
+            )
+        laws: dict[str, Mapping[str, float | None]] = {
+            "wanted": dict(evidence.targets),
+            "unfitted": summarise(before),
+            "fitted": summarise(after),
+        }
         if not noise.releasable:
             laws = {"data": summarise(self._log), **laws}
-        self.world = FittedWorld(evidence, town, values, laws)
+        self.world = FittedWorld(evidence, town, values, laws, sample=after)
         scale = "" if request.epsilon is None else f" with Laplace noise of ε = {request.epsilon:g} in all"
         accuracy = Accuracy(
             f"{len(PARTS)} histograms{scale}; the laws beside one another say how near the world is.", {}
@@ -222,6 +237,17 @@ class EprPlan(PublishPlan):
             accuracy,
             noise.releasable,
             lambda page: page.note("places of a fitted world"),
+        )
+
+    def measure_regret(self) -> tuple[Regret, ...]:
+        """Return how much worse choices made on the fitted world do on the data (none where it was not asked)."""
+        world, seeds = self.world, self._options.regret
+        if world is None or not seeds:
+            return ()
+        return tuple(
+            measure_regret(
+                self._log, world.sample, self.region, seeds=seeds, tell=lambda share: tell_progress("regret", share)
+            )
         )
 
     def _to_degrees(self, places: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from geodp.geometry import Array, Region
 from geodp.tables.reader import Numbering
+from geodp.tables.visits.histories import Venues
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,7 +101,11 @@ def order_visits(
 
 
 def read_log(
-    batches: Iterable[pa.RecordBatch], *, zone: str = "UTC", region: Region | None = None
+    batches: Iterable[pa.RecordBatch],
+    *,
+    zone: str = "UTC",
+    region: Region | None = None,
+    listed: Venues | None = None,
 ) -> tuple[VisitLog, Region]:
     """Read a loader's batches as one log, and the box around its places.
 
@@ -115,6 +120,8 @@ def read_log(
         Time zone by whose clocks people live: times are moved by what it is ahead of UTC.
     region
         The public region around whose middle places are laid out in metres; None: it follows from the data.
+    listed
+        A list of venues that says where visits were whose rows do not.
     """
     users, venues = Numbering(), Numbering()
     parts: list[tuple[npt.NDArray[Any], ...]] = []
@@ -130,6 +137,8 @@ def read_log(
     none: tuple[npt.NDArray[Any], ...] = (*np.empty((2, 0), dtype=np.int64), *np.empty((3, 0)))
     user, place, time_s, lon, lat = (np.concatenate(column) for column in zip(*(parts or [none]), strict=True))
     parts.clear()
+    if listed is not None and are_visits:
+        lon, lat = _look_up(venues, listed, place, lon, lat)
     usable = (np.abs(time_s) <= _LATEST_S) & np.isfinite(lon) & np.isfinite(lat)
     if not usable.any():
         return VisitLog(none[0], none[2], none[1], none[3], none[4]), region or Region(-1.0, -1.0, 1.0, 1.0)
@@ -176,6 +185,15 @@ def find_stays(fixes: VisitLog, *, stay_m: float = STAY_M, stay_s: float = STAY_
     return order_visits(
         fixes.person[row], fixes.time_s[row], place, middle_x[own], middle_y[own], monday_s=fixes.monday_s
     )
+
+
+def _look_up(names: Numbering, listed: Venues, place: Integers, lon: Array, lat: Array) -> tuple[Array, Array]:
+    """Return places of visits, from the list where the rows have none."""
+    import pyarrow as pa
+
+    number = listed.numbers_of(pa.array(names.names, pa.string()))[place]
+    lacks = (number >= 0) & ~(np.isfinite(lon) & np.isfinite(lat))
+    return np.where(lacks, listed.lon[number], lon), np.where(lacks, listed.lat[number], lat)
 
 
 def _usual_box(lon: Array, lat: Array) -> Region:

@@ -135,6 +135,10 @@ def test_describe_measures_laws_of_movement_and_calls_them_private(
     timeless = write(tmp_path / "timeless.csv", ["user,venue,lon,lat", "a,v,2,48"])
     assert run("describe", timeless, "--laws") == 2
     assert "need rows with a time and a place" in capsys.readouterr().err
+    timed = write(tmp_path / "timed.csv", ["user,venue,time_s", "a,v,0", "a,w,3600", "a,unlisted,7200"])
+    listed = write(tmp_path / "list.csv", ["venue,lon,lat", "v,2,48", "w,2.01,48"])
+    assert run("describe", timed, "--laws", "--venues", listed) == 0
+    assert "of 2 visits of 1 people" in capsys.readouterr().out
 
 
 def test_describe_reads_what_make_and_convert_write(tmp_path: Path) -> None:

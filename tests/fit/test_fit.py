@@ -101,6 +101,13 @@ def test_what_others_do_decides_nothing_about_one_person(monkeypatch: pytest.Mon
     assert all(np.abs(one - other).sum() <= bound for (one, _, bound), (other, _, _) in zip(both, alone, strict=True))
 
 
+def test_nobody_at_all_is_counted_without_an_error() -> None:
+    columns = {name: values[:0] for name, values in write_rows(2).items()}
+    found = count_with_noise(read_rows(columns), REGION, epsilon=1.0, noise=SimulatedNoise(np.random.default_rng(0)))
+    assert found.people >= 10
+    assert all(np.isfinite(value) for value in found.targets.values())
+
+
 def test_with_almost_no_noise_the_histograms_tell_what_exact_numbers_do() -> None:
     log = read_rows(write_rows(300))
     exact = read_exact(log, REGION)
@@ -125,6 +132,7 @@ def run(*words: object) -> int:
     return int(end.value.code or 0)
 
 
+@pytest.mark.slow
 def test_a_fit_writes_a_scenario_that_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, out = write_file(tmp_path), tmp_path / "fitted.yaml"
     assert run("fit", data, "--out", out, "--rounds", 1, "--places", 300, "--json", tmp_path / "fit.json") == 0
@@ -139,6 +147,7 @@ def test_a_fit_writes_a_scenario_that_runs(tmp_path: Path, capsys: pytest.Captur
     assert not (tmp_path / "geodp-ledger.json").exists(), "what promises nothing costs nothing"
 
 
+@pytest.mark.slow
 def test_a_release_needs_noise_a_ledger_and_a_region_and_is_charged_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
