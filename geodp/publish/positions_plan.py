@@ -93,9 +93,9 @@ def build(kind: str, epsilon: float | None, settings: Mapping[str, Any]) -> Plug
     cls = find_method("positions", kind, points | cells, noun="mechanism")
     known = next((name for name in ("epsilon", "epsilon_per_m") if name in cls.model_fields), None)
     if known is None and epsilon is not None:
-        if cls().guarantee().unit is Unit.NOTHING:
-            raise UsageError(f"{kind} promises nothing and takes no --epsilon.")
-        raise UsageError(f"{kind} takes no --epsilon: fields of its own say it, by --set.")
+        if issubclass(cls, Mechanism) and cls().guarantee().by_group:
+            raise UsageError(f"{kind} takes no --epsilon: each group of people has one of its own.")
+        raise UsageError(f"{kind} promises nothing and takes no --epsilon.")
     other_words = {"level", "radius_m"} <= set(settings)
     if other_words and epsilon is not None:
         raise UsageError(f"--epsilon and --set both state the epsilon of {kind}: give only one.")
