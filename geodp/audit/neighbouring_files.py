@@ -351,6 +351,13 @@ def _place(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Ge
     return (whole, [*whole[:which], moved, *whole[which + 1 :]]), "metres", apart
 
 
+def _instead(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:
+    """Let a person have made another trip than the one of the other file."""
+    who, here = person[0]["user"], int(rng.integers(len(rows) + 1))
+    one, other = ([{**row, "trajectory": "only"} for row in kind.ordinary(rng, who, 4)] for _ in range(2))
+    return ([*rows[:here], *one, *rows[here:]], [*rows[:here], *other, *rows[here:]]), "unit", 0.0
+
+
 def _venue(kind: FileKind, rows: list[Row], person: list[Row], rng: np.random.Generator) -> Both:
     """Move a visit to another venue of the list."""
     whole = [*rows, *kind.ordinary(rng, person[0]["user"], 2)]
@@ -377,6 +384,7 @@ _CHANGES = {
     "order": _order,
     "columns": _columns,
     "place": _place,
+    "instead": _instead,
     "venue": _venue,
 }
 

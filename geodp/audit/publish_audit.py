@@ -37,7 +37,8 @@ FILES = 12
 """Random pairs of files per command."""
 _SAID = 3
 _LEAST_SHARE = 0.1
-_SUFFIXES = (".csv", ".csv", ".parquet", ".geojson", ".geoparquet")
+_TABLES = (".csv", ".csv", ".parquet")
+_SUFFIXES = (*_TABLES, ".geojson", ".geoparquet")
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ def audit_command(command: PublishCommand, run: CommandLine, *, files: int = FIL
         setting = _Setting(
             run,
             command,
-            "private" + str(rng.choice([".csv", ".csv", ".parquet"])),
-            "out" + str(rng.choice(_SUFFIXES)),
+            "private" + str(rng.choice(_TABLES)),
+            "out" + str(rng.choice(_SUFFIXES if command.has_places else _TABLES)),
             int(rng.integers(2**31)),
         )
         named = f"files {number + 1}: {pair.what}"

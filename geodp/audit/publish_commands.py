@@ -28,7 +28,7 @@ from geodp.audit.neighbouring_files import (
 )
 from geodp.errors import UsageError
 from geodp.model import did_you_mean
-from geodp.public.guarantee import Unit
+from geodp.public.guarantee import Trust, Unit
 from geodp.registry import origin, plugins
 
 KINDS = ("counts", "visits", "positions", "trajectories", "flows")
@@ -50,6 +50,8 @@ class PublishCommand:
     epsilons: tuple[float, ...] = (0.5, 1000.0)
     public: tuple[str, ...] = field(default=())
     """Public files that it is given."""
+    has_places: bool = True
+    """Whether what is published lies somewhere, so that it can be written as a map's file."""
 
     @property
     def plugin(self) -> str:
@@ -244,17 +246,20 @@ def _trajectories() -> Iterator[PublishCommand]:
     anyway = ("unusable", "order", "columns")
     for kind, cls in plugins("publication").items():
         if issubclass(cls, TripModelPublication):
-            for unit in ("person", "trajectory"):
-                changes = ("person",) if unit == "person" else ("trip", "person")
-                words = (*box, "--cap", str(CAP), "--unit", unit, "--method", kind, "--set", "most_points=50")
+            is_local = cls().guarantee().trust is Trust.LOCAL
+            # Every trip is asked about by itself there, so that no person's total is bounded: that is refused.
+            for unit in ("person",) if is_local else ("person", "trajectory"):
+                changes = ("instead",) if is_local else ("person",) if unit == "person" else ("trip", "person")
+                cap = () if is_local else ("--cap", str(CAP))  # who answers is no secret, but what
+                words = (*box, *cap, "--unit", unit, "--method", kind, "--set", "most_points=50")
                 name = f"{kind}, {unit}"
                 yield PublishCommand(
                     kind="trajectories",
                     method=name,
                     words=words,
                     file=TRIPS,
-                    changes=(*changes, *anyway),
-                    epsilons=(8.0, 1000.0),
+                    changes=(*changes, *(("columns",) if is_local else anyway)),
+                    epsilons=(8.0, 40.0) if is_local else (8.0, 1000.0),
                 )
         elif "trajectories" in cls.reads and cls().guarantee().unit is not Unit.NOTHING:  # type: ignore[attr-defined]
             cap = ("--cap", str(CAP)) if {"cap", "trajectories_per_person"} & set(cls.model_fields) else ()
@@ -271,6 +276,7 @@ def _trajectories() -> Iterator[PublishCommand]:
                     file=TRIPS,
                     changes=changes,
                     epsilons=_epsilons(cls, 0.5, 1000.0),
+                    has_places=cls.releases != {"count"},  # type: ignore[attr-defined]
                 )
 
 
