@@ -663,7 +663,7 @@ class PublishedCounts(_KindLayer):
     kind: ClassVar[str] = "venue_counts"
 
 
-class Footfall(_KindLayer):
+class FootfallZones(_KindLayer):
     """Zones of the publication `flows`, coloured by the published number of people.
 
     Parameters
@@ -678,7 +678,7 @@ class Footfall(_KindLayer):
     >>> import folium, geodp
     >>> small = {"duration_s": 600, "workers.source.count": 200}
     >>> run = geodp.run("scenarios/quickstart.yaml", "drawn", overrides=small, draw_map=False)
-    >>> layer = geodp.layers.Footfall(run).add_to(folium.Map())
+    >>> layer = geodp.layers.FootfallZones(run).add_to(folium.Map())
     """
 
     kind: ClassVar[str] = "footfall"
