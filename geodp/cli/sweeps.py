@@ -211,7 +211,7 @@ def advise(
         "last": last,
     }
     stated = {name: value for name, value in about.items() if value is not None}
-    if str(file) in PUBLICATIONS and not file.is_file():  # a folder of that name is what `publish` wrote
+    if str(file) in PUBLICATIONS and not file.is_file():  # a folder of that name is a report
         _advise_on_publication(str(file), stated, mode=mode, out=out, json_file=json_file)
         return
     if stated:

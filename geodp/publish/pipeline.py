@@ -222,7 +222,7 @@ def _charge(request: Request, plan: PublishPlan, asked: tuple[Guarantee, Account
             if any(each.rho is not None for each in ledger.charges):
                 delta = max(row.delta, USUAL_DELTA)
                 said = say_spent(ledger.state_spent(delta), ledger.find_rho(), delta)
-            return Spent(path, account, row.epsilon, row.total, left, said)
+            return Spent(path=path, account=account, charged=row.epsilon, total=row.total, remaining=left, by_days=said)
     except OutputError as error:
         hint = "" if request.ledger is not None else f" Name a ledger elsewhere: --ledger FILE. {NOTHING_DONE}"
         raise OutputError(f"{error}{hint}") from error

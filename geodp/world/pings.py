@@ -81,7 +81,15 @@ def watch_people(
         rank = np.arange(person.size) - np.repeat(np.cumsum(many) - many, many) + 1
         time_s = _draw_uniforms(person, rank, key) * duration_s
         words = _draw_words(person, rank, key ^ int(_RADIO))
-        zone = _find_zones(motion, person, time_s, words, duration_s=duration_s, find_zone=find_zone, is_fixed=is_fixed)
+        zone = _find_zones(
+            motion=motion,
+            person=person,
+            time_s=time_s,
+            words=words,
+            duration_s=duration_s,
+            find_zone=find_zone,
+            is_fixed=is_fixed,
+        )
         seen = zone != UNSEEN
         yield Seen(person[seen], time_s[seen], zone[seen])
 
