@@ -28,7 +28,7 @@ COUNTING = [kind for kind, cls in plugins("mechanism").items() if issubclass(cls
 
 
 def test_every_mechanism_with_noisy_counts_knows_households() -> None:
-    personal, none_claimed = {"pdp_sample", "pdp_exponential"}, {"no_privacy", "cloak"}
+    personal, none_claimed = {"pdp_sample", "pdp_exponential"}, {"no_privacy", "cloak", "suppress_below", "round_to"}
     assert set(plugins("mechanism")) - set(COUNTING) == personal | none_claimed
     assert {"uniform_grid", "contour", "privtree", "tree_counts", "correlated_counts"} <= set(COUNTING)
 
