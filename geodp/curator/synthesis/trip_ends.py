@@ -27,7 +27,9 @@ from geodp.tables.trajectories.table import Trajectories
 COARSE_ENDS, FINE_ENDS, TRIPS = "ends, coarse", "ends, fine", "trips between zones"
 _FINER = 4
 _COARSE_CELLS_PER_WORTH, _MOST_SIDE = 0.3, 32
-_ZONES_PER_WORTH, _MOST_ZONES = 1.0, 200
+_ZONES_PER_WORTH, _ZONES_PER_LITTLE_WORTH, _MOST_ZONES = 1.0, 0.5, 200
+_LITTLE_WORTH = 500.0
+"""Trips over the scale of their noise below which fewer and fuller zones say more."""
 _CANDIDATES = 8
 _DISTANCES = 24
 _ROUNDS = 1
@@ -113,7 +115,9 @@ def count_trip_ends(
     )
     of_coarse = shrink_map(of_coarse.reshape(coarse.rows, coarse.columns), parts.scale(COARSE_ENDS, 2.0)).ravel()
     weight = reconcile_counts(of_coarse, of_fine, parts.scale(COARSE_ENDS, 2.0), parts.scale(FINE_ENDS, 2.0))
-    count = side_cells(_ZONES_PER_WORTH * total / parts.scale(TRIPS), _MOST_ZONES, least=2)
+    worth = total / parts.scale(TRIPS)
+    worth *= _ZONES_PER_LITTLE_WORTH if worth < _LITTLE_WORTH else _ZONES_PER_WORTH
+    count = side_cells(worth, _MOST_ZONES, least=2)
     zones = divide_into_zones(from_blocks(weight, coarse, _FINER), fine, count)
     pair = zones.of(x_m[first], y_m[first]) * zones.count + zones.of(x_m[last], y_m[last])
     of_trips = None if weights is None else round_down(weights, parts.scale(TRIPS))
