@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from geodp.attacks.home_work import geometric_median, is_night
@@ -40,7 +41,7 @@ class Moments:
     y_m: Array
     region: Region
 
-    def take(self, rows: Array) -> Moments:
+    def take(self, rows: npt.NDArray[np.bool_]) -> Moments:
         """Return some of the rows."""
         return Moments(self.person[rows], self.time_s[rows], self.x_m[rows], self.y_m[rows], self.region)
 
@@ -204,7 +205,8 @@ class TraceAttacks(FigureKind):
         place = np.full(names.size, -1)
         place[np.sort(busy)] = np.arange(busy.size)
         rows = rows[place[person[rows]] >= 0]
-        return Moments(place[person[rows]], time_s[rows], x[rows], y[rows], region)
+        local_s = np.asarray(time_s[rows], dtype=np.float64)
+        return Moments(place[person[rows]], local_s, x[rows], y[rows], region)
 
 
 def _open(path: str) -> pd.DataFrame:
