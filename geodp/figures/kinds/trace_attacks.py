@@ -226,4 +226,5 @@ def make_moments(people: int, rng: np.random.Generator) -> Moments:
     to_x, to_y = (east - west) / (x.max() + 500), (north - south) / (y.max() + 500)
     assert table.max() < CELLS  # noqa: S101 - ten by five cells
     cell = table.ravel()
-    return Moments(person, hour * 3600.0, west + x[cell] * to_x, south + y[cell] * to_y, region)
+    time_s = (hour * 3600.0).astype(np.float64)
+    return Moments(person, time_s, west + x[cell] * to_x, south + y[cell] * to_y, region)
