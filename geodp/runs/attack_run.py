@@ -176,7 +176,8 @@ class _RunGame:
             if area is not None:
                 samples.append(area)
                 canaries = canaries or (found.score, member)  # the first redraw is the one run
-        spent = ledger_spend(run, metric=False) if self._auc_bound() is not None else None
+        pure = self._auc_bound() is not None and all(release.guarantee.delta == 0 for release in run.releases)
+        spent = ledger_spend(run, metric=False) if pure else None  # the theorem is about δ = 0
         return [
             *self._member_scores(samples, most, people, "releases", self._auc_bound()),
             *self._certify(canaries, "releases", spent),

@@ -200,6 +200,7 @@ def _describe_refusal(run: RunFolder) -> str:
     rows = run.ledger[run.ledger["unit"].astype(str) == "interaction"]
     protocol, central = float(rows["epsilon"].sum()), run.central_charges
     released = float(central["total"].max()) if len(central) else 0.0
+    released = released or sum(release.guarantee.epsilon for release in run.releases)  # paid in ρ: the plain sum
     return (
         f"**Randomised refusal**: phones mute {refusal.mute:.3g} of tasks by lot and consider {refusal.offers:,} in "
         f"{quantity(refusal.window_s, 's')}, so what outcomes tell of those who took none is bounded whatever people "
