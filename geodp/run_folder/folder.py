@@ -571,11 +571,11 @@ def _tasks(events: pd.DataFrame) -> pd.DataFrame:
         departed_s=left["time_s"].reindex(tasks.index),
         completed_s=arrived["time_s"].reindex(tasks.index),
         travel_m=_per_task(events, Kind.COMPLETION, "mean").reindex(tasks.index),
-        reward=_paid(events).reindex(tasks.index),
+        reward=_sum_paid(events).reindex(tasks.index),
     )
 
 
-def _paid(events: pd.DataFrame) -> pd.Series:
+def _sum_paid(events: pd.DataFrame) -> pd.Series:
     """Return what was paid for each task: to those who set out, and for what was called off too late."""
     called_off = events[(events["reason"].astype(str) == Reason.CALLED_OFF) & (events["value"] > 0)]
     paid = _per_task(events, Kind.DEPARTURE, "sum")

@@ -58,8 +58,9 @@ def _both_ends(run: RunFolder) -> dict[str, Any] | None:
 
     if run.scenario.plugins or not run.has("server_view.parquet") or run.scenario.curator is None:
         return None
-    if not any(isinstance(release, Cells) for release in run.releases):
-        return None
+    cells = [release for release in run.releases if isinstance(release, Cells)]
+    if not cells or not all(release.guarantee.holds for release in cells):
+        return None  # exact counts tell everything of somebody: there is no ε to speak of
     try:
         found = estimate_server_view(run, samples=_PROTOCOL_SAMPLES, seed=run.scenario.seed)
     except (UsageError, GeodpError):
@@ -209,6 +210,8 @@ def _say_promise(run: RunFolder) -> str:
         return as_words(
             f"ε = {promises[0].epsilon:.3g} {'per metre' if str(promises[0].unit) == 'point' else ''}".strip()
         )
+    if all(promise.rho is not None for promise in promises):
+        return f"ρ = {sum(promise.rho or 0.0 for promise in promises):.3g} in all"
     charged = run.central_charges
     spent = float(charged["total"].max()) if len(charged) else float(np.sum([one.epsilon for one in promises]))
     return f"ε = {spent:.4g} in all"

@@ -176,7 +176,8 @@ class _RunGame:
             if area is not None:
                 samples.append(area)
                 canaries = canaries or (found.score, member)  # the first redraw is the one run
-        spent = ledger_spend(run, metric=False) if self._auc_bound() is not None else None
+        pure = self._auc_bound() is not None and all(release.guarantee.delta == 0 for release in run.releases)
+        spent = ledger_spend(run, metric=False) if pure else None  # the theorem is about δ = 0
         return [
             *self._member_scores(samples, most, people, "releases", self._auc_bound()),
             *self._certify(canaries, "releases", spent),
@@ -340,7 +341,7 @@ class _RunGame:
 
         run, found = self.run, []
         items = [item for item in run.publications if "trajectories" in item.topics]
-        trips = run.trajectories
+        trips, streets = run.trajectories, run.network
         people = np.unique(trips.person)
         if self.crowd is not None and people.size > self.crowd:
             people = np.sort(self.rng.choice(people, self.crowd, replace=False))
@@ -362,7 +363,7 @@ class _RunGame:
                     run.scenario.duration_s,
                     None,  # type: ignore[arg-type]
                     _no_visits,
-                    lay_out_streets=None if run.network is None else lambda: run.network,  # type: ignore[return-value]
+                    lay_out_streets=None if streets is None else lambda: streets,
                 )
                 records.__dict__["_trajectories"] = trips.select(np.isin(trips.person, inside))
                 published = item.plugin.publish(records, SimulatedNoise(self.rng))

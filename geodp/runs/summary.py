@@ -189,10 +189,10 @@ def _describe_disclosure(measured: dict[str, Measured], *, bounded: bool) -> str
 
 def _bound_protocol(run: RunFolder) -> str:
     """Say what the whole view of the server can tell of those who took no task: what is promised, and both ends."""
-    return "\n\n".join(line for line in (_promised_protocol(run), both_ends(run)) if line)
+    return "\n\n".join(line for line in (_describe_refusal(run), both_ends(run)) if line)
 
 
-def _promised_protocol(run: RunFolder) -> str:
+def _describe_refusal(run: RunFolder) -> str:
     """Say what randomised refusal bounds ('' where phones do not refuse by lot)."""
     refusal = run.scenario.protocol.refusal
     if refusal is None:
@@ -200,6 +200,7 @@ def _promised_protocol(run: RunFolder) -> str:
     rows = run.ledger[run.ledger["unit"].astype(str) == "interaction"]
     protocol, central = float(rows["epsilon"].sum()), run.central_charges
     released = float(central["total"].max()) if len(central) else 0.0
+    released = released or sum(release.guarantee.epsilon for release in run.releases)  # paid in ρ: the plain sum
     return (
         f"**Randomised refusal**: phones mute {refusal.mute:.3g} of tasks by lot and consider {refusal.offers:,} in "
         f"{quantity(refusal.window_s, 's')}, so what outcomes tell of those who took none is bounded whatever people "

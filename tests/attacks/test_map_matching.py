@@ -25,8 +25,8 @@ def blocks() -> StreetNetwork:
     x, y = node % (SIDE + 1), node // (SIDE + 1)
     east, north = node[x < SIDE], node[y < SIDE]
     tail, head = np.concatenate([east, north]), np.concatenate([east + 1, north + SIDE + 1])
-    places = ((axis * BLOCK_M).astype(np.float64) for axis in (x, y))
-    return network_of_segments(*places, tail, head)
+    east_m, north_m = (x * BLOCK_M).astype(np.float64), (y * BLOCK_M).astype(np.float64)
+    return network_of_segments(east_m, north_m, tail, head)
 
 
 def walk(people: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

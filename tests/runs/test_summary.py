@@ -53,7 +53,7 @@ def test_every_reason_a_task_can_end_with_has_words() -> None:
     endings = [Reason.NONE, Reason.NO_ACCEPTANCE, Reason.NOBODY_NOTIFIED, Reason.OUT_OF_PATIENCE]
     endings += [Reason.BEYOND_REACH, Reason.NO_RADIUS, Reason.PURSE_EMPTY, Reason.NO_RELEASE]
     endings += [Reason.BAD_RADIUS, Reason.RUN_ENDED, Reason.NOBODY_IN_REGION, Reason.SHORT_OF_TARGET]
-    endings += [Reason.ACCEPTORS_GONE, Reason.TOO_FEW]
+    endings += [Reason.ACCEPTORS_GONE, Reason.TOO_FEW, Reason.CALLED_OFF, Reason.CROWDED, Reason.FEW_PEOPLE]
     assert set(FATES) == {str(reason) for reason in endings}
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from geodp.attacks.home_work import geometric_median, is_night
@@ -31,7 +32,7 @@ Row = tuple[str, str, float, int, float]
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class TraceMoments:
     """Who was where when, people by number, in local time."""
 
     person: Integers
@@ -40,9 +41,9 @@ class Moments:
     y_m: Array
     region: Region
 
-    def take(self, rows: Array) -> Moments:
+    def take(self, rows: npt.NDArray[np.bool_]) -> TraceMoments:
         """Return some of the rows."""
-        return Moments(self.person[rows], self.time_s[rows], self.x_m[rows], self.y_m[rows], self.region)
+        return TraceMoments(self.person[rows], self.time_s[rows], self.x_m[rows], self.y_m[rows], self.region)
 
     def cut(self, hours: int, cell_m: float, people: int) -> SlotTable:
         """Cut into slots of time and cells."""
@@ -108,7 +109,7 @@ class TraceAttacks(FigureKind):
             rows += [(name, line, x, repeat, y) for name, line, x, y in attack(moments, rng)]
         return points_table(rows)
 
-    def _single_out(self, moments: Moments, rng: np.random.Generator) -> Iterator[tuple[str, str, float, float]]:
+    def _single_out(self, moments: TraceMoments, rng: np.random.Generator) -> Iterator[tuple[str, str, float, float]]:
         people = int(moments.person.max()) + 1
         for line, (hours, cell_m) in RESOLUTIONS.items():
             slots = moments.cut(hours, cell_m, people)
@@ -118,11 +119,13 @@ class TraceAttacks(FigureKind):
                 alone = [index.matches(slots.slot[mine], slots.cell[mine]).size == 1 for mine in rows]
                 yield UNICITY, line, float(points), float(np.mean(alone)) if alone else math.nan
 
-    def _link(self, moments: Moments, rng: np.random.Generator) -> Iterator[tuple[str, str, float, float]]:
+    def _link(self, moments: TraceMoments, rng: np.random.Generator) -> Iterator[tuple[str, str, float, float]]:
         people = int(moments.person.max()) + 1
         some = np.sort(rng.permutation(people)[: max(2, people * 4 // 5)])
         chosen = moments.take(np.isin(moments.person, some))
-        chosen = Moments(np.searchsorted(some, chosen.person), chosen.time_s, chosen.x_m, chosen.y_m, chosen.region)
+        chosen = TraceMoments(
+            np.searchsorted(some, chosen.person), chosen.time_s, chosen.x_m, chosen.y_m, chosen.region
+        )
         order = np.lexsort((chosen.time_s, chosen.person))
         first = np.searchsorted(chosen.person[order], np.arange(some.size + 1))
         late = np.zeros(order.size, dtype=np.bool_)
@@ -143,7 +146,7 @@ class TraceAttacks(FigureKind):
                 right = np.asarray(found.weight)[found.target == found.who]
                 yield LINKAGE, line, cell_m, float(right.sum() / some.size)
 
-    def _find_homes(self, moments: Moments, rng: np.random.Generator) -> Iterator[tuple[str, str, float, float]]:
+    def _find_homes(self, moments: TraceMoments, rng: np.random.Generator) -> Iterator[tuple[str, str, float, float]]:
         night = is_night(moments.time_s % 86_400 / 3600)
         asleep = moments.take(night)
         dates = np.floor((asleep.time_s + 43_200) / 86_400).astype(np.int64)  # a night belongs to one date
@@ -168,7 +171,7 @@ class TraceAttacks(FigureKind):
         for (line, number), found in hits.items():
             yield HOMES, line, float(number), float(np.mean(found))
 
-    def _read(self) -> Moments:
+    def _read(self) -> TraceMoments:
         """Read the moments of the people with the most of them, each place once in ten minutes."""
         import pandas as pd
 
@@ -204,7 +207,8 @@ class TraceAttacks(FigureKind):
         place = np.full(names.size, -1)
         place[np.sort(busy)] = np.arange(busy.size)
         rows = rows[place[person[rows]] >= 0]
-        return Moments(place[person[rows]], time_s[rows], x[rows], y[rows], region)
+        local_s = np.asarray(time_s[rows], dtype=np.float64)
+        return TraceMoments(place[person[rows]], local_s, x[rows], y[rows], region)
 
 
 def _open(path: str) -> pd.DataFrame:
@@ -213,7 +217,7 @@ def _open(path: str) -> pd.DataFrame:
     return pd.read_parquet(path) if path.endswith(".parquet") else pd.read_csv(path)
 
 
-def make_moments(people: int, rng: np.random.Generator) -> Moments:
+def make_moments(people: int, rng: np.random.Generator) -> TraceMoments:
     """Return two made-up weeks of people with homes, work and habits, an hour a row."""
     made = Week.people(people, rng)
     table = np.hstack([made.walk(rng), made.walk(rng)])
@@ -224,4 +228,5 @@ def make_moments(people: int, rng: np.random.Generator) -> Moments:
     to_x, to_y = (east - west) / (x.max() + 500), (north - south) / (y.max() + 500)
     assert table.max() < CELLS  # noqa: S101 - ten by five cells
     cell = table.ravel()
-    return Moments(person, hour * 3600.0, west + x[cell] * to_x, south + y[cell] * to_y, region)
+    time_s = (hour * 3600.0).astype(np.float64)
+    return TraceMoments(person, time_s, west + x[cell] * to_x, south + y[cell] * to_y, region)
