@@ -50,7 +50,7 @@ class DistanceLaw:
 
 
 @dataclass(frozen=True, eq=False)
-class PublicPlaces:
+class PlacesToGo:
     """Public places to go to, and how popular each is."""
 
     x_m: Array
@@ -82,7 +82,7 @@ class PublicPlaces:
 
 def choose_places(
     diary: Diaries,
-    town: PublicPlaces,
+    town: PlacesToGo,
     *,
     bases: tuple[Array, Array],
     rho: float,
@@ -141,7 +141,7 @@ def choose_places(
 
 
 def _return(
-    visited: Integers, begin: Integers, nth: int, *, here: Integers, town: PublicPlaces, rng: np.random.Generator
+    visited: Integers, begin: Integers, nth: int, *, here: Integers, town: PlacesToGo, rng: np.random.Generator
 ) -> Integers:
     """Draw a place among each one's visits so far; of those on an outing, the nearest of a few that she thinks of."""
     back = visited[begin + (rng.random(begin.size) * nth).astype(np.int64)]

@@ -20,7 +20,7 @@ from geodp.tables.movement_laws import distinct_places, fit_exponent, shares_by_
 from geodp.tables.trajectories.generated_trips import make_up_streets
 from geodp.tables.visit_log import VisitLog, order_visits
 from geodp.tables.visits.histories import Histories, Venues
-from geodp.world.exploration import DistanceLaw, PublicPlaces, choose_places
+from geodp.world.exploration import DistanceLaw, PlacesToGo, choose_places
 from geodp.world.motion import LivedMotion
 from geodp.world.population import Population
 from geodp.world.weekly_diaries import HOME, OUT, Diaries, keep_diaries
@@ -115,7 +115,7 @@ def test_exploration_follows_its_exponent() -> None:
     people, visits = 200, 200
     side = np.arange(0, 60_000, 100.0)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    places = PublicPlaces(grid[:, 0], grid[:, 1], np.ones(len(grid)))
+    places = PlacesToGo(grid[:, 0], grid[:, 1], np.ones(len(grid)))
     kind = np.tile(np.array([HOME, OUT], dtype=np.int8), people * visits)
     diary = Diaries(np.arange(people + 1) * 2 * visits, kind, np.arange(kind.size) * 1.0, np.zeros(kind.size))
     middle = np.full(kind.size, 30_000.0)
@@ -146,7 +146,7 @@ def test_new_places_lie_as_far_away_as_the_law_says() -> None:
     found = [np.mean(drawn <= at) for at in (200.0, 1_000.0, 5_000.0)]
     assert found == pytest.approx(below.tolist(), abs=0.01)
     grid = np.stack(np.meshgrid(np.arange(0, 20_000, 100.0), np.arange(0, 20_000, 100.0)), axis=-1).reshape(-1, 2)
-    places = PublicPlaces(grid[:, 0], grid[:, 1], np.ones(len(grid)))
+    places = PlacesToGo(grid[:, 0], grid[:, 1], np.ones(len(grid)))
     middle, away_m = np.full(2_000, 10_050.0), np.linspace(500.0, 8_000.0, 2_000)
     chosen = places.explore(middle, middle, away_m, rng)
     true_m = np.hypot(grid[chosen, 0] - 10_050.0, grid[chosen, 1] - 10_050.0)
