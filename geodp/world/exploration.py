@@ -50,7 +50,7 @@ class DistanceLaw:
 
 
 @dataclass(frozen=True, eq=False)
-class Town:
+class PlacesToGo:
     """Public places to go to, and how popular each is."""
 
     x_m: Array
@@ -82,7 +82,7 @@ class Town:
 
 def choose_places(
     diary: Diaries,
-    town: Town,
+    town: PlacesToGo,
     *,
     bases: tuple[Array, Array],
     rho: float,
@@ -125,7 +125,7 @@ def choose_places(
         before = row - 1
         chained = diary.kind[before] == OUT
         here = np.where(chained, place[before], -1)
-        back = _return(visited, begin[who], nth, here, town, rng) if nth else here
+        back = _return(visited, begin[who], nth, here=here, town=town, rng=rng) if nth else here
         explores = (rng.random(count) < rho * np.maximum(found[who], 1.0) ** -gamma) | (nth == 0) | (back == here)
         new = np.flatnonzero(explores)
         if new.size:
@@ -141,7 +141,7 @@ def choose_places(
 
 
 def _return(
-    visited: Integers, begin: Integers, nth: int, here: Integers, town: Town, rng: np.random.Generator
+    visited: Integers, begin: Integers, nth: int, *, here: Integers, town: PlacesToGo, rng: np.random.Generator
 ) -> Integers:
     """Draw a place among each one's visits so far; of those on an outing, the nearest of a few that she thinks of."""
     back = visited[begin + (rng.random(begin.size) * nth).astype(np.int64)]

@@ -33,7 +33,15 @@ class LifeRows:
     def time(cls, diary: Diaries, venue: Ids, x_m: Places, y_m: Places, speed_mps: Array) -> LifeRows:
         """Return the rows with times: everyone goes straight, at her own pace."""
         depart_s, arrive_s = keep_diaries(diary, _go_straight(diary, x_m, y_m) / speed_mps[diary.person])
-        return cls(diary, venue, x_m, y_m, speed_mps, depart_s, arrive_s)
+        return cls(
+            diary=diary,
+            venue=venue,
+            x_m=x_m,
+            y_m=y_m,
+            speed_mps=speed_mps,
+            depart_s=depart_s,
+            arrive_s=arrive_s,
+        )
 
     def go_along(self, ways: StreetWays) -> LifeRows:
         """Return the rows with the times that ways along streets take, in the run and shortly before."""

@@ -23,7 +23,7 @@ def open_network(streets: str, region: Region) -> StreetNetwork:
 
 
 @dataclass(frozen=True, eq=False)
-class Ways:
+class FoundWays:
     """Ways point by point: way i owns the points `first[i]` to `first[i + 1] - 1`."""
 
     first: Ids
@@ -52,7 +52,7 @@ class StreetWays:
         """Return the length of the way between each two places."""
         return self.find(from_x_m, from_y_m, to_x_m, to_y_m).length_m
 
-    def find(self, from_x_m: Floats, from_y_m: Floats, to_x_m: Floats, to_y_m: Floats) -> Ways:
+    def find(self, from_x_m: Floats, from_y_m: Floats, to_x_m: Floats, to_y_m: Floats) -> FoundWays:
         """Return the quickest way between each two places."""
         ends = [np.asarray(each, dtype=np.float64) for each in (from_x_m, from_y_m, to_x_m, to_y_m)]
         network, count = self._network, ends[0].size
@@ -97,7 +97,7 @@ class StreetWays:
             yield some, first, node
 
 
-def _measure_ways(whose: Ids, x_m: Array, y_m: Array, count: int) -> Ways:
+def _measure_ways(whose: Ids, x_m: Array, y_m: Array, count: int) -> FoundWays:
     first = np.searchsorted(whose, np.arange(count + 1))
     step = np.append(0.0, np.hypot(np.diff(x_m), np.diff(y_m)))
     step[first[:-1]] = 0.0
@@ -106,4 +106,4 @@ def _measure_ways(whose: Ids, x_m: Array, y_m: Array, count: int) -> Ways:
     length_m = gone[first[1:] - 1] if count else np.empty(0)
     whole = np.repeat(length_m, np.diff(first))
     share = np.divide(gone, whole, out=np.ones_like(gone), where=whole > 0)
-    return Ways(first, x_m, y_m, share, length_m)
+    return FoundWays(first, x_m, y_m, share, length_m)

@@ -141,7 +141,9 @@ class Commuter(Mobility):
         speed_mps = rng.uniform(self.min_speed_mps, self.max_speed_mps, home[0].size)
         trip_s = distance_m(*home, work_x, work_y) / speed_mps
         east_m, north_m = self._draw_favourites(home[0].size, rng)
-        return _Commuters(*home, work_x, work_y, speed_mps, trip_s, east_m, north_m)
+        return _Commuters(
+            *home, work_x=work_x, work_y=work_y, speed_mps=speed_mps, trip_s=trip_s, east_m=east_m, north_m=north_m
+        )
 
     def _draw_favourites(self, people: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw where everyone's favourite places are, seen from where she spends the day on which she goes there."""

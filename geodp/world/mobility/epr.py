@@ -18,7 +18,7 @@ from geodp.tables.positions import FirstRows
 from geodp.tables.visits.histories import Venues
 from geodp.tables.visits.venue_file import read_venues
 from geodp.world.bounds import GREATEST_SPEED_MPS, LEAST_SPEED_MPS, SO_FAST
-from geodp.world.exploration import DistanceLaw, Town, choose_places, find_bases
+from geodp.world.exploration import DistanceLaw, PlacesToGo, choose_places, find_bases
 from geodp.world.lives import LifeRows
 from geodp.world.mobility import Mobility, PlaceList
 from geodp.world.motion import Floats, Ids, LivedMotion, Motion, Told, join_blocks, round_places
@@ -193,19 +193,19 @@ class Epr(Mobility):
             raise DataError(f"{Path(self.venues).name}: fewer than two of its {listed.size:,} venues lie in the region")
         return listed.select(inside)
 
-    def _lay_out(self, region: Region, rng: np.random.Generator) -> tuple[Venues, Town]:
+    def _lay_out(self, region: Region, rng: np.random.Generator) -> tuple[Venues, PlacesToGo]:
         """Return the public places, and what draws people to them."""
         venues = self._inside(region) if self.venues else GeneratedVisits(venues=self.places).lay_out(region, rng)
         x_m, y_m = round_places(region, *region.projection.to_m(lon=venues.lon, lat=venues.lat))
         pull = draw_popularities(venues.size, rng, self.popularity)
-        return venues, Town(x_m.astype(np.float64), y_m.astype(np.float64), pull)
+        return venues, PlacesToGo(x_m.astype(np.float64), y_m.astype(np.float64), pull)
 
     def _live(
         self,
         population: Population,
         block: slice,
         region: Region,
-        town: Town,
+        town: PlacesToGo,
         *,
         days: range,
         start_s: float,
