@@ -276,7 +276,7 @@ def _trajectories() -> Iterator[PublishCommand]:
                     file=TRIPS,
                     changes=changes,
                     epsilons=_epsilons(cls, 0.5, 1000.0),
-                    has_places=cls.releases != {"count"},  # type: ignore[attr-defined]
+                    has_places=cls.releases != {"count"},
                 )
 
 

@@ -17,7 +17,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Week:
+class MadeWeek:
     """People with habits, and where each was at every hour of a week."""
 
     home: Integers
@@ -26,7 +26,7 @@ class Week:
     popularity: npt.NDArray[np.float64]
 
     @classmethod
-    def people(cls, number: int, rng: np.random.Generator) -> Week:
+    def people(cls, number: int, rng: np.random.Generator) -> MadeWeek:
         """Draw people with their habits."""
         rank = rng.permutation(CELLS) + 1.0
         p = (1 / rank) / (1 / rank).sum()

@@ -17,7 +17,7 @@ from geodp.attacks.slots import SlotTable
 from geodp.attacks.synthetic_membership import Chain, choose_order, score_by_density
 from geodp.attacks.top_n import match_sets
 from geodp.attacks.unicity import TraceIndex
-from geodp.figures.made_week import CELLS, COLUMNS, HOURS, Integers, Week, coarsen, count_people, middles
+from geodp.figures.made_week import CELLS, COLUMNS, HOURS, Integers, MadeWeek, coarsen, count_people, middles
 from geodp.public.count_laws import CountLaw
 
 NAMES = np.array([f"{number:06d}" for number in range(2000)])
@@ -63,7 +63,7 @@ def test_unicity_of_the_week() -> None:
     found = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
-        table = Week.people(1000, rng).walk(rng)
+        table = MadeWeek.people(1000, rng).walk(rng)
         row = []
         for hours, cells in ((1, 1), (6, 1), (24, 2)):
             index = TraceIndex.of(SlotTable.of(NAMES[:1000], *coarsen(table, hours, cells), CELLS))
@@ -86,7 +86,7 @@ def test_linkage_of_the_week() -> None:
     chain, sets = [], []
     for seed in range(4):
         rng = np.random.default_rng(seed)
-        people = Week.people(1000, rng)
+        people = MadeWeek.people(1000, rng)
         first, second = people.walk(rng), people.walk(rng)
         row = []
         for hours in (24, HOURS):
@@ -144,10 +144,10 @@ def test_rounding_tells_for_certain_where_one_more_crosses() -> None:
 @pytest.mark.slow
 def test_membership_of_the_week() -> None:
     rng = np.random.default_rng(1)
-    people = Week.people(2000, rng)
+    people = MadeWeek.people(2000, rng)
     table = people.walk(rng)
     root = np.sqrt(people.popularity) / np.sqrt(people.popularity).sum()
-    others = Week(
+    others = MadeWeek(
         rng.choice(CELLS, 1000, p=root),
         rng.choice(CELLS, 1000, p=people.popularity),
         rng.choice(CELLS, (1000, 3), p=people.popularity),
@@ -205,7 +205,7 @@ def test_recovery_of_the_week() -> None:
     x, y = middles()
     for seed in range(1, 5):
         rng = np.random.default_rng(seed)
-        table = Week.people(300, rng).walk(rng)
+        table = MadeWeek.people(300, rng).walk(rng)
         counts = count_people(table).astype(float)
         shuffled = np.stack([rng.permutation(table[:, hour]) for hour in range(HOURS)], axis=1)
         tried = [recover(counts, x, y, 300, literal=True), recover(counts, x, y, 300), shuffled]
@@ -244,7 +244,7 @@ def made_by_chain(train: list[Integers], order: int, number: int, rng: np.random
 def test_the_density_ratio_finds_what_was_learnt_by_heart() -> None:
     """500 person-days learnt, 2,000 made, 1,000 strangers as reference; chance is .50 ± .02."""
     rng = np.random.default_rng(1)
-    days = list(Week.people(2000, rng).walk(rng, 24))
+    days = list(MadeWeek.people(2000, rng).walk(rng, 24))
     member = np.arange(1000) < 500
     for order, expected in ((3, 0.99), (2, 0.97), (1, 0.84)):
         made = made_by_chain(days[:500], order, 2000, rng)
@@ -273,7 +273,7 @@ def test_those_who_move_together_are_found() -> None:
     """40 pairs among 400, half their hours together, ln 4 per 200 m: AUC .99 of 24 reports; chance .50."""
     rng = np.random.default_rng(1)
     x, y = middles()
-    table = Week.people(400, rng).walk(rng, 24)
+    table = MadeWeek.people(400, rng).walk(rng, 24)
     east, north = (middle[table] + rng.uniform(-500, 500, table.shape) for middle in (x, y))
     for pair in range(40):
         together = rng.random(24) < 0.5

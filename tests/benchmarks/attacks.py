@@ -16,7 +16,7 @@ from geodp.attacks.slots import SlotTable
 from geodp.attacks.top_n import match_sets
 from geodp.attacks.triangulation import least_distance, log_evidence, posterior
 from geodp.attacks.unicity import TraceIndex, draw_points
-from geodp.figures.made_week import CELLS, HOURS, Week, count_people, middles
+from geodp.figures.made_week import CELLS, HOURS, MadeWeek, count_people, middles
 from geodp.public.acceptance.tanh_reward import TanhReward
 from geodp.public.count_laws import CountLaw
 from tests.benchmarks._figure import Figure
@@ -28,7 +28,7 @@ PEOPLE, MANY = 1000, 100_000
 def measure() -> Iterator[Figure]:
     """Measure the CPU time of each attack."""
     rng = np.random.default_rng(1)
-    people = Week.people(PEOPLE, rng)
+    people = MadeWeek.people(PEOPLE, rng)
     first, second = people.walk(rng), people.walk(rng)
     before, now = SlotTable.of_table(first, CELLS), SlotTable.of_table(second, CELLS)
     popularity = before.histograms().sum(axis=0) + 1
@@ -41,7 +41,7 @@ def measure() -> Iterator[Figure]:
     yield from _membership(first, second, counts.ravel(), rng)
     yield from _pairs(first, rng)
     yield from _triangulation(rng)
-    many = SlotTable.of_table(Week.people(MANY, rng).walk(rng), CELLS)
+    many = SlotTable.of_table(MadeWeek.people(MANY, rng).walk(rng), CELLS)
     yield Figure("attacks_unicity_100000_s", cpu_s(lambda: _unicity(many, rng))[0], at_most=60.0)
 
 

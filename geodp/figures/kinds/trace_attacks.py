@@ -18,7 +18,7 @@ from geodp.attacks.top_n import match_sets
 from geodp.attacks.traces import Integers
 from geodp.attacks.unicity import TraceIndex, draw_points
 from geodp.figures.kinds import FigureKind, Making, points_table
-from geodp.figures.made_week import CELLS, Week, middles
+from geodp.figures.made_week import CELLS, MadeWeek, middles
 from geodp.geometry import Array, Grid, Region
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _open(path: str) -> pd.DataFrame:
 
 def make_moments(people: int, rng: np.random.Generator) -> TraceMoments:
     """Return two made-up weeks of people with homes, work and habits, an hour a row."""
-    made = Week.people(people, rng)
+    made = MadeWeek.people(people, rng)
     table = np.hstack([made.walk(rng), made.walk(rng)])
     x, y = middles()
     person, hour = np.repeat(np.arange(people), table.shape[1]), np.tile(np.arange(table.shape[1]), people)

@@ -117,7 +117,9 @@ def test_exploration_follows_its_exponent() -> None:
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     places = PlacesToGo(grid[:, 0], grid[:, 1], np.ones(len(grid)))
     kind = np.tile(np.array([HOME, OUT], dtype=np.int8), people * visits)
-    diary = Diaries(np.arange(people + 1) * 2 * visits, kind, np.arange(kind.size) * 1.0, np.zeros(kind.size))
+    diary = Diaries(
+        np.arange(people + 1) * 2 * visits, kind, np.arange(kind.size, dtype=np.float64), np.zeros(kind.size)
+    )
     middle = np.full(kind.size, 30_000.0)
     place = choose_places(
         diary,
