@@ -12,9 +12,7 @@ import pytest
 
 import geodp.curator.accuracy as paid_file
 import geodp.curator.count_noise as count_noise_file
-import geodp.curator.mechanisms.adaptive_grid as adaptive_file
 import geodp.curator.mechanisms.dawa as dawa_file
-import geodp.curator.mechanisms.dpcube as dpcube_file
 import geodp.curator.mechanisms.privtree as privtree_file
 import geodp.curator.publications.dpsense as dpsense_file
 import geodp.curator.publications.fourier_counts as fourier_file
@@ -192,15 +190,15 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
     "adaptive grid: truly empty cells": (
         "adaptive_grid",
         {},
-        _in_file(adaptive_file, "with_laplace", _empty_cells_stay_empty),
+        _in_file(count_noise_file, "with_laplace", _empty_cells_stay_empty),
     ),
     "quadtree: all of ε on every level": (
         "quadtree",
         {},
         _in_file(TreeMechanism, "_level_epsilons", lambda self, height: [self.epsilon] * (height + 1)),
     ),
-    "cube: exact counts": ("dpcube", {}, _in_file(dpcube_file, "with_laplace", _exact)),
-    "privtree: half the noise on leaves": ("privtree", {}, _in_file(privtree_file, "with_laplace", _half_as_wide)),
+    "cube: exact counts": ("dpcube", {}, _in_file(count_noise_file, "with_laplace", _exact)),
+    "privtree: half the noise on leaves": ("privtree", {}, _in_file(count_noise_file, "with_laplace", _half_as_wide)),
     "privtree: divided by true counts": ("privtree", {}, _in_file(privtree_file, "decide_in_series", _likelier)),
     "privtree: counts that do not decay": ("privtree", {}, _in_file(privtree_file, "decay_of", lambda scale: 0.0)),
     "privtree: a path that costs one decision": ("privtree", {}, _in_file(privtree_file, "_PATH", 1.0)),
@@ -214,7 +212,7 @@ DEFECTS: dict[str, tuple[str, dict[str, Any], Plant]] = {
         {},
         _in_file(count_noise_file, "with_laplace", _half_as_wide),
     ),
-    "dawa: half the noise": ("dawa", {}, _in_file(dawa_file, "with_laplace", _half_as_wide)),
+    "dawa: half the noise": ("dawa", {}, _in_file(count_noise_file, "with_laplace", _half_as_wide)),
     "dawa: squares by true counts": ("dawa", {}, _in_file(dawa_file, "decide_in_series", _likelier)),
     "dawa: scores that one moves by a quarter": ("dawa", {}, _in_file(dawa_file, "_MOST_CHANGE", 0.25)),
     "LPA: noise for half the cap": ("laplace_counts", {}, _in_file(laplace_file, "laplace_counts", _noise(2))),
