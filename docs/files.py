@@ -43,7 +43,7 @@ _PHONES: dict[str, Any] = {
     "device": {"mechanism": {"kind": "planar_laplace"}},
     "curator": None,
     "server": {"assignment": {"kind": "nearest_report"}},
-    "attacks": [{"kind": "tracking"}],
+    "attacks": [{"kind": "tracking"}, {"kind": "triangulation"}],
 }
 _ANSWERS: list[dict[str, Any]] = [
     {
