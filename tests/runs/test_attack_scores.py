@@ -98,11 +98,12 @@ def test_an_attack_is_shown_nothing_but_the_servers_view(phones: RunFolder, monk
     score(phones, 0, attack)
     (view,) = seen
     assert set(vars(view)) == {
-        "region", "releases", "reports", "publications", "offers", "laws", "background", "start_s"
+        "region", "releases", "reports", "publications", "counts", "offers", "laws", "background", "start_s"
     }  # fmt: skip
     assert not view.reports, "these phones report places, and nothing about cells"
     assert not view.background.holds(), "this adversary knows nothing else"
     assert not view.publications
+    assert not view.counts
     true = phones.positions["x_m"].to_numpy()
     for release in view.releases:
         assert not np.isin(release.x_m, true).any()
