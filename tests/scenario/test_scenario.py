@@ -257,7 +257,7 @@ def test_the_resolved_file_loads_back_to_itself(tmp_path: Path) -> None:
     text = (tmp_path / "scenario.yaml").read_text().replace("basemap: null", "").split("map:")[0]
     left = ("file", "profile", "window_s", "epsilon_per_m", "memoise_m", "visit_source", "history_report", "towers")
     # null says something there, or is all that can be said
-    for key in (*left, "epsilon_per_item", "epsilon", "delta", "rho", "refusal"):
+    for key in (*left, "epsilon_per_item", "epsilon", "delta", "rho", "refusal", "least_people", "per_km2_hour"):
         text = text.replace(f"{key}: null", "")
     assert "null" not in text
 
