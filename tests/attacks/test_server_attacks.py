@@ -36,6 +36,7 @@ def test_the_share_ratio_is_that_of_a_poisson_number_of_others() -> None:
     assert share_ratio(np.array([1e-9]))[0] == pytest.approx(0.5, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_where_a_fixed_worker_is_found() -> None:
     """Worker in 3 × 3 km, offers in 6 × 6 km: mean error and share within 200 m; blind 1,150 m."""
     cell = np.linspace(-1500, 1500, 61)[:-1] + 25
@@ -60,6 +61,7 @@ def test_where_a_fixed_worker_is_found() -> None:
         assert np.mean(found < 200) == pytest.approx(hit, abs=0.04)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rules", "passes", "named"),
     [

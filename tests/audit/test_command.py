@@ -108,6 +108,7 @@ def apart() -> Iterator[type[Contour]]:
     forget(DrawnApart.kind)
 
 
+@pytest.mark.slow
 def test_what_nobody_can_follow_is_a_finding(apart: type[Contour], capsys: pytest.CaptureFixture[str]) -> None:
     assert audit(apart.kind, "--samples", "1000") == 1
     text = capsys.readouterr().out
@@ -156,6 +157,7 @@ def test_every_form_that_does_not_hold_is_refuted() -> None:
     assert as_dict(sound, found["dewri"])["unsound_forms"][0]["refuted"]
 
 
+@pytest.mark.slow
 def test_all_in_release_mode_leaves_out_what_is_for_simulation_only(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +182,7 @@ def test_what_claims_nothing_cannot_be_refuted(kind: str, tmp_path: Path, capsys
     assert (written["claimed"], written["certified"], written["pairs"]) == (None, None, [])
 
 
+@pytest.mark.slow
 def test_the_seed_decides_and_another_seed_draws_other_noise(tmp_path: Path) -> None:
     results: list[dict[str, Any]] = []
     for seed in ("1", "1", "2"):

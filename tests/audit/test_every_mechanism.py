@@ -43,6 +43,7 @@ def test_it_is_not_refuted_at_100_000_samples(kind: str) -> None:
     assert not shares or max(shares) > 0.5, "the audit has no power: choose worse neighbours"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     importlib.util.find_spec("opendp") is None, reason="OpenDP is not installed: pip install geodp[release]"
 )

@@ -196,6 +196,7 @@ def test_an_observed_cap_is_refuted_and_never_released() -> None:
         literal.release(table([[0]], 2), SimulatedNoise(np.random.default_rng(0), releasable=True))
 
 
+@pytest.mark.slow
 def test_a_second_sampled_venue_would_be_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted defect: whoever samples two venues per user with the noise of one spends twice as much."""
     monkeypatch.setattr(VisitSets, "one_each", lambda self, key: self.counts())

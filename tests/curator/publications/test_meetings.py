@@ -52,6 +52,7 @@ def test_a_promise_about_pairs_says_what_it_is_not() -> None:
     assert "max_degree" in pairs.idle_fields()
 
 
+@pytest.mark.slow
 def test_a_run_publishes_its_meetings_and_scores_nothing_it_cannot(tmp_path: Path) -> None:
     changes = {
         "workers.source": {"kind": "street_trips", "count": 60, "trips_per_worker": 4, "points_per_trip": 12},
