@@ -32,6 +32,7 @@ def test_no_plugin_that_touches_private_data_escapes() -> None:
     assert {"contour", "no_privacy"} <= set(KINDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_not_refuted_at_100_000_samples(kind: str) -> None:
     """A sound mechanism survives with probability 0.95 at least, and with this seed for certain."""

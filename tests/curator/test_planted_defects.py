@@ -403,6 +403,7 @@ SOUND = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "settings"), SOUND)
 def test_without_a_defect_whole_releases_ask_for_what_they_claim(kind: str, settings: dict[str, Any]) -> None:
     """Following a release has no chance in it: what is asked is at most ε, on every pair."""

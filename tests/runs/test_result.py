@@ -101,6 +101,7 @@ def test_words_of_a_scenario_are_never_markup(tmp_path: Path) -> None:
     assert "<script>alert(1)" not in made._repr_html_()
 
 
+@pytest.mark.slow
 def test_publications_of_a_run_have_table_promise_and_places(tmp_path: Path) -> None:
     small = {"duration_s": 600, "workers.source.count": 100}
     made = geodp.run(ROOT / "scenarios" / "venue_counts.yaml", tmp_path / "run", overrides=small, draw_map=False)

@@ -121,6 +121,7 @@ def test_a_layer_of_a_publication_that_is_not_there_says_which_there_are(day: Ru
         SyntheticTrajectoriesLayer(publication=4).draw(day, page)
 
 
+@pytest.mark.slow
 def test_synthetic_trips_can_be_replayed(day: RunFolder, tmp_path: Path) -> None:
     noise = SimulatedNoise(np.random.default_rng(0))
     made = SyntheticTrips(epsilon=500.0).release(

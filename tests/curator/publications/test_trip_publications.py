@@ -262,6 +262,7 @@ def test_points_outside_the_region_are_refused() -> None:
         SyntheticTrips().release(polyline((0.0, 0.0), (90_000.0, 0.0)), TOWN, simulated())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", METHODS)
 @pytest.mark.parametrize("unit", ["person", "trajectory"])
 def test_the_canary_audit_does_not_refute_it(kind: str, unit: Any) -> None:
